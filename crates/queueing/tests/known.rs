@@ -200,6 +200,18 @@ fn what_has_no_steady_state_names_its_busiest_station() {
     );
 }
 
+/// Three jobs at once are served three times as fast. Alone, a job takes no less than 0.6 s / 3; X <= 6 / (2 s + 0.2 s)
+/// and N* = (2 s + 0.2 s) / 0.2 s (asymptotic bounds, with the highest rate).
+#[test]
+fn bounds_of_a_station_with_rates_take_the_highest() {
+    let value = json!({"classes": [{"name": "jobs", "users": 6, "think_time_s": 2.0}],
+        "stations": [{"name": "s", "rates": [1.0, 2.0, 3.0], "services": service(0.6)}]});
+    let answer = solved(value, Method::Exact);
+    let bounds = answer.bounds.get("jobs").unwrap();
+    near(bounds.throughput_per_s.upper.unwrap(), 6.0 / 2.2, 1e-12);
+    near(bounds.knee_users.unwrap(), 11.0, 1e-12);
+}
+
 /// A pool of one job around one server: the server is always busy, and all users are in front of it or in it. With
 /// X = 1 / 0.5 s and no think time, R = N / X = 1.5 s, of which 1 s passes before the pool (Little's law).
 #[test]

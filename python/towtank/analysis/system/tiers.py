@@ -308,10 +308,8 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
     if not pinned or not all(about.get("cpus") for about in here.values()):
         return None
     samples = observed.samples
-    busy = [
-        track(samples.times_s, [_busy_s(sample, cpu) for sample in samples.samples]).rate(start_s, end_s)
-        for cpu in pinned
-    ]
+    busy = [_cpu_rate(samples, cpu, "busy_s_total", start_s, end_s) for cpu in pinned]
+    interrupts = sum(_cpu_rate(samples, cpu, "irq_s_total", start_s, end_s) or 0.0 for cpu in pinned)
     used = [
         samples.track("groups", name, counter).rate(start_s, end_s)
         for name in here
@@ -320,13 +318,19 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
     if None in busy or None in used:
         return None
     foreign = sum(rate for rate in busy if rate is not None) - sum(rate for rate in used if rate is not None)
-    return max(0.0, foreign) / len(pinned)
+    return max(0.0, foreign - interrupts) / len(pinned)
 
 
-def _busy_s(sample: dict[str, Any], cpu: int) -> float | None:
-    cpus = sample.get("cpus", [])
-    value = cpus[cpu].get("busy_s_total") if cpu < len(cpus) else None
-    return float(value) - float(cpus[cpu].get("irq_s_total", 0.0)) if value is not None else None
+def _cpu_rate(samples: Samples, cpu: int, counter: str, start_s: float, end_s: float) -> float | None:
+    """Return the rate of a counter of one CPU; None without samples. [1/s]
+
+    Each counter has a track of its own: a difference of two counters may fall by a clock tick, which a track would
+    take for a restart from zero.
+    """
+    values = [
+        found[cpu].get(counter) if cpu < len(found := sample.get("cpus", [])) else None for sample in samples.samples
+    ]
+    return track(samples.times_s, values).rate(start_s, end_s)
 
 
 def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
