@@ -16,7 +16,7 @@ from typing import Any
 from towtank.analysis.elasticity import Elasticity, elasticity_of
 from towtank.analysis.merged_percentiles import of_all_requests, share_of
 from towtank.analysis.statistics import standard_error_of, t_interval_about
-from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate, estimate_of
+from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, RUNS, Estimate, estimate_of
 from towtank.analysis.system.disks import counted_once
 from towtank.distributions import binomial_interval, t_quantile
 from towtank.over_runs import Range, ends
@@ -29,9 +29,24 @@ Run = dict[str, Any]
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
     """Return the estimate that run summaries hold at a path of keys, combined over the runs.
 
-    A percentile is computed from all requests of the runs together; see `combined` for its interval.
+    A percentile is computed from all requests of the runs together; see `combined` for its interval. Throughputs may
+    be equal in all runs, where a limit sets the pace. They are counts: one request more or less at the ends of the
+    shortest window is their interval then.
     """
-    return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path))
+    found = combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path))
+    if path[-1] != "throughput_per_s" or found.value is None or found.low is not None or found.n < 2 or len(runs) < 2:
+        return found
+    shortest_s = min((_window_s(run) for run in runs), default=0.0)
+    if not shortest_s:
+        return found
+    low, high = found.value - 1 / shortest_s, found.value + 1 / shortest_s
+    return Estimate(found.value, low, high, RUNS, len(runs), found.confidence).of_quantity()
+
+
+def _window_s(run: Run) -> float:
+    """Return the length of the window of a run; 0 if it has none. [s]"""
+    window = run.get("window") or {}
+    return float(window["end_s"]) - float(window["start_s"]) if "end_s" in window else 0.0
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
