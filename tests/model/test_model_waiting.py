@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import math
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import scipy
 
-from towtank.model import solve_models, wait_percentiles
+from towtank.model import load_model, solve_models, wait_percentiles
 from towtank.model.stations import stations_of
 
 
-def station(name: str) -> dict[str, Any]:
-    return {"name": name, "services": [{"class": "jobs", "service_time_s": 1.0}]}
+def percentiles_of(folder: Path, *names: str) -> Callable[[float], float]:
+    """Return the percentiles of the wait of jobs that visit these M/M/1 stations, each 50 % busy with jobs of 1 s."""
+    path = folder / "model.yaml"
+    stations = {name: {"servers": 1, "discipline": "fcfs", "demand": {"jobs": "1 s"}} for name in names}
+    path.write_text(json.dumps({"classes": {"jobs": {"rate": "0.5 /s"}}, "stations": stations}), "utf-8")
+    model = load_model(path).document
+    answer = solve_models([model])[0]["answer"]
+    return wait_percentiles(model, stations_of(answer), "jobs")[0]
 
 
-def percentiles_of(*names: str) -> Any:
-    model = {
-        "classes": [{"name": "jobs", "arrival_rate_per_s": 0.5}],
-        "stations": [{"discipline": "fcfs", "servers": 1, **station(name)} for name in names],
-    }
-    (answer,) = solve_models([model])
-    return wait_percentiles(model, stations_of(answer), "jobs")
-
-
-def test_the_wait_at_two_queues_in_a_row_is_that_of_their_sum() -> None:
+def test_the_wait_at_two_queues_in_a_row_is_that_of_their_sum(tmp_path: Path) -> None:
     """M/M/1 in tandem at 50 %: each job waits at each with 1/2, then for an exponential time of 2 s (Burke, Jackson).
 
     P(W > t) = exp(-t / 2) (1/2 + (1 + t / 2) / 4).
     """
-    percentile, _ = percentiles_of("first", "second")
+    percentile = percentiles_of(tmp_path, "first", "second")
 
     def beyond(time_s: float) -> float:
         return math.exp(-time_s / 2) * (0.5 + (1 + time_s / 2) / 4)
