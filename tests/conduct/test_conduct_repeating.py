@@ -119,6 +119,17 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
     assert not Repeating(study, kept).speed_moved(names)
 
 
+@pytest.mark.parametrize(("budget_s", "repeats"), [(None, True), (230.0, True), (219.0, False)])
+def test_a_block_is_not_repeated_beyond_the_budget(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, budget_s: float | None, repeats: bool
+) -> None:
+    """A first block of 100 s, and one of 60 s that has just ended: with its repetition they take 220 s."""
+    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=budget_s)), blocks=4, at_least=0)
+    repeating = Repeating(study, results(tmp_path, 2), [100.0], 40.0)
+    monkeypatch.setattr("towtank.conduct.repeating.time.monotonic", lambda: 100.0)
+    assert repeating.has_time_to_repeat is repeats
+
+
 def test_a_resumed_study_ends_where_it_ended_unless_more_is_requested() -> None:
     specs: Any = [SimpleNamespace(repetition=block) for block in range(1, 6)]
     manifest = {ENDED: {"blocks": 3, "because": "decided", "open": []}}

@@ -135,6 +135,13 @@ class Repeating:
             self.results.event("speed_moved", runs=runs, share=moved)
         return moved > SPEED_MOVED
 
+    @property
+    def has_time_to_repeat(self) -> bool:
+        """True if the budget suffices for the block that has just been run once more."""
+        rule = self.study.study.repeat
+        block_s = time.monotonic() - self.block_began_s
+        return rule is None or rule.budget is None or sum(self.block_s) + 2 * block_s <= rule.budget
+
     def _pace_s(self, run: str) -> float | None:
         """Return the median CPU time of the probe's fixed piece of work in a run; None if unknown. [s]"""
         path = RunFolder(self.results.run_path(run)).summary

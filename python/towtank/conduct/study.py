@@ -200,10 +200,16 @@ class _Runs:
             planned = [(spec, f"{spec.run} ({number}/{len(specs)}) ") for number, spec in numbered]
             done = self._block(planned)
             if done and repeating.speed_moved([spec.run for spec, _ in planned]) and not self.stop.requested:
-                self.display.note(f"block {block} is repeated: the speed of the machine changed between its runs")
-                for spec, _ in planned:
-                    set_aside(self.results, spec.run)
-                done = self._block(planned)
+                changed = "the speed of the machine changed between its runs"
+                if repeating.has_time_to_repeat:
+                    self.display.note(f"block {block} is repeated: {changed}")
+                    for spec, _ in planned:
+                        set_aside(self.results, spec.run)
+                    done = self._block(planned)
+                else:
+                    self.display.note(
+                        f"block {block} is not repeated, although {changed}: the budget would not suffice"
+                    )
             ended += done
             if self.stop.requested or repeating.block_ended(block, ran=bool(done)):
                 break
