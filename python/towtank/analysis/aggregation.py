@@ -18,6 +18,7 @@ from towtank.analysis.merged_percentiles import of_all_requests, share_of
 from towtank.analysis.statistics import standard_error_of, t_interval_about
 from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, RUNS, Estimate, estimate_of
 from towtank.analysis.system.disks import counted_once
+from towtank.digging import dig
 from towtank.distributions import binomial_interval, t_quantile
 from towtank.over_runs import Range, ends
 
@@ -45,8 +46,8 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
 
 def _window_s(run: Run) -> float:
     """Return the length of the window of a run; 0 if it has none. [s]"""
-    window = run.get("window") or {}
-    return float(window["end_s"]) - float(window["start_s"]) if "end_s" in window else 0.0
+    start_s, end_s = (dig(run, "window", end) for end in ("start_s", "end_s"))
+    return 0.0 if start_s is None or end_s is None else float(end_s) - float(start_s)
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
