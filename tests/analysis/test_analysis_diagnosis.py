@@ -73,7 +73,7 @@ LINK = LimitedLink("web", "sent", 12.4e6, 12.5e6)
         (seen(SHOP, disks=(DISK,)), Cause.DISK, "disk data, host store"),
         (seen(SHOP, disks=(replace(DISK, utilization=0.8),)), Cause.UNKNOWN, ""),
         (seen(FULL, machine_used=3.95, disks=(DISK,)), Cause.CPU, "shop"),
-        (seen(SHOP, shared=SHARED), Cause.CPU, "CPUs that shop and batch share"),
+        (seen(SHOP, shared=SHARED), Cause.CPU, "batch and shop together"),
         (seen(SHOP, shared=replace(SHARED, used=0.8)), Cause.UNKNOWN, ""),
         (seen(FULL, shared=SHARED), Cause.CPU, "shop"),
         (seen(LIMITED, shared=SHARED), Cause.QUOTA, "shop, control group /shop"),

@@ -25,6 +25,12 @@ def test_an_interval_of_a_count_is_not_negative() -> None:
     assert (found.low, found.high) == (0.0, pytest.approx(1 / 8))
 
 
+def test_nearly_equal_throughputs_are_not_known_better_than_equal_ones() -> None:
+    found = over_runs([run_of(50.0), run_of(50.0), run_of(50.0), run_of(50.0 + 1 / 80)], "throughput_per_s")
+    assert found.value is not None
+    assert (found.low, found.high) == (pytest.approx(found.value - 1 / 8), pytest.approx(found.value + 1 / 8))
+
+
 def test_different_throughputs_keep_the_interval_of_student() -> None:
     found = over_runs([run_of(49.0), run_of(51.0)], "throughput_per_s")
     assert found.low == pytest.approx(50.0 - 12.7062, abs=1e-4)

@@ -16,7 +16,7 @@ from typing import Any
 from towtank.analysis.elasticity import Elasticity, elasticity_of
 from towtank.analysis.merged_percentiles import of_all_requests, share_of
 from towtank.analysis.statistics import standard_error_of, t_interval_about
-from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, RUNS, Estimate, estimate_of
+from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate, estimate_of
 from towtank.analysis.system.disks import counted_once
 from towtank.digging import dig
 from towtank.distributions import binomial_interval, t_quantile
@@ -30,24 +30,17 @@ Run = dict[str, Any]
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
     """Return the estimate that run summaries hold at a path of keys, combined over the runs.
 
-    A percentile is computed from all requests of the runs together; see `combined` for its interval. Throughputs may
-    be equal in all runs, where a limit sets the pace. They are counts: one request more or less at the ends of the
-    shortest window is their interval then.
+    A percentile is computed from all requests of the runs together; see `combined` for its interval.
     """
-    found = combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path))
-    if path[-1] != "throughput_per_s" or found.value is None or found.low is not None or found.n < 2 or len(runs) < 2:
-        return found
-    shortest_s = min((_window_s(run) for run in runs), default=0.0)
-    if not shortest_s:
-        return found
-    low, high = found.value - 1 / shortest_s, found.value + 1 / shortest_s
-    return Estimate(found.value, low, high, RUNS, len(runs), found.confidence).of_quantity()
+    step = _step_of_counts(runs) if path[-1] == "throughput_per_s" else 0.0
+    return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path), step)
 
 
-def _window_s(run: Run) -> float:
-    """Return the length of the window of a run; 0 if it has none. [s]"""
-    start_s, end_s = (dig(run, "window", end) for end in ("start_s", "end_s"))
-    return 0.0 if start_s is None or end_s is None else float(end_s) - float(start_s)
+def _step_of_counts(runs: Sequence[Run]) -> float:
+    """Return the rate of one request in the shortest window of the runs; 0 if a window is unknown. [1/s]"""
+    edges = [(dig(run, "window", "start_s"), dig(run, "window", "end_s")) for run in runs]
+    shortest_s = min((float(end) - float(start) for start, end in edges if None not in (start, end)), default=0.0)
+    return 1 / shortest_s if shortest_s > 0 else 0.0
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
@@ -64,7 +57,7 @@ def stage_named(run: Run) -> str | None:
     return None if held is None else " and ".join(held["stages"])
 
 
-def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Estimate:
+def combined(of_runs: Sequence[Estimate], together: float | None = None, step: float = 0.0) -> Estimate:
     """Combine the estimates of several runs into their mean with Student's t interval; the interval is cut at 0.
 
     Parameters
@@ -73,6 +66,9 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Esti
         One estimate per run. A single estimate is returned unchanged, with its interval.
     together : float, optional
         Value computed from all requests together, as for a percentile; the mean over the runs by default.
+    step : float
+        Distance of neighbouring values that a run can have, such as the rate of one request in its window; 0 if runs
+        can have any value. The interval extends at least as far on both sides.
 
     Notes
     -----
@@ -82,7 +78,8 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Esti
 
     The values of runs may be equal by chance, or because they are whole counts or edges of histogram buckets.
     Therefore the interval is at least as wide as the errors within the single runs make it; for shares, at least as
-    wide as the exact binomial interval of the pooled counts. Equal values whose errors are unknown have no interval.
+    wide as the exact binomial interval of the pooled counts. Equal values whose errors are unknown have no interval,
+    unless their step is known.
     """
     found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:
@@ -92,11 +89,12 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None) -> Esti
     within = _within(found, over.value)
     if over.low is None or over.high is None:
         return over
-    if within is None:
-        return over if over.low < over.high else Estimate(over.value, n=over.n)
     mean = over.value or 0.0
+    low, high = min(over.low, mean - step), max(over.high, mean + step)
+    if within is None:
+        return replace(over, low=low, high=high).of_quantity() if low < high else Estimate(over.value, n=over.n)
     half = max(mean - within[0], within[1] - mean)
-    return replace(over, low=min(over.low, within[0]), high=max(over.high, within[1]), within=half).of_quantity()
+    return replace(over, low=min(low, within[0]), high=max(high, within[1]), within=half).of_quantity()
 
 
 def _is_share(estimate: Estimate) -> bool:

@@ -252,10 +252,10 @@ def _shared_cpus(seen: Seen) -> Iterator[Sign]:
     shared = seen.shared
     if shared is None or shared.utilization < TIER_FULL or any(_is_saturated(tier) for tier in seen.tiers):
         return
-    names = " and ".join(shared.tiers)
+    names = " and ".join(sorted(shared.tiers))
     text = f"{names} use together {shared.used:.2f} of the {shared.cpus:g} CPUs that their hosts share"
     settle = "repeat with one of the hosts idle: throughput of the others rises if this is the cause"
-    yield Sign(Cause.CPU, Place(part=f"CPUs that {names} share"), 0.9, (text,), settle)
+    yield Sign(Cause.CPU, Place(part=f"{names} together"), 0.9, (text,), settle)
 
 
 def _links(seen: Seen) -> Iterator[Sign]:
