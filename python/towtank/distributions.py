@@ -170,6 +170,24 @@ def poisson_tails(count: int, mean: float) -> tuple[float, float]:
     return float(scipy.special.pdtr(count, mean)), float(scipy.special.pdtrc(count - 1, mean)) if count > 0 else 1.0
 
 
+def poisson_interval(count: int, confidence: float) -> tuple[float, float]:
+    """Return the exact interval of the mean of a Poisson distribution from one count [1]_.
+
+    References
+    ----------
+    .. [1] F. Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28(3/4), 437-442, 1936,
+           doi:10.1093/biomet/28.3-4.437.
+
+    Examples
+    --------
+    >>> [round(bound, 2) for bound in poisson_interval(10, 0.95)]
+    [4.8, 18.39]
+    """
+    tail = (1 - confidence) / 2
+    low = float(scipy.special.gammaincinv(count, tail)) if count else 0.0
+    return low, float(scipy.special.gammaincinv(count + 1, 1 - tail))
+
+
 def poisson_probabilities(counts: npt.NDArray[np.int_] | Floats, mean: float) -> Floats:
     """Return the Poisson probability of each number of events."""
     return np.asarray(

@@ -75,7 +75,7 @@ LINK = LimitedLink("web", "sent", 12.4e6, 12.5e6)
         (seen(FULL, machine_used=3.95, disks=(DISK,)), Cause.CPU, "shop"),
         (seen(SHOP, shared=SHARED), Cause.CPU, "batch and shop together"),
         (seen(SHOP, shared=replace(SHARED, used=0.8)), Cause.UNKNOWN, ""),
-        (seen(FULL, shared=SHARED), Cause.CPU, "shop"),
+        (seen(FULL, shared=SHARED), Cause.CPU, "batch and shop together"),
         (seen(LIMITED, shared=SHARED), Cause.QUOTA, "shop, control group /shop"),
         (seen(SHOP, links=(LINK,)), Cause.LINK, "network link, host web"),
         (seen(SHOP, links=(replace(LINK, used=11e6),)), Cause.UNKNOWN, ""),
@@ -130,19 +130,41 @@ def test_a_link_is_named_with_the_use_of_its_rate():
 def test_links_and_shared_cpus_of_a_summary_are_seen():
     web = {"receive_bytes_per_s": 2e5, "transmit_bytes_per_s": 12.4e6, "link_bytes_per_s": 12.5e6}
     consumers = [
-        {"tier": "batch", "host": "batch", "cpus_used": 0.57},
-        {"tier": "shop", "host": "web", "cpus_used": 0.4},
-        {"tier": "probe", "host": "web", "cpus_used": 0.01},
+        {"tier": "batch", "host": "batch", "cpus_used": 0.57, "cpus": [0]},
+        {"tier": "shop", "host": "web", "cpus_used": 0.4, "cpus": [0]},
+        {"tier": "probe", "host": "web", "cpus_used": 0.01, "cpus": [0]},
+        {"tier": "far", "host": "other machine", "cpus_used": 0.9, "cpus": []},
+        {"tier": "search", "host": "search", "cpus_used": 0.95, "cpus": [1]},
     ]
     summary = {
         "hosts": {"web": web, "batch": {**web, "link_bytes_per_s": None}},
-        "machine": {"cpus": 1, "cpus_used": {"value": 0.98}, "consumers": consumers},
+        "machine": {"cpus": 2, "cpus_used": {"value": 1.93}, "consumers": consumers},
     }
     found = Seen.of(summary)
     assert found.links == (LINK,)
-    assert found.shared == SharedCpus(1.0, 0.98, ("batch", "shop"))
+    assert found.shared == SharedCpus(1.0, pytest.approx(0.98), ("batch", "shop"))
     alone = {**summary, "machine": {**summary["machine"], "consumers": consumers[1:]}}
     assert Seen.of(alone).shared is None, "one host shares with none"
+
+
+@pytest.mark.parametrize("neighbour", [0.5, 0.89, 0.91, 0.94])
+def test_cpus_that_hosts_use_up_are_shared_whatever_the_share_of_each(neighbour):
+    shop, batch = replace(SHOP, cpus_allotted=1.0, cpus_used=0.99 - neighbour), replace(SHOP, name="batch")
+    tiers = (shop, replace(batch, cpus_allotted=1.0, cpus_used=neighbour))
+    found = of_seen(seen(*tiers, shared=SharedCpus(1.0, 0.99, ("batch", "shop"))))
+    assert (found.cause, found.where, found.sure) == (Cause.CPU, "batch and shop together", 0.9)
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"links": (replace(LINK, used=11.1e6),)}, "the busiest resource is a link: host web sent"),
+        ({"shared": replace(SHARED, used=0.89)}, "the busiest resource is a CPU: batch and shop use together 0.89"),
+    ],
+)
+def test_the_busiest_of_all_resources_is_named(more, text):
+    found = of_seen(seen(SHOP, disks=(replace(DISK, utilization=0.6),), **more))
+    assert any(text in each for each in found.evidence), found.evidence
 
 
 def gauge(name: str, mean: float) -> Series:
@@ -198,6 +220,12 @@ def test_a_pool_that_is_fully_in_use_limits(series):
 )
 def test_metrics_that_are_no_limit(series):
     assert of_seen(seen(SHOP, series=series)).cause is Cause.UNKNOWN
+
+
+def test_a_full_link_comes_before_the_pool_that_fills_because_of_it():
+    pool = (IN_USE, gauge("shop_pool_size", 4.0))
+    assert of_seen(seen(SHOP, series=pool)).cause is Cause.POOL
+    assert of_seen(seen(SHOP, series=pool, links=(LINK,))).cause is Cause.LINK
 
 
 def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():

@@ -1,34 +1,82 @@
-"""Runs whose throughputs are equal: a limit sets the pace, and every window counts the same number of requests."""
+"""Runs whose throughputs are equal or nearly so, as a limit may set the pace of all of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from towtank.analysis.aggregation import over_runs
+from towtank.analysis.claims.places import Places
+from towtank.analysis.statistics import ratio_interval
+from towtank.distributions import poisson_interval
 
 
-def run_of(throughput: float | None, end_s: float | None = 10.0) -> dict[str, Any]:
-    window = None if end_s is None else {"start_s": 2.0, "end_s": end_s}
-    return {"window": window, "throughput_per_s": {"value": throughput, "low": None, "high": None, "n": 8}}
+def run_of(throughput: float | None, end_s: float | None = 22.0, half: float | None = None) -> dict[str, Any]:
+    """Return a run with a window from 2 s on; `half` is half its interval."""
+    bounds = {"low": None, "high": None}
+    if half is not None and throughput is not None:
+        bounds = {"low": throughput - half, "high": throughput + half}
+    return {
+        "run": f"r{end_s}",
+        "factors": {},
+        "verdict": {"level": "valid"},
+        "window": None if end_s is None else {"start_s": 2.0, "end_s": end_s},
+        "throughput_per_s": {"value": throughput, **bounds, "n": 8},
+    }
 
 
-def test_equal_throughputs_are_known_to_one_request_in_the_shortest_window() -> None:
-    found = over_runs([run_of(50.0), run_of(50.0, 12.0), run_of(50.0)], "throughput_per_s")
-    assert (found.value, found.low, found.high) == (50.0, 50.0 - 1 / 8, 50.0 + 1 / 8)
-    assert found.n == 3
+def test_equal_counts_are_known_like_those_of_independent_arrivals() -> None:
+    found = over_runs([run_of(50.0), run_of(50.0)], "throughput_per_s")
+    low, high = poisson_interval(2000, 0.95)
+    assert (found.value, found.low, found.high) == (50.0, low / 40, high / 40)
 
 
-def test_an_interval_of_a_count_is_not_negative() -> None:
+def test_equal_counts_of_nothing_have_an_upper_end() -> None:
+    """The two-sided limit of a mean of which nothing was counted is -ln(0.025) (Garwood 1936)."""
     found = over_runs([run_of(0.0), run_of(0.0)], "throughput_per_s")
-    assert (found.low, found.high) == (0.0, pytest.approx(1 / 8))
+    assert (found.low, found.high) == (0.0, pytest.approx(-np.log(0.025) / 40))
 
 
-def test_nearly_equal_throughputs_are_not_known_better_than_equal_ones() -> None:
-    found = over_runs([run_of(50.0), run_of(50.0), run_of(50.0), run_of(50.0 + 1 / 80)], "throughput_per_s")
+def test_counts_whose_seconds_were_all_equal_are_known_to_one_request() -> None:
+    found = over_runs([run_of(50.0, half=0.0), run_of(50.0, half=0.0)], "throughput_per_s")
+    assert (found.low, found.high) == (50.0 - 1 / 20, 50.0 + 1 / 20)
+
+
+def test_nearly_equal_counts_are_not_known_better_than_equal_ones() -> None:
+    runs = [run_of(50.0)] * 3 + [run_of(50.0 + 1 / 200)]
+    found = over_runs(runs, "throughput_per_s")
     assert found.value is not None
-    assert (found.low, found.high) == (pytest.approx(found.value - 1 / 8), pytest.approx(found.value + 1 / 8))
+    assert (found.low, found.high) == (pytest.approx(found.value - 1 / 20), pytest.approx(found.value + 1 / 20))
+
+
+def test_one_request_more_is_no_difference() -> None:
+    first, second = (
+        over_runs([run_of(rate, half=0.0), run_of(rate, half=0.0)], "throughput_per_s") for rate in (50.05, 50.0)
+    )
+    ratio = ratio_interval(first, second)
+    assert ratio.low is not None and ratio.high is not None
+    assert ratio.low < 1 < ratio.high
+
+
+def test_a_claim_about_equal_runs_has_an_interval() -> None:
+    found = Places([], [run_of(10.0, 12.0), run_of(10.0, 12.5)]).quantity("throughput", None, {})
+    assert found.low is not None and found.high is not None
+    assert 5 < found.low < 10 < found.high < 15
+
+
+def test_counts_that_are_equal_by_chance_have_intervals_that_hold() -> None:
+    """Pairs of Poisson counts of mean 10 that happen to be equal, of which there are some 9 %."""
+    random = np.random.default_rng(20261128)
+    pairs = random.poisson(10, (20_000, 2))
+    equal = pairs[pairs[:, 0] == pairs[:, 1], 0]
+    held = 0
+    for count in equal:
+        found = over_runs([run_of(count / 20), run_of(count / 20)], "throughput_per_s")
+        assert found.low is not None and found.high is not None
+        held += found.low <= 0.5 <= found.high
+    assert held / len(equal) > 0.93
 
 
 def test_different_throughputs_keep_the_interval_of_student() -> None:

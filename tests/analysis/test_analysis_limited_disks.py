@@ -48,3 +48,9 @@ def test_what_was_not_measured_is_not_zero() -> None:
 def test_bursts_above_the_limit_are_not_hidden() -> None:
     found = utilization({**RATES, "read_operations_per_s": 165.0}, {"read_operations": "150 /s"})
     assert found.utilization == pytest.approx(1.1)
+
+
+@pytest.mark.parametrize(("read", "of"), [(89.0, "busy"), (90.0, "read_rate"), (96.0, "read_rate")])
+def test_a_limit_that_is_reached_comes_before_a_busier_device(read: float, of: str) -> None:
+    found = utilization({"busy_share": 0.97, "read_bytes_per_s": read * 1e6}, {"read_rate": "100 MB/s"})
+    assert found.utilization_of == of

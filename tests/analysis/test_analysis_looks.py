@@ -69,6 +69,15 @@ def test_a_single_block_decides_nothing() -> None:
     assert (found["verdict"], found["decided_after"]) == ("undecided", None)
 
 
+def test_a_first_run_without_a_summary_is_named() -> None:
+    small, large = [95.0, 105.0, 100.0], [190.0, 210.0, 200.0]
+    runs = [each for each in runs_of(small, large) if each["run"] != "s1"]
+    (found,) = claims.judge(study(4, "> 1.5", 3), runs)["claims"]
+    assert found["verdict"] == "undecided"
+    assert found["why"] == "s1 of the first blocks: no summary"
+    assert "--resume" in found["do"]
+
+
 def test_more_looks_make_the_interval_longer() -> None:
     few, many = (verdict(at_most, "between 1.9 and 2", [90.0, 110.0], [180.0, 220.0]) for at_most in (2, 10))
     length = [found["measured"]["high"] / found["measured"]["low"] for found in (few, many)]

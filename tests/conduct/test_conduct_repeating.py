@@ -114,20 +114,39 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
         run = RunFolder.create(kept.run_path(name), {"run": name})
         write_json(run.path / "summary.json", {"host": {"pace": median_s and {"median_s": median_s}}})
     study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=None)), blocks=2, at_least=0)
-    assert Repeating(study, kept).speed_moved(names) is moved
+    assert Repeating(study, kept).repeats(1, names, 2) is moved
     study.study.repeat = None
-    assert not Repeating(study, kept).speed_moved(names)
+    assert not Repeating(study, kept).repeats(1, names, 2)
 
 
-@pytest.mark.parametrize(("budget_s", "repeats"), [(None, True), (230.0, True), (219.0, False)])
+@pytest.mark.parametrize(
+    ("given", "budget_s", "repeats"),
+    [
+        ((2, 2), None, True),
+        ((2, 2), 221.0, True),
+        ((2, 2), 219.0, False),
+        # Block 2 is still to come, without which there is no look.
+        ((1, 2), 281.0, True),
+        ((1, 2), 279.0, False),
+        # One of two runs was done before: a whole block takes twice as long.
+        ((2, 1), 281.0, True),
+        ((2, 1), 279.0, False),
+    ],
+)
 def test_a_block_is_not_repeated_beyond_the_budget(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, budget_s: float | None, repeats: bool
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    block_and_done: tuple[int, int],
+    budget_s: float | None,
+    repeats: bool,
 ) -> None:
-    """A first block of 100 s, and one of 60 s that has just ended: with its repetition they take 220 s."""
+    """100 s have passed before a block that takes 60 s. Given are its number and its runs that were done now."""
     study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=budget_s)), blocks=4, at_least=0)
-    repeating = Repeating(study, results(tmp_path, 2), [100.0], 40.0)
+    repeating = Repeating(study, results(tmp_path, 2), [100.0], block_began_s=40.0)
     monkeypatch.setattr("towtank.conduct.repeating.time.monotonic", lambda: 100.0)
-    assert repeating.has_time_to_repeat is repeats
+    monkeypatch.setattr(repeating, "_pace_s", {"r001": 1.0, "r002": 1.1}.get)
+    assert repeating.repeats(given[0], ["r001", "r002"], given[1]) is repeats
+    assert repeating.repeated_s == (60.0 if repeats else 0.0)
 
 
 def test_a_resumed_study_ends_where_it_ended_unless_more_is_requested() -> None:

@@ -19,7 +19,7 @@ from towtank.analysis.statistics import standard_error_of, t_interval_about
 from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate, estimate_of
 from towtank.analysis.system.disks import counted_once
 from towtank.digging import dig
-from towtank.distributions import binomial_interval, t_quantile
+from towtank.distributions import binomial_interval, poisson_interval, t_quantile
 from towtank.over_runs import Range, ends
 
 _WAITS = ("share_waited", "share_of_response_time", "mean", "p99")
@@ -32,15 +32,16 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
 
     A percentile is computed from all requests of the runs together; see `combined` for its interval.
     """
-    step = _step_of_counts(runs) if path[-1] == "throughput_per_s" else 0.0
-    return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path), step)
+    return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path), counting(runs, path))
 
 
-def _step_of_counts(runs: Sequence[Run]) -> float:
-    """Return the rate of one request in the shortest window of the runs; 0 if a window is unknown. [1/s]"""
+def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[float, ...]:
+    """Return the lengths of the windows in which runs counted a throughput; empty for any other quantity. [s]"""
+    if path[-1] != "throughput_per_s":
+        return ()
     edges = [(dig(run, "window", "start_s"), dig(run, "window", "end_s")) for run in runs]
-    shortest_s = min((float(end) - float(start) for start, end in edges if None not in (start, end)), default=0.0)
-    return 1 / shortest_s if shortest_s > 0 else 0.0
+    lengths = tuple(float(end) - float(start) for start, end in edges if None not in (start, end))
+    return lengths if len(lengths) == len(runs) and min(lengths, default=0.0) > 0 else ()
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
@@ -57,7 +58,7 @@ def stage_named(run: Run) -> str | None:
     return None if held is None else " and ".join(held["stages"])
 
 
-def combined(of_runs: Sequence[Estimate], together: float | None = None, step: float = 0.0) -> Estimate:
+def combined(of_runs: Sequence[Estimate], together: float | None = None, windows_s: Sequence[float] = ()) -> Estimate:
     """Combine the estimates of several runs into their mean with Student's t interval; the interval is cut at 0.
 
     Parameters
@@ -66,9 +67,8 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, step: f
         One estimate per run. A single estimate is returned unchanged, with its interval.
     together : float, optional
         Value computed from all requests together, as for a percentile; the mean over the runs by default.
-    step : float
-        Distance of neighbouring values that a run can have, such as the rate of one request in its window; 0 if runs
-        can have any value. The interval extends at least as far on both sides.
+    windows_s : sequence of float
+        Lengths of the windows in which the runs counted, for values that are counts per second; empty for others. [s]
 
     Notes
     -----
@@ -79,7 +79,8 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, step: f
     The values of runs may be equal by chance, or because they are whole counts or edges of histogram buckets.
     Therefore the interval is at least as wide as the errors within the single runs make it; for shares, at least as
     wide as the exact binomial interval of the pooled counts. Equal values whose errors are unknown have no interval,
-    unless their step is known.
+    unless they are counts: these have the interval of independent arrivals (Poisson), since such counts may be equal by
+    chance. All counts are uncertain by one in the shortest window.
     """
     found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:
@@ -90,11 +91,20 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, step: f
     if over.low is None or over.high is None:
         return over
     mean = over.value or 0.0
-    low, high = min(over.low, mean - step), max(over.high, mean + step)
+    step = 1 / min(windows_s) if windows_s else 0.0
+    if within is None and windows_s:
+        within = _of_arrivals(mean, sum(windows_s)) if over.low == over.high else (mean - step, mean + step)
     if within is None:
-        return replace(over, low=low, high=high).of_quantity() if low < high else Estimate(over.value, n=over.n)
-    half = max(mean - within[0], within[1] - mean)
-    return replace(over, low=min(low, within[0]), high=max(high, within[1]), within=half).of_quantity()
+        return over if over.low < over.high else Estimate(over.value, n=over.n)
+    half = max(mean - within[0], within[1] - mean, step)
+    low, high = min(over.low, within[0], mean - step), max(over.high, within[1], mean + step)
+    return replace(over, low=low, high=high, within=half).of_quantity()
+
+
+def _of_arrivals(rate: float, length_s: float) -> tuple[float, float]:
+    """Return the interval of the rate of independent arrivals, from their number in a time of `length_s`. [1/s]"""
+    low, high = poisson_interval(round(rate * length_s), CONFIDENCE)
+    return low / length_s, high / length_s
 
 
 def _is_share(estimate: Estimate) -> bool:

@@ -105,42 +105,57 @@ class Repeating:
     Attributes
     ----------
     block_s : list of float
-        Duration of each block that this process has run. [s]
+        Duration of each block that this process has run, without repetitions. [s]
+    repeated_s : float
+        Duration of all blocks whose runs were set aside. [s]
     """
 
     study: Study
     results: ResultsFolder
     block_s: list[float] = field(default_factory=list)
+    repeated_s: float = 0.0
     block_began_s: float = field(default_factory=time.monotonic)
 
-    def speed_moved(self, runs: list[str]) -> bool:
-        """Return True if the speed of the machine differs between the runs of a block by more than `SPEED_MOVED`.
+    def repeats(self, block: int, runs: list[str], done: int) -> bool:
+        """Return True if a block is to be run once more, because the speed of the machine differs between its runs.
 
         Parameters
         ----------
+        block : int
+            Number of the block, from 1.
         runs : list of str
             Names of the runs of the block.
+        done : int
+            Number of these runs that this process has done, at least 1.
 
         Notes
         -----
         The probe measures the CPU time of a fixed piece of work in each second; the medians of the runs are compared. A
         difference between configurations would contain that of the machine, so the whole block is repeated; no result
-        is corrected. A run without at least ten samples is not compared.
+        is corrected. A run without at least ten samples is not compared. A block is repeated only if the budget
+        suffices for that, and for the blocks that the first look needs.
         """
-        if self.study.study.repeat is None:
+        rule = self.study.study.repeat
+        if rule is None:
             return False
         found = [median_s for run in runs if (median_s := self._pace_s(run)) is not None]
         moved = max(found) / min(found) - 1 if len(found) > 1 else 0.0
-        if moved > SPEED_MOVED:
-            self.results.event("speed_moved", runs=runs, share=moved)
-        return moved > SPEED_MOVED
+        if moved <= SPEED_MOVED:
+            return False
+        passed_s = time.monotonic() - self.block_began_s
+        whole_s = passed_s * len(runs) / done
+        needed_s = self.spent_s + passed_s + whole_s * (1 + max(0, LOOK_FROM - block))
+        repeated = rule.budget is None or needed_s <= rule.budget
+        self.results.event("speed_moved", runs=runs, share=moved, repeated=repeated)
+        if repeated:
+            self.repeated_s += passed_s
+            self.block_began_s += passed_s
+        return repeated
 
     @property
-    def has_time_to_repeat(self) -> bool:
-        """True if the budget suffices for the block that has just been run once more."""
-        rule = self.study.study.repeat
-        block_s = time.monotonic() - self.block_began_s
-        return rule is None or rule.budget is None or sum(self.block_s) + 2 * block_s <= rule.budget
+    def spent_s(self) -> float:
+        """Time that this process has spent on blocks that have ended. [s]"""
+        return sum(self.block_s) + self.repeated_s
 
     def _pace_s(self, run: str) -> float | None:
         """Return the median CPU time of the probe's fixed piece of work in a run; None if unknown. [s]"""
@@ -189,7 +204,7 @@ class Repeating:
             return "undecidable"
         rule = self.study.study.repeat
         budget_s = None if rule is None else rule.budget
-        later_s = sum(self.block_s) + self._mean_s
+        later_s = self.spent_s + self._mean_s
         return "budget" if budget_s is not None and later_s > budget_s else None
 
     @property

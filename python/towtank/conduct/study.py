@@ -199,17 +199,12 @@ class _Runs:
         for block, numbered in groupby(enumerate(specs, start=1), key=lambda pair: pair[1].repetition):
             planned = [(spec, f"{spec.run} ({number}/{len(specs)}) ") for number, spec in numbered]
             done = self._block(planned)
-            if done and repeating.speed_moved([spec.run for spec, _ in planned]) and not self.stop.requested:
-                changed = "the speed of the machine changed between its runs"
-                if repeating.has_time_to_repeat:
-                    self.display.note(f"block {block} is repeated: {changed}")
-                    for spec, _ in planned:
-                        set_aside(self.results, spec.run)
-                    done = self._block(planned)
-                else:
-                    self.display.note(
-                        f"block {block} is not repeated, although {changed}: the budget would not suffice"
-                    )
+            runs = [spec.run for spec, _ in planned]
+            if done and not self.stop.requested and repeating.repeats(block, runs, len(done)):
+                self.display.note(f"block {block} is repeated: the speed of the machine changed between its runs")
+                for run in runs:
+                    set_aside(self.results, run)
+                done = self._block(planned)
             ended += done
             if self.stop.requested or repeating.block_ended(block, ran=bool(done)):
                 break

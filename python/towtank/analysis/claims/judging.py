@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from towtank.analysis.claims import over_levels
 from towtank.analysis.claims.needs import Needs, runs_needed
-from towtank.analysis.claims.places import Levels, Places, UntestableError
+from towtank.analysis.claims.places import MISSING, Levels, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval, total_interval
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.looks import FIRST, Looks
@@ -96,20 +96,25 @@ def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], l
         return _judged(written, factors, runs, share)
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(study, "design") or ()}
     block_by_run = [(block_of.get(str(dig(run, "run")), 1), run) for run in runs]
-    missing = [block for name, block in block_of.items() if name not in {str(dig(run, "run")) for run in runs}]
-    for block in looks.until(min(missing, default=looks.at_most + 1) - 1):
+    known = {str(dig(run, "run")) for run in runs}
+    missing = {name: block for name, block in block_of.items() if name not in known}
+    for block in looks.until(min(missing.values(), default=looks.at_most + 1) - 1):
         there = [run for number, run in block_by_run if number <= block]
         judged = _judged(written, factors, there, share, looks.confidence)
         if judged["verdict"] in ANSWERED:
             return {**judged, "decided_after": block}
     judged = _judged(written, factors, runs, share, looks.confidence)
     if judged["verdict"] in ANSWERED:
-        judged |= {
-            "verdict": "undecided",
-            "why": f"it is judged from run {FIRST} of each combination on",
-            "do": _REPEAT,
-        }
+        judged |= {"verdict": "undecided", **_not_yet(missing)}
     return judged
+
+
+def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
+    """Return the reason why no block was judged, and the next step; `missing` has the runs without a summary."""
+    early = sorted(name for name, block in missing.items() if block <= FIRST)
+    if not early:
+        return {"why": f"it is judged from run {FIRST} of each combination on", "do": _REPEAT}
+    return {"why": f"{', '.join(early)} of the first blocks: no summary", "do": MISSING}
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
@@ -320,7 +325,9 @@ def _there(given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Est
     if factor is None:
         return places.quantity(given.of, given.per, at)
     levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
-    return total_interval([places.quantity(given.of, given.per, {**at, factor: level}) for level in levels])
+    parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
+    # The levels of a block share the speed of the machine. It cancels out of ratios and differences of totals.
+    return total_interval(parts, independent=isinstance(given, PairMeasure))
 
 
 def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:

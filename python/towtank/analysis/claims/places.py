@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from towtank.analysis.aggregation import combined
+from towtank.analysis.aggregation import combined, counting
 from towtank.analysis.elasticity import elasticity_of
 from towtank.analysis.merged_percentiles import of_all_requests
 from towtank.analysis.statistics import estimates, ratio_interval
@@ -130,7 +130,9 @@ class Places:
         if not measured:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
         having = [run for run in usable if str(run["run"]) in measured]
-        together = combined(list(measured.values()), None if per else of_all_requests(having, *read_metric(of)))
+        path = read_metric(of)
+        pooled, windows_s = (None, ()) if per else (of_all_requests(having, *path), counting(having, path))
+        together = combined(list(measured.values()), pooled, windows_s)
         # A full count is exact, because it is not a sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -47,12 +47,12 @@ class LimitedLink:
 
 @dataclass(frozen=True)
 class SharedCpus:
-    """Use of the CPUs that the hosts of a system share.
+    """Use of CPUs to which tiers on several hosts are pinned.
 
     Attributes
     ----------
     cpus, used : float
-        Number of CPUs, and CPUs that all hosts used together. [1]
+        Number of CPUs, and CPUs that the tiers used together. [1]
     tiers : tuple of str
         Names of the tiers with a share of the use, in descending order of CPUs used.
     """
@@ -66,6 +66,16 @@ class SharedCpus:
         """Share of the CPUs that was used. [1]"""
         return self.used / self.cpus
 
+    @property
+    def text(self) -> str:
+        """Tiers and use as text: `batch and web use together 0.97 of the 1 CPUs that their hosts share`."""
+        return f"{self.names} use together {self.used:.2f} of the {self.cpus:g} CPUs that their hosts share"
+
+    @property
+    def names(self) -> str:
+        """Names of the tiers as text, in the order of the alphabet."""
+        return " and ".join(sorted(self.tiers))
+
 
 @dataclass(frozen=True)
 class Consumer:
@@ -76,11 +86,14 @@ class Consumer:
     tier, host : str
     cpus_used : float or None
         CPUs that the tier uses; None if not observed. [1]
+    cpus : sequence of int or None
+        Numbers of the CPUs to which the tier is pinned; empty or None if it is not pinned.
     """
 
     tier: str
     host: str
     cpus_used: float | None
+    cpus: Sequence[int] | None
 
     def counts_in(self, used: float) -> bool:
         """Return True if the tier has a share of a use by all hosts that matters."""
@@ -104,14 +117,22 @@ def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
 
 
 def shared_cpus(summary: Mapping[str, Any]) -> SharedCpus | None:
-    """Return the use of the CPUs that several hosts share; None if fewer than two tiers use them, or if unknown."""
-    cpus, used = (lookup(summary, ("machine", *path)) for path in (("cpus",), ("cpus_used", "value")))
-    if not cpus or not used:
-        return None
-    consumers = (
-        Consumer(*(dig(each, key) for key in _CONSUMER)) for each in dig(summary, "machine", "consumers") or ()
-    )
-    counting = [consumer for consumer in consumers if consumer.counts_in(used)]
+    """Return the use of the CPUs that tiers on several hosts share; None if there are none, or if unknown.
+
+    Tiers share CPUs if they are pinned to the same ones. Of several such groups the busiest is returned.
+    """
+    groups: dict[tuple[int, ...], list[Consumer]] = {}
+    for each in dig(summary, "machine", "consumers") or ():
+        consumer = Consumer(*(dig(each, key) for key in _CONSUMER))
+        if consumer.cpus:
+            groups.setdefault(tuple(consumer.cpus), []).append(consumer)
+    found = [shared for cpus, group in groups.items() if (shared := _shared_by(len(cpus), group)) is not None]
+    return max(found, key=lambda shared: shared.utilization, default=None)
+
+
+def _shared_by(cpus: int, group: Sequence[Consumer]) -> SharedCpus | None:
+    used = sum(consumer.cpus_used or 0.0 for consumer in group)
+    counting = [consumer for consumer in group if used and consumer.counts_in(used)]
     if len({consumer.host for consumer in counting}) < 2:
         return None
     return SharedCpus(cpus, used, tuple(consumer.tier for consumer in counting))

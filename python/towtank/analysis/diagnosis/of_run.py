@@ -121,16 +121,17 @@ def _below(seen: Seen) -> str | None:
 
 
 def _busiest(seen: Seen) -> str | None:
-    """Return the use of the busiest tier or limited disk, or of the machine, as text; None if none was observed."""
-    known = [
-        (tier.cpus_used / tier.cpus_allotted, tier) for tier in seen.tiers if tier.cpus_used and tier.cpus_allotted
-    ]
-    share, tier = max(known, key=lambda entry: entry[0], default=(0.0, None))
-    disk = max(seen.disks, key=lambda disk: disk.utilization, default=None)
-    if disk is not None and disk.utilization > share:
-        return f"the busiest resource is a disk: {disk.text}"
-    if tier is not None:
-        return f"the busiest tier is {tier.name}: {100 * share:.0f} % of its CPUs"
+    """Return the use of the busiest resource of the system as text, or of the machine; None if none was observed."""
+    known = [(disk.utilization, f"the busiest resource is a disk: {disk.text}") for disk in seen.disks]
+    known += [(link.utilization, f"the busiest resource is a link: {link.text}") for link in seen.links]
+    if seen.shared is not None:
+        known.append((seen.shared.utilization, f"the busiest resource is a CPU: {seen.shared.text}"))
+    for tier in seen.tiers:
+        if tier.cpus_used and tier.cpus_allotted:
+            share = tier.cpus_used / tier.cpus_allotted
+            known.append((share, f"the busiest tier is {tier.name}: {100 * share:.0f} % of its CPUs"))
+    if known:
+        return max(known, key=lambda entry: entry[0])[1]
     if seen.machine_used is None or not seen.machine_cpus:
         return None
     return f"this machine uses {seen.machine_used:.2f} of {seen.machine_cpus:g} CPUs"

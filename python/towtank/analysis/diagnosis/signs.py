@@ -10,6 +10,7 @@ from towtank.analysis.diagnosis import waits
 from towtank.analysis.diagnosis.answer import Cause, Place
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
 from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.system.limited_disks import AT_LIMIT
 
 LINK_FULL = 0.90
 """A link with a rate limit counts as saturated if it carries at least this share of the limit, in (0, 1]."""
@@ -19,7 +20,7 @@ TIER_FULL = 0.90
 """A tier counts as saturated if it uses at least this share of its allotted CPUs, in (0, 1]."""
 THROTTLED = 0.05
 """The CPU limit of a control group counts as reached if it throttles for at least this share of time. [1]"""
-DISK_FULL = 0.90
+DISK_FULL = AT_LIMIT
 """A disk with a speed limit counts as saturated if it uses at least this share of the limit, in (0, 1]."""
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
@@ -248,14 +249,12 @@ def _disks(seen: Seen) -> Iterator[Sign]:
 
 
 def _shared_cpus(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for CPUs that hosts use up together, where no tier uses up its CPUs alone."""
+    """Yield a sign for CPUs that tiers on several hosts use up together, whatever share each of them has."""
     shared = seen.shared
-    if shared is None or shared.utilization < TIER_FULL or any(_is_saturated(tier) for tier in seen.tiers):
+    if shared is None or shared.utilization < TIER_FULL:
         return
-    names = " and ".join(sorted(shared.tiers))
-    text = f"{names} use together {shared.used:.2f} of the {shared.cpus:g} CPUs that their hosts share"
     settle = "repeat with one of the hosts idle: throughput of the others rises if this is the cause"
-    yield Sign(Cause.CPU, Place(part=f"{names} together"), 0.9, (text,), settle)
+    yield Sign(Cause.CPU, Place(part=f"{shared.names} together"), 0.9, (shared.text,), settle)
 
 
 def _links(seen: Seen) -> Iterator[Sign]:
@@ -300,12 +299,12 @@ _RULES: tuple[Callable[[Seen], Iterator[Sign]], ...] = (
     _one_process,
     _other_programs,
     _most_fail,
+    _shared_cpus,
     _cpus,
     _disks,
-    _shared_cpus,
+    _links,
     _locks,
     _pools,
-    _links,
     _some_fail,
     _busy_generator,
 )

@@ -221,13 +221,16 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
     return Estimate(value, value - half, value + half, method, count, level)
 
 
-def total_interval(parts: Sequence[Estimate]) -> Estimate:
-    """Return the sum of independent estimates with the interval of Welch and Satterthwaite.
+def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
+    """Return the sum of estimates, with the interval of Welch and Satterthwaite or with the sum of their intervals.
 
     Parameters
     ----------
     parts : sequence of Estimate
         At least one estimate; all have the confidence of the first.
+    independent : bool
+        Whether the errors of the parts are independent. Otherwise the interval is the sum of the intervals of the
+        parts, which holds for any correlation of their errors.
 
     Returns
     -------
@@ -256,6 +259,8 @@ def total_interval(parts: Sequence[Estimate]) -> Estimate:
     # Rounding errors must not take the last degree of freedom away.
     freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
     half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
+    if not independent:
+        half = max(half, sum(part.half_width or 0.0 for part in parts))
     halves = [part.within for part in parts if part.within is not None]
     within = math.hypot(*halves) if len(halves) == len(parts) else None
     method = ", ".join(dict.fromkeys(part.method for part in parts))

@@ -190,8 +190,8 @@ def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
         `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of their virtual CPUs, where a host without a
         limit counts all real CPUs; `overcommit`: virtual over real; `cpus_used`: CPUs used by all hosts together;
         `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU time that the hypervisor
-        below this machine took; `consumers`: tiers in descending order of CPUs used. None if no host has declared
-        sizes.
+        below this machine took; `consumers`: tiers in descending order of CPUs used, with the numbers of the real CPUs
+        to which a tier on one of these hosts is pinned, empty for all other tiers. None if no host has declared sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]
@@ -219,6 +219,8 @@ def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
         "throttled_s_per_s": sum(known) if (known := [value for value in held if value is not None]) else None,
         "steal": steal(observed, start, end),
         "consumers": [
-            {"tier": name, "host": observed.tiers[name].get("host"), "cpus_used": cpus} for name, cpus in ranked
+            {"tier": name, "host": host, "cpus_used": cpus, "cpus": sorted(pins or []) if host in names else []}
+            for name, cpus in ranked
+            for host, pins in [(observed.tiers[name].get("host"), observed.tiers[name].get("cpus"))]
         ],
     }

@@ -11,6 +11,8 @@ from towtank.units import data_rate, format_data_rate, rate
 
 BUSY = "busy"
 """Measure of a utilization that is the share of time in which the device had at least one request."""
+AT_LIMIT = 0.90
+"""Share of a limit from which on a disk is at its limit. [1]"""
 BUSY_SHARE = "busy_share"
 """Name of the share of busy time in the values of a disk."""
 
@@ -50,8 +52,8 @@ class Utilization:
     Attributes
     ----------
     utilization : float or None
-        Largest share of a limit, or the share of busy time if that is larger, or if no limit was measured; None if
-        nothing was measured. [1]
+        Largest share of a limit, or the share of busy time if that is larger and no limit was reached, or if no limit
+        was measured; None if nothing was measured. [1]
     utilization_of : str or None
         Limit as the system file names it, or `busy`.
     utilization_limit : float or None
@@ -89,9 +91,13 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
         measured, limit = rates.get(kind.rate), _number(declared.get(name), kind.read)
         if measured is not None and limit:
             shares.append((measured / (images * limit), name, images * limit))
-    # Of equal shares the limit is named, which is what holds requests back.
-    most = max(shares, key=lambda share: (share[0], share[1] != BUSY), default=None)
+    # A limit that was reached holds requests back, also if the device was busy for a larger share of the time.
+    most = max(shares, key=lambda share: (_is_reached(share[1], share[0]), share[0], share[1] != BUSY), default=None)
     return Utilization() if most is None else Utilization(*most)
+
+
+def _is_reached(measure: str, share: float) -> bool:
+    return measure != BUSY and share >= AT_LIMIT
 
 
 def _number(value: object, read: Callable[[object], float]) -> float | None:

@@ -308,21 +308,25 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
     if not pinned or not all(about.get("cpus") for about in here.values()):
         return None
     samples = observed.samples
-    busy = [_cpu_rate(samples, cpu, "busy_s_total", start_s, end_s) for cpu in pinned]
-    interrupts = sum(_cpu_rate(samples, cpu, "irq_s_total", start_s, end_s) or 0.0 for cpu in pinned)
+    busy, interrupts = (
+        [_cpu_track(samples, cpu, counter).rate(start_s, end_s) for cpu in pinned]
+        for counter in ("busy_s_total", "irq_s_total")
+    )
+    if not any(len(_cpu_track(samples, cpu, "irq_s_total").times_s) for cpu in pinned):
+        interrupts = [0.0]
     used = [
         samples.track("groups", name, counter).rate(start_s, end_s)
         for name in here
         for counter in ("cpu_user_s_total", "cpu_system_s_total")
     ]
-    if None in busy or None in used:
+    if None in busy or None in used or None in interrupts:
         return None
     foreign = sum(rate for rate in busy if rate is not None) - sum(rate for rate in used if rate is not None)
-    return max(0.0, foreign - interrupts) / len(pinned)
+    return max(0.0, foreign - sum(rate for rate in interrupts if rate is not None)) / len(pinned)
 
 
-def _cpu_rate(samples: Samples, cpu: int, counter: str, start_s: float, end_s: float) -> float | None:
-    """Return the rate of a counter of one CPU; None without samples. [1/s]
+def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
+    """Return the track of a counter of one CPU.
 
     Each counter has a track of its own: a difference of two counters may fall by a clock tick, which a track would
     take for a restart from zero.
@@ -330,7 +334,7 @@ def _cpu_rate(samples: Samples, cpu: int, counter: str, start_s: float, end_s: f
     values = [
         found[cpu].get(counter) if cpu < len(found := sample.get("cpus", [])) else None for sample in samples.samples
     ]
-    return track(samples.times_s, values).rate(start_s, end_s)
+    return track(samples.times_s, values)
 
 
 def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
