@@ -16,8 +16,9 @@ from hdrh.histogram import HdrHistogram
 from synthetic_runs import Exchange, Script, Stage, encode_histogram, write_run
 
 from towtank.analysis import narrative, objectives, summarize_study
-from towtank.analysis.aggregation import combined, over_runs
+from towtank.analysis.aggregation import over_runs
 from towtank.analysis.claims.places import Places
+from towtank.analysis.combining import combined
 from towtank.analysis.merged_percentiles import of_all_requests, percentile
 from towtank.analysis.statistics import histograms, t_interval
 from towtank.analysis.statistics.estimates import Estimate

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from towtank.analysis import narrative
-from towtank.analysis.aggregation import combined, plain_over_runs
+from towtank.analysis.aggregation import plain_over_runs
+from towtank.analysis.combining import combined
 from towtank.analysis.statistics import standard_error_of, t_interval
 from towtank.analysis.statistics.estimates import Estimate
 

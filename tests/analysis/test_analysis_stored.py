@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from towtank.analysis import objectives
-from towtank.analysis.aggregation import combined
 from towtank.analysis.checks.storage import lost_or_unknown as doubts
 from towtank.analysis.claims.places import in_run
+from towtank.analysis.combining import combined
 from towtank.analysis.doubts import Kind
 from towtank.analysis.narrative import _seen
 from towtank.analysis.statistics import difference_interval

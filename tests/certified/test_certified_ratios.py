@@ -11,7 +11,7 @@ from certification import Section, percent
 from covering import SERIES
 from scipy import stats
 
-from towtank.analysis.aggregation import combined
+from towtank.analysis.combining import combined
 from towtank.analysis.statistics import difference_interval, ratio_interval
 from towtank.analysis.statistics.estimates import Estimate
 

@@ -136,7 +136,7 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
 def test_a_block_is_not_repeated_beyond_the_budget(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    block_and_done: tuple[int, int],
+    given: tuple[int, int],
     budget_s: float | None,
     repeats: bool,
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from towtank.analysis.aggregation import combined, counting
+from towtank.analysis.combining import combined, counting
 from towtank.analysis.elasticity import elasticity_of
 from towtank.analysis.merged_percentiles import of_all_requests
 from towtank.analysis.statistics import estimates, ratio_interval

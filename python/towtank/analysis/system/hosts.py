@@ -221,6 +221,6 @@ def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
         "consumers": [
             {"tier": name, "host": host, "cpus_used": cpus, "cpus": sorted(pins or []) if host in names else []}
             for name, cpus in ranked
-            for host, pins in [(observed.tiers[name].get("host"), observed.tiers[name].get("cpus"))]
+            for host, pins in [tuple(dig(observed.tiers, name, key) for key in ("host", "cpus"))]
         ],
     }
