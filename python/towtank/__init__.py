@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from towtank import errors
+    from towtank.api.checked import CheckedFile, Validation, validate
     from towtank.api.diagnosed import Diagnosis
     from towtank.api.driving import Drive, drive
     from towtank.api.fits import Fit, Prediction, fit
     from towtank.api.frames import Frame
+    from towtank.api.imported import ImportedWorkload, ImportNote, import_workload
     from towtank.api.judged import (
         Claim,
         ComparedMetric,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from towtank.api.points import Point, Run
     from towtank.api.progress import Progress
     from towtank.api.quantity import Interval, Quantity
+    from towtank.api.rated import Rating, rate
     from towtank.api.results import Results
     from towtank.api.results import open_results as open
     from towtank.api.sized import Cheaper, Due, Scenario, SizedObjective, SizedTier, WhatIf
@@ -46,16 +49,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "checked": ("CheckedFile", "Validation", "validate"),
     "diagnosed": ("Diagnosis",),
     "driving": ("Drive", "drive"),
     "fits": ("Fit", "Prediction", "fit"),
     "frames": ("Frame",),
+    "imported": ("ImportNote", "ImportedWorkload", "import_workload"),
     "judged": ("Claim", "ComparedMetric", "ComparedResults", "Comparison", "Judged", "Objective", "compare", "judge"),
     "measured": ("Doubt", "Tier", "Times", "Transaction", "Verdict"),
     "models": ("ClassFigures", "PoolFigures", "Solution", "StationFigures", "simulate", "solve"),
     "points": ("Point", "Run"),
     "progress": ("Progress",),
     "quantity": ("Interval", "Quantity"),
+    "rated": ("Rating", "rate"),
     "results": ("Results", "open"),
     "sized": ("Cheaper", "Due", "Scenario", "SizedObjective", "SizedTier", "WhatIf"),
     "sizings": ("Sizing", "size_model"),
@@ -67,6 +73,7 @@ _OTHER_NAMES = {"open": "open_results"}
 
 __all__ = [
     "Cheaper",
+    "CheckedFile",
     "Claim",
     "ClassFigures",
     "ComparedMetric",
@@ -78,6 +85,8 @@ __all__ = [
     "Due",
     "Fit",
     "Frame",
+    "ImportNote",
+    "ImportedWorkload",
     "Interval",
     "Judged",
     "Objective",
@@ -86,6 +95,7 @@ __all__ = [
     "Prediction",
     "Progress",
     "Quantity",
+    "Rating",
     "Results",
     "Run",
     "Scenario",
@@ -97,18 +107,22 @@ __all__ = [
     "Tier",
     "Times",
     "Transaction",
+    "Validation",
     "Verdict",
     "WhatIf",
     "compare",
     "drive",
     "errors",
     "fit",
+    "import_workload",
     "judge",
     "open",
+    "rate",
     "run",
     "simulate",
     "size_model",
     "solve",
+    "validate",
 ]
 
 

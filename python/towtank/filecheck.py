@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
@@ -159,3 +160,31 @@ def _schema_fault(document: Document) -> Fault | None:
         near = did_you_mean(schema.value, list(SCHEMAS))
         return document.fault(("schema",), f"must be one of {allowed}, got {shown(schema.plain())} instead{near}")
     return None
+
+
+def path_of(name: str) -> str:
+    """Return the path of a file; for the name of a shipped study, the path of the study."""
+    from towtank.study import find_shipped  # noqa: PLC0415 - imports pydantic
+
+    shipped = find_shipped(name) if not Path(name).exists() else None
+    return str(shipped) if shipped is not None else name
+
+
+def report_document(reports: list[FileReport]) -> dict[str, Any]:
+    """Return the results of checks as the JSON document `towtank/validate/1`."""
+    faults = sorted({fault for report in reports for fault in report.faults})
+    return {
+        "schema": "towtank/validate/1",
+        "valid": not faults,
+        "files": [{"file": report.file, "kind": report.kind, "valid": not report.faults} for report in reports],
+        "faults": [
+            {
+                "file": fault.file,
+                "line": fault.line,
+                "column": fault.column,
+                "where": fault.where,
+                "message": fault.message,
+            }
+            for fault in faults
+        ],
+    }

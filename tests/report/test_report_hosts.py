@@ -53,6 +53,14 @@ def test_what_hosts_were_given_and_used() -> None:
     assert machine.rows[0][-1] == "content 0.250"
 
 
+def test_swap_is_shown_if_a_host_swapped() -> None:
+    section = hosts.build(results(hosts={"web": {**WEB, "swap_bytes": 2**20, "major_faults_per_s": 40.0}}))
+    assert section is not None
+    given = next(block for block in section.blocks if isinstance(block, Table))
+    assert [column.title for column in given.columns[-2:]] == ["Swap", "Major faults"]
+    assert given.rows[0][-2:] == ("1.00 MiB", "40.0 /s")
+
+
 def test_machines_of_their_own_have_no_machine_below() -> None:
     far = {"tiers": ["content"], "cpus_used": WEB["cpus_used"], "tcp": {"retransmits": 4.0}}
     section = hosts.build(results(hosts={"far": far}, machine=None))

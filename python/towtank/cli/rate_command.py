@@ -92,18 +92,11 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
 
 
 def _rate(folder: Path, *, quick: bool, quiet: bool) -> Rated:
-    from datetime import UTC, datetime  # noqa: PLC0415
+    from towtank.conduct.rating import FULL, QUICK, rate_machine  # noqa: PLC0415
+    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
 
-    from towtank.conduct.rating import FULL, QUICK, measure, rated_facts  # noqa: PLC0415
-    from towtank.size.machines import catalogue  # noqa: PLC0415
-    from towtank.size.rating_document import Rated, reference_values  # noqa: PLC0415
-
-    reference = reference_values(catalogue())
-    facts = rated_facts(folder)
-    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    with _progress(quiet=quiet) as progress:
-        measurement = measure(folder, QUICK if quick else FULL, progress)
-    return Rated.of(measurement, facts, at, reference)
+    with _progress(quiet=quiet) as progress, StopRequest() as stop:
+        return rate_machine(folder, QUICK if quick else FULL, progress, stop)
 
 
 @contextmanager

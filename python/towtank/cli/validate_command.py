@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from towtank.errors import ExitStatus
-
-if TYPE_CHECKING:
-    from towtank.filecheck import FileReport
 
 
 def command(
@@ -29,13 +26,13 @@ def command(
     import sys  # noqa: PLC0415
 
     from towtank.cli.output import print_json  # noqa: PLC0415
-    from towtank.filecheck import check_file  # noqa: PLC0415
+    from towtank.filecheck import check_file, path_of, report_document  # noqa: PLC0415
     from towtank.terminal import visible  # noqa: PLC0415
 
-    reports = [check_file(_path_of(name)) for name in files]
+    reports = [check_file(path_of(name)) for name in files]
     faults = sorted({fault for report in reports for fault in report.faults})
     if json:
-        print_json(_document(reports))
+        print_json(report_document(reports))
     else:
         for report in reports:
             if not report.faults:
@@ -43,32 +40,3 @@ def command(
         for fault in faults:
             print(visible(str(fault)).replace("\n", "\\n"), file=sys.stderr)
     return ExitStatus.INPUT if faults else ExitStatus.DONE
-
-
-def _path_of(name: str) -> str:
-    """Return the path of a file; for the name of a shipped study, the path of the study."""
-    from pathlib import Path  # noqa: PLC0415
-
-    from towtank.study import find_shipped  # noqa: PLC0415
-
-    shipped = find_shipped(name) if not Path(name).exists() else None
-    return str(shipped) if shipped is not None else name
-
-
-def _document(reports: list[FileReport]) -> dict[str, Any]:
-    faults = sorted({fault for report in reports for fault in report.faults})
-    return {
-        "schema": "towtank/validate/1",
-        "valid": not faults,
-        "files": [{"file": report.file, "kind": report.kind, "valid": not report.faults} for report in reports],
-        "faults": [
-            {
-                "file": fault.file,
-                "line": fault.line,
-                "column": fault.column,
-                "where": fault.where,
-                "message": fault.message,
-            }
-            for fault in faults
-        ],
-    }

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +19,9 @@ from towtank.conduct.stopping import StopRequest
 from towtank.engine import binary
 from towtank.errors import EngineError, StudyError
 from towtank.observe.host import host_facts
+from towtank.size.machines import catalogue
 from towtank.size.rating import Measurement
+from towtank.size.rating_document import Rated, reference_values
 
 # Free space that the kernels need: the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024
@@ -46,7 +49,22 @@ QUICK = RatingLength(rounds=3, turn_s=0.12)
 FULL = RatingLength(rounds=6, turn_s=0.6)
 
 
-def measure(folder: Path, length: RatingLength, progress: Callable[[Json, int], None] | None = None) -> Measurement:
+def rate_machine(
+    folder: Path, length: RatingLength, progress: Callable[[Json, int], None] | None = None, stop: StopRequest | None = None
+) -> Rated:
+    """Measure the kernels in a folder, and rate this machine against the reference machine of the catalogue.
+
+    Parameters and errors are those of `measure`.
+    """
+    reference = reference_values(catalogue())
+    facts = rated_facts(folder)
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Rated.of(measure(folder, length, progress, stop), facts, at, reference)
+
+
+def measure(
+    folder: Path, length: RatingLength, progress: Callable[[Json, int], None] | None = None, stop: StopRequest | None = None
+) -> Measurement:
     """Run the kernels in turns in a folder, and then remove their files.
 
     Parameters
@@ -57,6 +75,8 @@ def measure(folder: Path, length: RatingLength, progress: Callable[[Json, int], 
         Number and length of the turns.
     progress : callable, optional
         Function that is called after each turn with the engine's report and the number of all turns.
+    stop : StopRequest, optional
+        Request to stop, which the caller may have connected to signals.
 
     Raises
     ------
@@ -69,7 +89,8 @@ def measure(folder: Path, length: RatingLength, progress: Callable[[Json, int], 
     """
     _check(folder)
     lines: list[Json] = []
-    with _own_folder(folder) as own, StopRequest() as stop, _engine(own, length) as output:
+    stop = stop or StopRequest()
+    with _own_folder(folder) as own, _engine(own, length) as output:
         stop.on_second = lambda: shutil.rmtree(own, ignore_errors=True)
         for text in output:
             stop.check()

@@ -168,6 +168,26 @@ def test_page_cache_is_counted_as_memory(virtual: Make) -> None:
     assert values["host_page_cache_refaults_total"] > 32 * 2**20 / os.sysconf("SC_PAGE_SIZE")
 
 
+def test_the_load_begins_with_an_empty_page_cache(virtual: Make) -> None:
+    host = virtual(disks={"data": {"size": "64 MiB"}}, page_cache="drop")
+    said(host, "dd", "if=/dev/zero", f"of={host.disk('data')}/big", "bs=1M", "count=32", "status=none")
+    said(host, "cat", f"{host.disk('data')}/big")
+    assert scraped(host)["host_memory_cache_bytes"] > 32 * 2**20
+    host.confine()
+    facts = host.facts()
+    assert facts["sizes"]["page_cache"] == "drop"
+    assert scraped(host)["host_memory_cache_bytes"] <= facts["page_cache_left_bytes"] + 2**20 < 8 * 2**20
+    before = scraped(host)['host_disk_read_bytes_total{disk="data"}']
+    said(host, "cat", f"{host.disk('data')}/big")
+    assert scraped(host)['host_disk_read_bytes_total{disk="data"}'] - before >= 32 * 2**20
+
+
+def test_a_host_swaps_if_it_may(virtual: Make) -> None:
+    host = virtual(memory="32 MiB", swap="96 MiB")
+    said(host, host.python(), "-c", FILL, str(64 * 2**20))
+    assert scraped(host)["host_out_of_memory_kills_total"] == 0
+
+
 @pytest.mark.parametrize(
     ("keys", "shown"),
     [

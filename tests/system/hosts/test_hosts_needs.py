@@ -19,7 +19,7 @@ from towtank.system.hosts.needs import host_needs, lacking
 pytestmark = pytest.mark.waits
 
 ALL = ("namespaces", "bridge", "ip", "tc", "tbf", "netem", "tap", "offloads", "cgroup", "cgroup cpu", "cgroup cpuset")
-ALL += ("cgroup memory", "cgroup io", "timeslice", "loop", "mkfs.ext4", "mkfs.xfs")
+ALL += ("cgroup memory", "cgroup swap", "cgroup page cache", "cgroup io", "timeslice", "loop", "mkfs.ext4", "mkfs.xfs")
 
 
 def offered(**absent: str) -> dict[str, Capability]:
@@ -39,6 +39,8 @@ def test_nothing_is_missed_where_all_is_there() -> None:
         "pinned": [0],
         "timeslice": "3 ms",
         "memory": "64 MiB",
+        "swap": "64 MiB",
+        "page_cache": "drop",
         "disks": {"data": {"size": "64 MiB", "write_rate": "8 MB/s"}},
         "network": {"rate": "1 Gbit/s", "delay": "1 ms", "offloads": False},
     }
@@ -51,6 +53,8 @@ def test_nothing_is_missed_where_all_is_there() -> None:
         ({}, "namespaces", "provider"),
         ({"cpus": 1.0}, "cgroup_cpu", "cpus"),
         ({"memory": "64 MiB"}, "cgroup_memory", "memory"),
+        ({"memory": "64 MiB", "swap": "1 MiB"}, "cgroup_swap", "swap"),
+        ({"page_cache": "drop"}, "cgroup_page_cache", "page_cache"),
         ({"pinned": [0]}, "cgroup_cpuset", "pinned"),
         ({"timeslice": "3 ms"}, "timeslice", "timeslice"),
         ({"network": {"rate": "1 Gbit/s"}}, "tbf", "network.rate"),
@@ -73,6 +77,17 @@ def test_delay_needs_one_of_two() -> None:
     assert lines(keys, netem="unknown", tap="no device") == [
         "hosts.web.network.delay: needs netem or tap, which is not available: no device"
     ]
+
+
+def test_swap_needs_a_memory_limit_and_swap_space(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must have `memory` beside `swap`"):
+        NamespacesHost.model_validate({"provider": "namespaces", "swap": "1 GiB"})
+    swaps = tmp_path / "swaps"
+    assert str(capabilities.no_swap(swaps)).startswith("this machine has no swap space")
+    swaps.write_text("Filename Type Size Used Priority\n")
+    assert str(capabilities.no_swap(swaps)).startswith("this machine has no swap space")
+    swaps.write_text("Filename Type Size Used Priority\n/dev/sda2 partition 1048572 0 -2\n")
+    assert capabilities.no_swap(swaps) is None
 
 
 def test_one_reason_is_reported_once() -> None:

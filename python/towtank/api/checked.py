@@ -1,0 +1,124 @@
+"""Checks files of Towtank, as `towtank validate` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from towtank.api import notebook
+
+if TYPE_CHECKING:
+    from towtank.errors import Fault
+
+
+@dataclass(frozen=True)
+class CheckedFile:
+    """Result of the check of one file.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file as it was passed.
+    kind : str
+        `study`, `workload`, `system`, `model`, `machine`, `sizing`, `rule-file`, `sheet` or `browser-script`; empty if
+        the kind is unknown.
+    faults : tuple of towtank.errors.Fault
+        Faults of the file and of the files that it names, each with `file`, `line`, `column`, `where` and `message`.
+    """
+
+    file: str
+    kind: str
+    faults: tuple[Fault, ...]
+
+    @property
+    def valid(self) -> bool:
+        """True if the file has no faults."""
+        return not self.faults
+
+    def __str__(self) -> str:
+        return f"{self.file}: ok ({self.kind})" if self.valid else "\n".join(map(str, self.faults))
+
+
+@dataclass(frozen=True, repr=False)
+class Validation:
+    """Result of the check of one or several files.
+
+    Attributes
+    ----------
+    files : tuple of CheckedFile
+        Checked files, in the order in which they were passed.
+    """
+
+    files: tuple[CheckedFile, ...]
+
+    @property
+    def valid(self) -> bool:
+        """True if no file has a fault."""
+        return not self.faults
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Faults of all files, each once, sorted by file and line."""
+        return tuple(sorted({fault for each in self.files for fault in each.faults}))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The result as a dict, as `towtank validate --json` prints it."""
+        from towtank.filecheck import FileReport, report_document  # noqa: PLC0415
+
+        return report_document([FileReport(each.file, each.kind, list(each.faults)) for each in self.files])
+
+    def raise_faults(self) -> None:
+        """Raise an error that lists all faults; do nothing if the files are valid.
+
+        Raises
+        ------
+        StudyError
+            If a file has a fault.
+        """
+        from towtank.errors import StudyError  # noqa: PLC0415
+
+        if self.faults:
+            raise StudyError(list(self.faults))
+
+    def __repr__(self) -> str:
+        return f"<Validation of {len(self.files)}: {'valid' if self.valid else f'{len(self.faults)} faults'}>"
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.files))
+
+    def _repr_html_(self) -> str:
+        rows = [(each.file, each.kind, "valid" if each.valid else "faulty") for each in self.files]
+        faults = [(fault.file, str(fault.line), fault.where, fault.message) for fault in self.faults]
+        return notebook.page(
+            notebook.heading("All files are valid." if self.valid else f"{len(faults)} faults"),
+            notebook.table(("File", "Kind", "Result"), rows),
+            notebook.table(("File", "Line", "Where", "Fault"), faults) if faults else "",
+        )
+
+
+def validate(*files: Path | str) -> Validation:
+    """Check study, workload, system, model, machine and sizing files; a study with the files it names.
+
+    Parameters
+    ----------
+    *files : Path or str
+        Files to check, or names of shipped studies.
+
+    Returns
+    -------
+    Validation
+        Kind and faults of each file; a faulty file is a result, not an exception.
+
+    Examples
+    --------
+    >>> import towtank
+    >>> checked = towtank.validate("content-users")
+    >>> checked.valid, checked.files[0].kind
+    (True, 'study')
+    """
+    from towtank.filecheck import check_file, path_of  # noqa: PLC0415
+
+    reports = [check_file(path_of(str(file))) for file in files]
+    return Validation(tuple(CheckedFile(report.file, report.kind, tuple(report.faults)) for report in reports))

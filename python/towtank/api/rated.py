@@ -1,0 +1,166 @@
+"""Rates this machine in capacity units, as `towtank rate` does."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from towtank.api import notebook
+from towtank.api.calls import refuse
+from towtank.api.measured import Doubt
+from towtank.api.quantity import Interval, Quantity
+
+if TYPE_CHECKING:
+    from towtank.size.rating_document import Rated
+
+Json = Mapping[str, Any]
+UNITS = "units"
+
+
+@dataclass(frozen=True, repr=False)
+class Rating:
+    """Rating of a machine by a fixed set of kernels.
+
+    Attributes
+    ----------
+    cpus : int
+        Number of CPUs of the machine. [1]
+    """
+
+    cpus: int
+    _rated: Rated = field(repr=False)
+    _document: Json = field(repr=False)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Complete rating as a dict, as `towtank rate --json` prints it (`docs/reference/rating.md`); a copy."""
+        return copy.deepcopy(dict(self._document))
+
+    @property
+    def valid(self) -> bool:
+        """True if the rating may be used: the machine was idle and the rounds agree."""
+        return bool(self._document["valid"])
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Doubts about the rating."""
+        return tuple(Doubt.of(doubt) for doubt in self._document["doubts"])
+
+    @property
+    def scales(self) -> Mapping[str, Quantity]:
+        """Rating of the whole machine by scale, for example `towtank`. [capacity units]"""
+        return MappingProxyType({name: _quantity(each["whole"]) for name, each in self._document["ratings"].items()})
+
+    @property
+    def per_cpu(self) -> Mapping[str, Quantity]:
+        """Rating of the whole machine divided by the number of its CPUs, by scale. [capacity units]"""
+        return MappingProxyType({name: _quantity(each["per_cpu"]) for name, each in self._document["ratings"].items()})
+
+    @property
+    def kernels(self) -> Mapping[str, Quantity]:
+        """Rate of each kernel on all CPUs together, in the unit of the kernel."""
+        kernels = self._document["kernels"]
+        return MappingProxyType({name: _quantity(each["all"], each["unit"]) for name, each in kernels.items()})
+
+    def save(self, out: Path | str, name: str | None = None, *, force: bool = False) -> Path:
+        """Write the rating as a machine file, for `towtank size`.
+
+        Parameters
+        ----------
+        out : Path or str
+            Machine file to write.
+        name : str, optional
+            Name of the machine in the file; default: the host name.
+        force : bool, default False
+            If true, overwrites an existing file.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        StudyError
+            If the file exists and `force` is false.
+        ReportError
+            If the file cannot be written.
+        """
+        from towtank.errors import ReportError  # noqa: PLC0415
+        from towtank.files import put_text  # noqa: PLC0415
+        from towtank.size.rating_document import machine_name, machine_text  # noqa: PLC0415
+
+        path = Path(out)
+        if path.exists() and not force:
+            message = f"must be a new file, or force must be true, got {str(path)!r}, which exists"
+            raise refuse("Rating.save", "out", message)
+        try:
+            put_text(path, machine_text(self._rated, name or machine_name(self._rated.facts)))
+        except OSError as error:
+            raise ReportError.unwritten("the machine file could not be written", path, error) from None
+        return path
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {rating}" for name, rating in self.scales.items())
+        return f"<Rating of {self.cpus} CPUs: {shown or 'no scale'}{'' if self.valid else ', invalid'}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(rating), str(self.per_cpu[name])) for name, rating in self.scales.items()]
+        kernels = [(name, str(rate)) for name, rate in self.kernels.items()]
+        return notebook.page(
+            notebook.heading(f"Rating of {self.cpus} CPUs"),
+            notebook.table(("Scale", "Machine", "Per CPU"), rows),
+            notebook.table(("Kernel", "All CPUs"), kernels),
+            notebook.verdict("valid" if self.valid else "invalid", map(str, self.doubts)),
+        )
+
+
+def _quantity(estimate: Json, unit: str = UNITS) -> Quantity:
+    low, high = estimate.get("low"), estimate.get("high")
+    interval = None if low is None or high is None else Interval(low, high)
+    return Quantity(estimate["value"], unit, interval)
+
+
+def rate(
+    folder: Path | str = ".", *, quick: bool = False, progress: Callable[[str, float], object] | None = None
+) -> Rating:
+    """Rate this machine in capacity units, by a fixed set of kernels; takes three minutes.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Folder on the disk to measure; default: the current folder.
+    quick : bool, default False
+        If true, measures for about 20 seconds instead, with wider intervals.
+    progress : callable, optional
+        Function that receives the name of each measured kernel and the completed share in [0, 1].
+
+    Returns
+    -------
+    Rating
+        Ratings by scale, rates of the kernels, and doubts.
+
+    Raises
+    ------
+    StudyError
+        If `folder` is not a folder on a disk that can be written.
+    MeasurementError
+        If the kernels cannot be measured.
+    """
+    from towtank.conduct.rating import FULL, QUICK, rate_machine  # noqa: PLC0415
+    from towtank.size.rating_document import rating_document  # noqa: PLC0415
+
+    done = 0
+
+    def show(turn: dict[str, Any], total: int) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(str(turn["kernel"]), min(1.0, done / total) if total else 0.0)
+
+    rated = rate_machine(Path(folder), QUICK if quick else FULL, show)
+    return Rating(rated.measurement.cpus, rated, rating_document(rated))

@@ -1,0 +1,105 @@
+"""`towtank.validate`, `towtank.import_workload` and `towtank.rate`: the same results as the commands, typed."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import towtank as command
+from rating_lines import lines
+
+import towtank
+from towtank.conduct import rating
+from towtank.errors import StudyError
+from towtank.size.machines import load_machines
+from towtank.size.rating import Measurement
+
+MODEL = """\
+schema: towtank/model/1
+name: one
+stations:
+  cpu: {demand: 10 ms}
+classes:
+  web: {users: 4, think: 1 s}
+"""
+CURL = "curl -X POST 'http://shop.test/orders?day=1' -d 'item=3'\ncurl http://shop.test/list --limit-rate 5k\n"
+
+
+def test_a_valid_file_has_its_kind_and_no_fault() -> None:
+    checked = towtank.validate("content-users")
+    assert checked.valid
+    assert [(each.file, each.kind, each.valid) for each in checked.files] == [("content-users", "study", True)]
+    assert checked.faults == ()
+    checked.raise_faults()
+
+
+def test_faults_are_results_with_places(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(MODEL)
+    bad.write_text(MODEL.replace("10 ms", "10 parsecs"))
+    checked = towtank.validate(good, str(bad), tmp_path / "absent.yaml")
+    assert not checked.valid
+    assert [each.valid for each in checked.files] == [True, False, False]
+    fault = checked.files[1].faults[0]
+    assert (fault.file, fault.line, fault.where) == (str(bad), 4, "stations.cpu.demand")
+    assert str(checked).startswith(f"{good}: ok (model)\n{bad}:4:")
+    with pytest.raises(StudyError) as raised:
+        checked.raise_faults()
+    assert tuple(raised.value.faults) == checked.faults
+    done = command("validate", good, bad, tmp_path / "absent.yaml", "--json")
+    assert checked.document == json.loads(done.stdout)
+    assert "10 parsecs" in checked._repr_html_()
+    assert "3" in repr(checked)
+
+
+def test_an_import_has_text_transactions_and_notes(tmp_path: Path) -> None:
+    source, out = tmp_path / "calls.txt", tmp_path / "shop.yaml"
+    source.write_text(CURL)
+    found = towtank.import_workload("curl", source, out=out)
+    assert out.read_text() == found.text
+    assert found.out == out
+    assert len(found.transactions) == 2
+    assert list(found.targets.values()) == ["http://shop.test"]
+    assert found.document == json.loads(command("import", "curl", source, "--out", out, "--force", "--json").stdout)
+    assert [note.times for note in found.notes] == [note["times"] for note in found.document["notes"]]
+    assert towtank.validate(out).valid
+    with pytest.raises(StudyError, match="which exists"):
+        towtank.import_workload("curl", source, out=out)
+    assert towtank.import_workload("curl", source).out is None
+    assert "2 transactions" in repr(found)
+
+
+@pytest.mark.parametrize(("form", "named"), [("jmeter", "form"), ("curl", "calls.txt")])
+def test_wrong_arguments_of_an_import_are_named(tmp_path: Path, form: str, named: str) -> None:
+    with pytest.raises(StudyError, match=named):
+        towtank.import_workload(form, tmp_path / "calls.txt")
+
+
+def test_a_rating_has_scales_kernels_and_a_machine_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handlers: list[Any] = []
+
+    def measure(_folder: Path, length: rating.RatingLength, progress: Any, _stop: Any) -> Measurement:
+        handlers.append(signal.getsignal(signal.SIGINT))
+        progress({"kernel": "sort", "round": 0}, 4)
+        assert length == rating.QUICK
+        return Measurement.of_lines(lines())
+
+    monkeypatch.setattr(rating, "measure", measure)
+    before, steps = signal.getsignal(signal.SIGINT), []
+    found = towtank.rate(tmp_path, quick=True, progress=lambda kernel, share: steps.append((kernel, share)))
+    assert handlers == [before], "a library changes no signal handlers"
+    assert steps == [("sort", 0.25)]
+    assert found.scales["towtank"] == pytest.approx(found.document["ratings"]["towtank"]["whole"]["value"])
+    assert found.per_cpu["towtank"] == pytest.approx(found.scales["towtank"] / found.cpus)
+    assert found.scales["towtank"].interval is not None
+    assert found.kernels.keys() == found.document["kernels"].keys()
+    assert found.valid == found.document["valid"]
+    out = found.save(tmp_path / "box.yaml", "box")
+    assert list(load_machines(out)) == ["box"]
+    with pytest.raises(StudyError, match="which exists"):
+        found.save(out)
+    assert "CPUs" in repr(found)
+    assert "verdict" in found._repr_html_()
