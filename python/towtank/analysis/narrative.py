@@ -87,7 +87,7 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _load(point: dict[str, Any]) -> str:
-    unit = "users" if "users" in point else "arrivals per second"
+    unit = ("user" if point["load"] == 1 else "users") if "users" in point else "arrivals per second"
     amount = f"{point['load']:,.10g} {unit}"
     # The results of a run at several load levels describe a single stage.
     return f"{amount} (stage {point['stage']})" if point.get("stage") else amount

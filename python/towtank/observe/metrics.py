@@ -502,6 +502,12 @@ VIRTUAL_HOST = Table(
             "host_memory_bytes", "bytes", "`memory.usage_in_bytes`, `memory.current`", "Memory, page cache included"
         ),
         _gauge("host_memory_cache_bytes", "bytes", _MEMORY_STAT, "Page cache"),
+        _gauge(
+            "host_swap_bytes",
+            "bytes",
+            "`memory.stat`, `memory.swap.current`",
+            "Swap space in use; left out if the kernel does not count it",
+        ),
         _counter(
             "host_memory_limit_hits",
             "1",

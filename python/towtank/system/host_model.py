@@ -166,12 +166,33 @@ class NamespacesHost(FileModel):
     memory: Size | None = Field(
         None,
         ge=LEAST_MEMORY_BYTES,
-        description="Memory limit of the host, including its page cache; the host does not swap.",
+        description="Memory limit of the host, including its page cache.",
+    )
+    swap: Size | None = Field(
+        None,
+        gt=0,
+        description=(
+            "Swap space of this machine that the host may use in addition to `memory`; default: none, so the host does "
+            "not swap."
+        ),
+    )
+    page_cache: Literal["keep", "drop"] = Field(
+        "keep",
+        description=(
+            "Whether the load begins with the page cache of the host as population and start left it (`keep`) or with "
+            "an empty one (`drop`)."
+        ),
     )
     disks: dict[Name, Disk] = Field(
         default_factory=dict, description="Disks of the host by name, created for each run."
     )
     network: Link = Field(default_factory=Link, description="Link of the host to the virtual network.")
+
+    @model_validator(mode="after")
+    def _swap_beyond_a_limit(self) -> NamespacesHost:
+        if self.swap is not None and self.memory is None:
+            raise ValueError("must have `memory` beside `swap`: a host without a memory limit uses the machine's swap")
+        return self
 
     @model_validator(mode="after")
     def _enough_time(self) -> NamespacesHost:

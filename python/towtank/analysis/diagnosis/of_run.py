@@ -142,7 +142,7 @@ def missing(seen: Seen) -> tuple[str, ...]:
     if seen.not_found:
         return (f"the process that answers at {', '.join(seen.not_found)} (of another user, or in a container)",)
     if not seen.tiers:
-        return ("CPU, memory and connections of the target, which is not on this machine",)
+        return ("CPU, memory and connections of the target: no process of it was found on this machine",)
     return ()
 
 

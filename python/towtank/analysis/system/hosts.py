@@ -86,6 +86,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
         "tcp": tcp,
         "memory_bytes": _mean(samples.gauge(start, end, "values", "host_memory_bytes")),
         "memory_cache_bytes": _mean(samples.gauge(start, end, "values", "host_memory_cache_bytes")),
+        "swap_bytes": _mean(samples.gauge(start, end, "values", "host_swap_bytes")),
         "socket_memory_bytes": _mean(samples.gauge(start, end, "values", "host_socket_memory_bytes")),
         "pressure": _pressure(samples, start, end),
         "disks": {disk: _disk(samples, disk, declared.get(disk) or {}, start, end) for disk in _disks(samples)},

@@ -38,12 +38,26 @@ def build(results: Results) -> Section | None:
             "is confirmed if it certainly holds at each, refuted if it certainly fails at one; otherwise each level "
             "counts as one value. Invalid runs do not count."
         ),
+        *_in_blocks(claims),
         _table(claims),
     ]
     courses = [claim for claim in claims if claim.levels]
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
+
+
+def _in_blocks(claims: list[_Claim]) -> list[Block]:
+    """Return a paragraph on the runs behind a decision; empty if the study does not repeat until decided."""
+    if not any(claim.decided_after for claim in claims):
+        return []
+    return [
+        paragraph(
+            "The study repeats its runs in blocks. A claim is judged after each block, and the first decision stands: "
+            "its value is that of the runs until then (column Blocks). Other tables of this report use the runs of all "
+            "blocks, so their values differ slightly."
+        )
+    ]
 
 
 def expected_beforehand(results: Results) -> list[Block]:
@@ -76,6 +90,8 @@ class _Claim:
         Levels with the value at each, with its interval.
     suspect_runs : list of str
         Suspect runs that the answer depends on.
+    decided_after : int or None
+        Number of blocks of runs after which a study that repeats its runs decided the claim; None if undecided.
     """
 
     number: int
@@ -92,6 +108,7 @@ class _Claim:
     measured: str
     levels: list[tuple[str, str]]
     suspect_runs: list[str]
+    decided_after: int | None
 
     @property
     def is_answered(self) -> bool:
@@ -132,6 +149,7 @@ def _claim(number: int, claim: Json) -> _Claim:
         measured=measured(claim),
         levels=levels,
         suspect_runs=list(claim["suspect_runs"]),
+        decided_after=claim.get("decided_after"),
     )
 
 
@@ -180,6 +198,7 @@ def by_verdict(results: Results) -> list[str]:
 
 
 def _table(claims: list[_Claim]) -> Table:
+    in_blocks = any(claim.decided_after for claim in claims)
     columns = (
         Column("No.", numeric=True),
         Column("Claim"),
@@ -187,10 +206,15 @@ def _table(claims: list[_Claim]) -> Table:
         Column("Compared here"),
         Column("Measured here"),
         Column("Must be"),
+        *((Column("Blocks", numeric=True),) if in_blocks else ()),
         Column("Answer"),
     )
     rows = tuple(
-        (str(claim.number), claim.says, claim.source, claim.asks, claim.measured, claim.holds, _answer(claim))
+        (
+            *(str(claim.number), claim.says, claim.source, claim.asks, claim.measured, claim.holds),
+            *((people.count(claim.decided_after),) if in_blocks else ()),
+            _answer(claim),
+        )
         for claim in claims
     )
     return Table("Claims of the reference and what was measured here", columns, rows, tuple(_notes(claims)))

@@ -55,6 +55,7 @@ def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
 
 
 def _hosts(runs: list[RunResult]) -> Table:
+    swaps = any(host.get("swap_bytes") for run in runs for host in run.summary["hosts"].values())
     rows = tuple(
         (
             run.run_id,
@@ -66,6 +67,7 @@ def _hosts(runs: list[RunResult]) -> Table:
             people.share(host.get("throttled_share")),
             people.size(host.get("memory_bytes")),
             people.rate(host.get("page_cache_refaults_per_s")),
+            *((people.size(host.get("swap_bytes")), people.rate(host.get("major_faults_per_s"))) if swaps else ()),
         )
         for run, name, host in _each(runs)
     )
@@ -79,6 +81,7 @@ def _hosts(runs: list[RunResult]) -> Table:
         Column("Throttled", "of periods with work", numeric=True),
         Column("Memory", "page cache included", numeric=True),
         Column("Cache refaults", "pages", numeric=True),
+        *((Column("Swap", numeric=True), Column("Major faults", numeric=True)) if swaps else ()),
     )
     notes = (
         "Throttled: share of the periods in which a host used up its CPU time and stood still until the next one.",

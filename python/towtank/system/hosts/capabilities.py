@@ -86,6 +86,8 @@ REMARKS = {
     "cgroup cpu": "CPU limits and weights of hosts",
     "cgroup cpuset": "hosts pinned to CPUs",
     "cgroup memory": "memory limits of hosts",
+    "cgroup swap": "hosts that swap",
+    "cgroup page cache": "hosts whose load begins with an empty page cache",
     "cgroup io": "disk rates of hosts",
     "timeslice": "time slices of hosts",
     "loop": "disks of hosts",
@@ -176,9 +178,20 @@ def _control_groups() -> Iterator[tuple[str, str | None]]:
     for name, use in uses.items():
         absent = None if trees.has(name) else f"no {name} controller"
         yield f"cgroup {name}", why or absent or _tried(use)
+    yield "cgroup swap", why or no_swap() or _tried(lambda: group.limit_memory(2**26, 2**26))
+    yield "cgroup page cache", why or group.reclaim_lacking()
     yield "cgroup io", why or (None if trees.has("io") else "no io (blkio) controller") or _io_lacking(trees)
     if why is None:
         group.remove()
+
+
+def no_swap(swaps: Path = Path("/proc/swaps")) -> str | None:
+    """Return why hosts cannot swap on this machine; None if it has swap space. The first line of the file is a head."""
+    try:
+        areas = swaps.read_text().splitlines()[1:]
+    except OSError:
+        areas = []
+    return None if areas else "this machine has no swap space (`swapon --show` lists none)"
 
 
 def _io_lacking(trees: cgroups.Trees) -> str | None:

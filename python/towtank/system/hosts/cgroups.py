@@ -177,17 +177,60 @@ class ControlGroup:
         """Restrict the group to the given CPUs."""
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
-    def limit_memory(self, size_bytes: int) -> None:
-        """Limit the memory of the group, including page cache, and forbid swapping. [byte]"""
+    def limit_memory(self, size_bytes: int, swap_bytes: int = 0) -> None:
+        """Limit the memory of the group, including page cache, and the swap space beyond it. [byte]
+
+        Raises
+        ------
+        TargetError
+            If the kernel refuses; a kernel that does not count swap refuses only a limit above 0.
+        """
+        total = str(size_bytes + swap_bytes)
+        version_1 = self._trees.version == 1
+        self._set("memory", "memory.limit_in_bytes" if version_1 else "memory.max", str(size_bytes))
+        try:
+            if version_1:
+                self._set("memory", "memory.memsw.limit_in_bytes", total)
+            else:
+                self._set("memory", "memory.swap.max", str(swap_bytes))
+        except TargetError:
+            if swap_bytes:
+                raise
+
+    def drop_page_cache(self) -> int:
+        """Write dirty pages to their disks, evict the page cache of the group, and return what is left. [byte]
+
+        Raises
+        ------
+        TargetError
+            If the kernel cannot reclaim the memory of a group (version 2 before Linux 5.19).
+        """
+        os.sync()
         if self._trees.version == 1:
-            self._set("memory", "memory.limit_in_bytes", str(size_bytes))
-            # Not every kernel counts swap.
-            with suppress(TargetError):
-                self._set("memory", "memory.memsw.limit_in_bytes", str(size_bytes))
-        else:
-            self._set("memory", "memory.max", str(size_bytes))
-            with suppress(TargetError):
-                self._set("memory", "memory.swap.max", "0")
+            self._set("memory", "memory.force_empty", "0")
+            return self._cached("total_cache")
+        if missing := self.reclaim_lacking():
+            raise TargetError(missing)
+        assert self.unified is not None
+        # The kernel reports EAGAIN if it reclaimed less than requested, for example because pages are in use.
+        with suppress(OSError):
+            (self.unified / "memory.reclaim").write_text(str(self._cached("file")))
+        return self._cached("file")
+
+    def reclaim_lacking(self) -> str | None:
+        """Return why the page cache of the group cannot be evicted; None if it can."""
+        if not self._trees.has("memory"):
+            return "no memory controller"
+        if self._trees.version == 1 or (self.unified is not None and (self.unified / "memory.reclaim").exists()):
+            return None
+        return "the kernel has no `memory.reclaim`, which Linux 5.19 introduced"
+
+    def _cached(self, key: str) -> int:
+        """Return the page cache of the group, as a key of `memory.stat` states it. [byte]"""
+        folder = self.folders["memory"] if self._trees.version == 1 else self.unified
+        assert folder is not None
+        lines = dict(line.split(" ", 1) for line in _read(folder / "memory.stat").splitlines() if " " in line)
+        return int(lines.get(key, 0))
 
     def throttle(self, device: str, limits: dict[str, float | None]) -> None:
         """Limit the speed of a device, `MAJOR:MINOR`, for the group.

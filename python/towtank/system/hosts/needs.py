@@ -13,6 +13,7 @@ _SIZES = {
     "cpu_shares": "cgroup cpu",
     "pinned": "cgroup cpuset",
     "memory": "cgroup memory",
+    "swap": "cgroup swap",
     "timeslice": "timeslice",
 }
 _LINKS = {"macvlan": "macvlan", "tun": "tap"}
@@ -25,6 +26,8 @@ def host_needs(part: NamespacesHost) -> Iterator[tuple[str, str]]:
     for key, capability in _SIZES.items():
         if getattr(part, key) is not None:
             yield key, capability
+    if part.page_cache == "drop":
+        yield "page_cache", "cgroup page cache"
     for name, disk in part.disks.items():
         yield from ((f"disks.{name}{key}", capability) for key, capability in _disk_needs(disk))
     yield from ((f"network.{key}", capability) for key, capability in _link_needs(part.network))

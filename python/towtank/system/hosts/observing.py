@@ -131,6 +131,7 @@ class HostScraper:
             used = float((old / "memory.usage_in_bytes").read_text())
             cache, faults = stat["total_cache"], stat.get("total_pgmajfault", 0.0)
             again = stat.get("total_workingset_refault_file", stat.get("workingset_refault_file"))
+            swapped = stat.get("total_swap")
         else:
             folder = self._unified
             if not (folder / "memory.current").exists():
@@ -140,8 +141,10 @@ class HostScraper:
             used = float((folder / "memory.current").read_text())
             cache, faults = stat["file"], stat.get("pgmajfault", 0.0)
             again = stat.get("workingset_refault_file")
+            swapped = float(text) if (text := read_text(folder / "memory.swap.current")) else None
         return {
             **({} if again is None else {"host_page_cache_refaults_total": again}),
+            **({} if swapped is None else {"host_swap_bytes": swapped}),
             "host_memory_bytes": used,
             "host_memory_cache_bytes": cache,
             "host_memory_limit_hits_total": refused,
@@ -202,6 +205,14 @@ class HostScraper:
             "host_disk_free_inodes": float(space.f_favail),
         }
         return {series(key, disk=name): value for key, value in values.items()}
+
+
+def read_text(path: Path) -> str | None:
+    """Return the contents of a file of the kernel; None if the kernel does not have it."""
+    try:
+        return path.read_text()
+    except OSError:
+        return None
 
 
 def numbers(path: Path) -> dict[str, float]:

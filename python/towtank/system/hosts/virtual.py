@@ -67,6 +67,7 @@ class VirtualHost(SharedFiles):
         self._group = ControlGroup(find_trees(), f"{site.prefix}/{name}")
         self._disks: dict[str, MountedDisk] = {}
         self._cable = make_cable(site, name, part.network)
+        self._cache_left: int | None = None
         self._is_open = self._is_confined = False
 
     @property
@@ -121,7 +122,7 @@ class VirtualHost(SharedFiles):
         if part.pinned is not None:
             self._group.pin(part.pinned)
         if part.memory is not None:
-            self._group.limit_memory(part.memory)
+            self._group.limit_memory(part.memory, part.swap or 0)
         if part.cpu_shares is not None:
             self._group.weigh(part.cpu_shares)
 
@@ -142,7 +143,9 @@ class VirtualHost(SharedFiles):
         release_disk(self.outside(self.disk(disk)))
 
     def confine(self) -> None:
-        """Apply the limits of CPU time and disks."""
+        """Empty the page cache if the system file requests it, and apply the limits of CPU time and disks."""
+        if self._part.page_cache == "drop":
+            self._cache_left = self._group.drop_page_cache()
         if self._part.cpus is not None:
             self._group.limit_cpu(self._part.cpus, self._part.cpu_period)
         for disk in self._disks.values():
@@ -210,6 +213,7 @@ class VirtualHost(SharedFiles):
             "address": self.address,
             "sizes": {**sizes, "in_force": self._is_confined},
             "cpus_virtual": self._part.cpus,
+            **({} if self._cache_left is None else {"page_cache_left_bytes": self._cache_left}),
             "disks": {name: disk.facts() for name, disk in self._disks.items()},
             "control_groups": find_trees().version,
             **self._cable.facts(),
