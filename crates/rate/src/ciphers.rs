@@ -5,7 +5,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Bytes of one batch, for pieces of any size.
+/// Bytes that one batch processes, whatever the size of the pieces.
 const BATCH_BYTES: usize = 1 << 16;
 
 /// Encrypts pieces of one size in place.
@@ -143,7 +143,8 @@ mod tests {
         bytes
     }
 
-    /// D. A. `McGrew` and J. Viega, *The Galois/Counter Mode of Operation*, appendix B, test case 14.
+    /// Compares with D. A. `McGrew` and J. Viega, *The Galois/Counter Mode of Operation*, appendix
+    /// B, test case 14.
     #[test]
     fn aes_256_gcm_seals_as_published() {
         let zeros = "00".repeat(32);
@@ -154,7 +155,7 @@ mod tests {
         );
     }
 
-    /// RFC 8439, section 2.8.2: the first bytes of the cipher text, and the tag.
+    /// Compares the first bytes of the cipher text and the tag with RFC 8439, section 2.8.2.
     #[test]
     fn chacha20_poly1305_seals_as_published() {
         let text = b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.";
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(got[text.len()..], hex("1ae10b594f09e26a7e902ecbd0600691"));
     }
 
-    /// FIPS 180-4, the example of the one-block message "abc".
+    /// Compares with the example of the one-block message "abc" in FIPS 180-4.
     #[test]
     fn sha_256_digests_as_published() {
         let got = digest(&SHA256, b"abc");

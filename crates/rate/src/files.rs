@@ -1,4 +1,4 @@
-//! Small files from creation to deletion, in the page cache and synchronized to disk.
+//! Kernels for small files, from creation to deletion: in the page cache, and synchronized to disk.
 
 use std::fs;
 use std::io::Write;
@@ -77,7 +77,7 @@ fn kernel(name: &'static str, folder: &Path, synced: bool) -> Threaded {
     })
 }
 
-/// Both kernels, working in a folder.
+/// Both kernels of this module; they create their files in `folder`.
 #[must_use]
 pub fn kernels(folder: &Path) -> Vec<Threaded> {
     vec![

@@ -1,6 +1,7 @@
-//! Request and response over TCP on loopback: the work that the kernel does for each message.
+//! Request and response over TCP on loopback: the work of the operating system for each message.
 //!
-//! Client and server share a CPU, so that the result measures work, and not the time that an idle CPU takes to wake.
+//! Client and server share a CPU, so that the result measures work, and not the time that an idle
+//! CPU takes to wake.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +11,7 @@ use crate::kernel::{Failed, Threaded, Work};
 /// Exchanges of one batch.
 const BATCH: u8 = 16;
 
-/// A client, connected to a server of its own.
+/// A client that is connected to its own server thread.
 pub struct Exchanges {
     stream: TcpStream,
     response: Vec<u8>,
@@ -18,7 +19,8 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// Connects for exchanges of one byte and a response of `response` bytes, filled with that byte.
+    /// Starts a server and connects to it. A request is one byte; the response repeats this byte
+    /// `response` times.
     ///
     /// # Errors
     /// If the connection fails.
@@ -29,8 +31,8 @@ impl Exchanges {
             let (server, _) = listener.accept()?;
             client.set_nodelay(true)?;
             server.set_nodelay(true)?;
-            // The thread is started from a pinned thread and stays on its CPU; it ends when the client closes the
-            // connection.
+            // The server thread stays on the CPU of the pinned thread that starts it. It ends when
+            // the client closes the connection.
             std::thread::Builder::new().spawn(move || answer(server, response))?;
             Ok(client)
         };

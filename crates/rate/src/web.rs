@@ -1,7 +1,9 @@
-//! Web serving: the null server and the load engine, on separate CPUs if there is more than one.
+//! Web serving: the null server and the load engine, on separate CPUs if there is more than one
+//! CPU.
 //!
-//! The result is the number of requests per second of CPU time of both together, so that waiting does not count. With
-//! more than one CPU it is multiplied by the number of CPUs of the turn, which gives the throughput with all CPUs busy.
+//! The result is the number of requests per second of the CPU time that server and load engine use
+//! together, so that waiting does not count. With more than one CPU, it is multiplied by the number
+//! of CPUs of the turn, which gives the throughput with all CPUs busy.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -21,9 +23,9 @@ use crate::kernel::{Failed, Kernel, Timing, Turn};
 const BODY: usize = 1024;
 /// Users of each load thread.
 const USERS: usize = 16;
-/// Shortest load; in shorter ones the start and the end would count for too much. [s]
+/// Minimum duration of a load. In a shorter load, its start and its end would distort the rate. [s]
 const SHORTEST_S: f64 = 0.1;
-/// Number of loads without any answer after which the measurement is given up.
+/// Number of loads without any response after which the measurement fails.
 const LOADS_AT_MOST: usize = 20;
 
 /// The web kernel.
@@ -87,7 +89,8 @@ impl Web {
             let before = server.cpu_s()?;
             let (requests, own_s) = self.drive(&server.address, load, each.as_secs_f64())?;
             let spent_s = own_s + server.cpu_s()? - before;
-            // On a very busy machine a load may end before its first answer, which gives no rate.
+            // On a very busy machine a load may end before its first response. It then gives no
+            // rate.
             if requests > 0.0 {
                 slices.push(requests / spent_s * cpus.len() as f64);
             }
@@ -106,7 +109,7 @@ impl Kernel for Web {
     }
 
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed> {
-        // In a separate thread, since the load engine pins the thread that runs it.
+        // The work runs in a separate thread, since the load engine pins the thread that runs it.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| self.work(cpus, timing))
@@ -160,7 +163,7 @@ fn plan(out: &Path, address: &str, cpus: &[usize], seconds: f64) -> Value {
     })
 }
 
-/// A null server; it is stopped when the value is dropped, or with this process.
+/// A null server. It stops when the value is dropped or when this process ends.
 struct Server {
     child: Child,
     address: String,

@@ -44,7 +44,7 @@ impl Exchanges for Side {
     }
 }
 
-/// A client, its exchanges, and the server's view of it.
+/// A client, its exchanges, and the exchanges that have ended. Methods play the server.
 struct Pair {
     client: Connection,
     side: Side,

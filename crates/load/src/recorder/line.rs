@@ -278,8 +278,8 @@ impl LineBuilder {
         self.line.extend_from_slice(b"},");
     }
 
-    /// Appends answers by status code, for the codes that occurred. The key is written even without any: a missing key
-    /// means that nothing was counted.
+    /// Appends the number of responses by status code, for the codes that occurred. The key is
+    /// written even without any codes: a missing key means that nothing was counted.
     fn statuses(&mut self, statuses: &Statuses) {
         self.line.extend_from_slice(br#","status_codes":{"#);
         let mut comma = "";

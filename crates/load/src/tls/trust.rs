@@ -26,7 +26,7 @@ pub(super) fn authorities(
         .map_err(|error| error.to_string())
 }
 
-/// Accepts any certificate, provided that the server has its key.
+/// Accepts any certificate, provided that the server has the private key of the certificate.
 pub(super) fn everybody(provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
     Arc::new(Everybody(provider.signature_verification_algorithms))
 }

@@ -90,7 +90,7 @@ pub fn sentence(error: &Error) -> String {
     format!("TLS: {fact}: {step}")
 }
 
-/// A fault of the server's certificate.
+/// Describes a fault of the server's certificate, with a next step.
 fn certificate(fault: &CertificateError) -> (String, &'static str) {
     use CertificateError as Fault;
     let (fact, step) = match fault {
@@ -151,7 +151,8 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
 const NAME: &str = "load it by a name of its certificate (--connect-to ADDRESS connects elsewhere, `server_name` asks for \
                     another name), or verify none (--insecure, `verify: false`)";
 
-/// Fact and next step if a certificate has no names of hosts: a common name is no such name (RFC 9525, section 2).
+/// Fact and next step if a certificate has no host names in subjectAltName; a common name does not
+/// count as a host name (RFC 9525, section 2).
 const WITHOUT_NAME: &str = "the certificate of the server names no host in subjectAltName (clients no longer accept a \
                             common name alone)";
 const ADD_NAME: &str = "make one with `openssl req -addext subjectAltName=DNS:NAME` (`IP:NUMBER` for an address), or \
@@ -184,7 +185,8 @@ fn of_chain(why: &OtherError) -> (String, &'static str) {
     )
 }
 
-/// Alert that the server sent in answer to the handshake (RFC 8446, section 6.2; RFC 5246, section 7.2.2).
+/// Describes an alert that the server sent during the handshake (RFC 8446, section 6.2; RFC 5246,
+/// section 7.2.2).
 fn alert_of(alert: Alert) -> (String, &'static str) {
     let (fact, step) = match alert {
         Alert::CloseNotify | Alert::UserCanceled => ("has ended the handshake", PORT),

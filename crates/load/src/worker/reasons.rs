@@ -12,7 +12,8 @@ use crate::tls;
 
 use super::user::Exchange;
 
-/// Limit on distinct reasons, so that a server that causes ever new ones does not fill the memory.
+/// Limit on distinct reasons, so that a server that causes more and more reasons does not fill the
+/// memory.
 const REASONS_AT_MOST: usize = 64;
 
 const LATE: &str = "no connection within the time: is the host up, does a firewall drop packets to this port, and is the \
@@ -24,7 +25,7 @@ const HANDSHAKE_CLOSED: &str =
 const NO_HTTP2: &str = "no HTTP/2: load it with HTTP/1.1, or enable HTTP/2 at the server";
 const NO_SETTINGS: &str = "closed before the settings of HTTP/2: does the port speak HTTP/2 without TLS? See the log of \
                            the server";
-/// After RFC 9112, section 9.6, and RFC 9110, section 9.2.2.
+/// Advice for this case: RFC 9112, section 9.6, and RFC 9110, section 9.2.2.
 const CROSSED: &str = "the server closed a kept connection before any byte of an answer, as the request was on its way: \
                        a browser sends a GET again (it was not sent again here); let the server keep idle connections \
                        longer, or pause less";
@@ -35,7 +36,7 @@ const BROKEN_FRAMES: &str =
     "the server breaks the rules of HTTP/2: load it with HTTP/1.1, or see the log of the server";
 const BROKEN_TLS: &str = "the server breaks the rules of TLS within its answer: see the log of the server, and of proxies";
 
-/// Describes an answer that is not HTTP, with a next step.
+/// Describes a response that is not valid HTTP, with a next step.
 fn protocol(fault: ProtocolError) -> &'static str {
     match fault {
         ProtocolError::Truncated => CUT,
@@ -79,9 +80,10 @@ pub(super) enum Reason {
     Own(String),
     /// The connection was not established within the connect time-out.
     Late,
-    /// None of these addresses of a name accepted the connection; the reason is that of the last one.
+    /// None of these addresses of a name accepted the connection; the second value is the reason of
+    /// the last address.
     Tried(String, Box<Reason>),
-    /// Reason of an incomplete answer.
+    /// Reason of an incomplete response.
     Broken(&'static str),
     /// The TLS handshake was not done within the connect time-out.
     HandshakeLate,
@@ -117,7 +119,7 @@ impl Reason {
         }
     }
 
-    /// Reason of a failed exchange, if its answer was incomplete.
+    /// Reason of a failed exchange, if its response was incomplete.
     pub(super) fn of_answer(failure: Failure, exchange: &Exchange, is_http2: bool) -> Option<Self> {
         match failure {
             Failure::Closed if exchange.bytes_in > 0 => Some(Self::Broken(CUT)),

@@ -20,7 +20,8 @@ fn a_body_goes_out_as_windows_allow() {
     pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &5_u32.to_be_bytes()))
         .expect("a window");
     assert_eq!(data(&mut pair), [(5, false)]);
-    // The window becomes negative, then positive again.
+    // The smaller window makes the rest of the stream's window negative; later updates make it
+    // positive again.
     pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 3)]))
         .expect("settings");
     assert_eq!(data(&mut pair), []);

@@ -73,7 +73,8 @@ impl Checker<'_> {
         if let Some(users) = &stage.users_by_group {
             let place = format!("{place}.users_by_group");
             self.one_of_each_group(&place, users.len());
-            // With users by group, each group has a fixed range of user numbers from the start.
+            // With users by group, the range of user numbers of each group is fixed at the start of
+            // the run, so that no stage may exceed it.
             let most = self.plan.load.users_of_groups();
             for (group, (users, most)) in users.iter().zip(most).enumerate() {
                 self.require(*users <= most, &format!("{place}[{group}]"), || {
@@ -113,7 +114,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that exactly one form of the amount is given, and that all stages use the same form if it is by group.
+    /// Checks that a stage states its users or arrivals in exactly one form. If one stage states
+    /// them by group, all stages must.
     fn form(&mut self, place: &str, forms: &str, given: &[bool], by_group: bool) {
         let count = given.iter().filter(|given| **given).count();
         self.require(count == 1, place, || {

@@ -1,4 +1,4 @@
-//! Lines of segments, read as another program reads them.
+//! Reads the lines of segments as another program reads them.
 
 use std::fs;
 

@@ -144,7 +144,8 @@ fn is_camel(word: &str) -> bool {
         .any(|pair| pair[0].is_lowercase() && pair[1].is_uppercase())
 }
 
-/// Names with their usual spelling, and keys of files.
+/// Words with a capital letter inside that messages may contain: proper names, and keys of
+/// configuration files.
 const PROPER: [&str; 6] = [
     "serverAuth",
     "subjectAltName",
