@@ -48,7 +48,7 @@ def prepare_plan(
     exchange : Exchange
         Request, whose URL may be the name of a workload file.
     load : Load
-        Amount, form and length of the load.
+        Amount, arrival process and length of the load.
     addresses : list of str
         Addresses of the targets of a workload: `NAME=host:port`, or `host:port` for its only target;
         `https://host:port` for TLS.
@@ -86,9 +86,9 @@ def prepare_plan(
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
-    """Return, for each given address, the addresses to connect to.
+    """Return, for each given address, the network addresses that a connection may use.
 
-    These are a Unix socket, or every IP address of the host name.
+    For a Unix socket this is the socket, for a host name the list of all its IP addresses.
     """
     return [_place(each, allowed) for each in addresses]
 
@@ -109,7 +109,7 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
-    """Resolve the host name of an address to all its IP addresses, which then stay the same for the whole run."""
+    """Resolve the host name of an address to all its IP addresses; the run uses these addresses to its end."""
     try:
         host, port = host_and_port(address)
     except ValueError as error:
@@ -149,7 +149,7 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan in which each address is one that accepts connections, with its alternatives."""
+    """Return a target of the plan in which each address accepts connections; its alternatives are added."""
     if not target["addresses"]:
         return target
     speaks_http = target["scheme"] != "driver"
@@ -159,7 +159,7 @@ def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
 
 
 def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
-    """Parse the values of parameters from the command line; report all faults at once."""
+    """Parse the values of parameters from the command line; report all faults together."""
     values, faults = {}, []
     for text in changes:
         path, equals, value = text.partition("=")
@@ -200,7 +200,9 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return user and password in the addresses of an HTTP target; the plan has logins of other drivers elsewhere."""
+    """Return user and password in the addresses of an HTTP target; other drivers take logins from elsewhere in the
+    plan.
+    """
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:

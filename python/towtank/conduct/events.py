@@ -20,8 +20,8 @@ from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# After the load, an event may take as long as the start of a service. Longer events end when the system shuts down.
-# [s]
+# Longest time after the load in which an event may end, long enough for the start of a service. Events that still run
+# then end when the system shuts down. [s]
 _END_WITHIN_S = 90.0
 
 
@@ -127,7 +127,8 @@ class Events:
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        except Exception as error:  # Every failure of an event is reported, and ends only the thread of that event.
+        # An error in an event is reported as its failure, and ends only the thread of this event.
+        except Exception as error:
             self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:
@@ -167,7 +168,7 @@ class Events:
 
     def _going_on(self, service: str) -> Callable[[], None]:
         def go_on() -> None:
-            # The checks of the services report a server that died during the event.
+            # If the server died during the event, the checks of the services report it.
             with suppress(TowtankError):
                 self.system.signal(service, "go on")
 

@@ -35,7 +35,7 @@ class Pinning:
 
 
 def share_out(available: set[int] | None = None) -> Pinning:
-    """Assign the last CPU to the generator and all others to the system; with a single CPU nothing is pinned.
+    """Assign the last CPU to the generator and all other CPUs to the system; a single CPU is not assigned to either.
 
     Parameters
     ----------

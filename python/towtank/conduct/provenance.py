@@ -144,7 +144,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     kept = []
     names = [path.name for path in documents.values()]
     for role, path in documents.items():
-        # Files from two folders may have the same name.
+        # Files from different folders may have the same name, so a repeated name gets the role as a prefix.
         name = path.name if names.count(path.name) == 1 else f"{role}-{path.name}"
         copy, text = folder / FILES / name, study.files[str(path)]
         make_private_folder(copy.parent)
@@ -155,7 +155,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Return the SHA-256 hash of a file if it has the given text, otherwise the hash of the text.
+    """Return the SHA-256 hash of a file if its content equals the given text, otherwise the hash of the text.
 
     A byte order mark in the file is ignored for the comparison.
     """
@@ -166,7 +166,7 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hash of each file or folder that a study names but does not copy, with the key that names it."""
+    """Return the hash of each file or folder that a study names but does not copy, and the key that names it."""
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
         for named in study.named_files()

@@ -39,10 +39,10 @@ class StudyRequest:
     trusted : bool
         Whether files outside of the study's folder may be sent, served or run.
     at_least : int
-        Number of runs of each combination of levels that a study is continued to; 0 for the number of the study file.
-        [1]
+        Number of runs of each combination of levels up to which the study is continued; 0 for the number in the study
+        file. [1]
     changed : tuple of str
-        Files of the study that have changed since the results were begun, so that their copies are read.
+        Files of the study that have changed since the results were begun; their copies in the results are read instead.
     """
 
     study: str
@@ -65,7 +65,7 @@ class StudyRequest:
         TargetError
             If this machine does not meet the needs of the hosts in any run.
         """
-        # Imported here because the import of the YAML reader would slow down the start of the command line.
+        # The import is here because the YAML reader would slow down the start of every command.
         from towtank.study import load_study, study_path  # noqa: PLC0415
         from towtank.study.named_files import paths_beside, refuse_outside  # noqa: PLC0415
 
@@ -130,7 +130,7 @@ class StudyRequest:
 def _check_open_files(study: Study) -> None:
     """Refuse a study whose users need more connections than the hard limit of open files allows.
 
-    The check takes place before the first run. The engine checks levels that depend on a pilot run.
+    Load levels that depend on a pilot run are not known here; the engine checks them before the load begins.
     """
     from towtank.workload.target_choice import targets_of  # noqa: PLC0415
 
@@ -166,9 +166,10 @@ def recorded_request(
     named : str or None
         Study given on the command line; must be None, because the results name their study.
     allowed : tuple of str
-        Hosts that may be loaded; not taken from the results, which may be another user's.
+        Hosts that may be loaded. The list in the results is ignored, because another user may have written it.
     trusted : bool
-        Whether files outside of the study's folder may be sent; not taken from the results either.
+        Whether files outside of the study's folder may be sent. The value in the results is ignored for the same
+        reason.
     more : int
         Number of runs of each combination of levels to add to those of the results. [1]
 
@@ -201,9 +202,9 @@ def recorded_request(
 
 
 def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int) -> int:
-    """Return the number of runs of each combination of levels with `more` runs in addition to those of the results.
+    """Return the number of runs of each combination of levels after `more` runs have been added to the results.
 
-    Runs that an earlier request for more runs has not completed do not count twice.
+    If an earlier request for more runs is not completed, its missing runs are part of the new request.
     """
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(manifest, "design") or ()}
     planned = max(block_of.values(), default=0)
@@ -214,15 +215,16 @@ def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path, list[str]]:
-    """Return the original study file if all files of the study are unchanged; otherwise its copy in the results.
+    """Return the path of the study file, and the changed files of the study.
 
-    The changed files are returned, too.
+    The path is that of the original file if all files of the study are unchanged, otherwise that of its copy in the
+    results.
 
     Raises
     ------
     StudyError
-        If files have changed of which no copies exist, or if copies would be needed of files from several folders or of
-        files that name others beside them, so that relative paths between the files are wrong.
+        If a changed file has no copy, or if copies cannot replace the changed files: relative paths would be wrong in
+        copies from several folders, and in files that refer to uncopied files beside them.
     """
     data, files = manifest.get("data", ()), manifest.get("files", [])
     named = {each["path"]: _has_changed(each) for each in data}
@@ -241,7 +243,7 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
 
 
 def _needs_originals(changed: Iterable[str]) -> StudyError:
-    """Return the refusal of changed files whose copies would look for programs and files in the results folder."""
+    """Return the error for changed files whose copies would search for programs and files in the results folder."""
     message = "must be as it was when the results were begun, as the study uses programs or files beside it, got"
     faults = [Fault(path, 0, 0, "--resume", f"{message} other content or no file") for path in changed]
     return StudyError(faults, hint="restore it, or begin new results with `towtank run`")

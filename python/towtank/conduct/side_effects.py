@@ -1,4 +1,4 @@
-"""Lists the effects of a study outside its folder; they are shown before a run unless the study comes with Towtank."""
+"""Lists the effects of a study outside its folder. They are shown before a run unless the study comes with Towtank."""
 
 from __future__ import annotations
 

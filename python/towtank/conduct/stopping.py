@@ -1,5 +1,5 @@
-"""Handles the user's request to stop: the first finishes cleanly and keeps the results, the
-second exits immediately.
+"""Handles the user's requests to stop: the first ends the work cleanly and keeps the results, the second exits
+immediately.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class StopRequest:
         return self.count > 0
 
     def ask(self) -> None:
-        """Request a stop; a second request ends the wait for pending responses as well."""
+        """Request a stop; a second request also ends the wait for pending responses."""
         self.count += 1
         if self.count > 1 and self.on_second is not None:
             self.on_second()
@@ -75,7 +75,7 @@ class StopRequest:
         if self.count == 1:
             _say(f"stopping: {self.waits_for}; a second request leaves at once")
             return
-        # Nothing is cleaned up here: guards, engine and probe end when this process closes their standard input.
+        # No clean-up is needed here: guards, engine and probe end when this process closes their standard input.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:

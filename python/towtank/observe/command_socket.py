@@ -12,7 +12,7 @@ _ANSWER_AT_MOST_BYTES = 8 * 1024 * 1024
 
 
 def ask_once(address: str, command: str) -> str:
-    """Send a command, and return everything that the service sends until it closes the connection.
+    """Send a command, and return the complete response, which ends when the service closes the connection.
 
     Parameters
     ----------

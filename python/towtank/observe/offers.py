@@ -1,4 +1,4 @@
-"""Examines what this machine offers, with the commands that install missing parts."""
+"""Examines the capabilities of this machine for `towtank doctor`, with the commands that install missing parts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Number of open files that the studies that come with Towtank need: one per virtual user, and as many for the
-service. [1]
-"""
+"""Number of open files that the bundled studies need: one per virtual user, and as many for the service. [1]"""
 ENOUGH_DISK_BYTES = 2 * 1024**3
-"""Disk space for the default population, its database, and the results of some studies. [bytes]"""
+"""Free disk space for the default population, its database, and the results of some studies. [bytes]"""
 ENOUGH_BACKLOG = 1024
-"""Number of connections that may wait to be accepted; with a smaller number, connections are refused if many users
+"""Number of connections that may wait to be accepted. With a smaller number, connections are refused if many users
 start simultaneously. [1]
 """
 ENOUGH_PORTS = 10_000

@@ -11,7 +11,7 @@ from towtank.observe.scraper import ScrapeError, series
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
-# `INFO all` returns about 10 kB; an error is a single line. [byte]
+# Largest size of a response: `INFO all` returns about 10 kB, and an error is a single line. [byte]
 _LINE_AT_MOST, _ANSWER_AT_MOST = 4096, 8 * 1024 * 1024
 _FIELDS = {
     "connected_clients": "redis_clients",

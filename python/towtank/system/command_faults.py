@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from towtank.system.model import SystemFile
     from towtank.system.service_model import Service
 
-# Texts that every user of the machine can read while the program runs.
+# Keys of a service whose texts every user of the machine can read while the program runs.
 _PUBLIC = ("program", "arguments", "ready", "population", "folder")
-# References that are known before the host exists.
+# References whose values are known before the host exists.
 _EARLY = ("settings", "scratch", "data")
 TEMPLATE_BYTES = 2**20
-# Settings that a message lists.
+# Largest number of settings that a message lists.
 _LISTED = 20
 
 
@@ -176,10 +176,13 @@ def _wrong_service(system: SystemFile, name: str, other: str, known: list[str]) 
 
 
 def _wrong_part(system: SystemFile, place: Reference) -> str | None:
-    """Return the reason why a service has no such part, as far as its file shows it."""
+    """Return the reason why another service does not have the part that a reference names; None if it does.
+
+    Only the system file is examined.
+    """
     found = system.services.get(place.service)
     kind, _, key = place.part.partition(".")
-    if found is None:  # it has other faults, which are reported
+    if found is None:  # the service has other faults, which are reported elsewhere
         return None
     if kind == "settings":
         given = list(found.configuration)
@@ -196,7 +199,7 @@ def _wrong_part(system: SystemFile, place: Reference) -> str | None:
 
 
 def _has(service: Service, part: str) -> bool:
-    """Return True if the address of a service has a user, a password or a database."""
+    """Return True if the address of a service contains a user, a password or a database."""
     if service.spoken == "sql":
         return True
     return (service.has_login and part != "database") or (service.kind == "redis" and part == "password")

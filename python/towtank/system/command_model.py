@@ -15,7 +15,7 @@ from towtank.system.placeholders import references
 from towtank.system.service_model import Port, Service, service_kind
 from towtank.units import shown
 
-# Names of variables that a shell can set; others reach no program reliably.
+# Pattern of variable names that a shell can set; other names do not reach every program.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = re.compile(r"TOWTANK_(?:RUN|HOSTS|TEST)")
 # References whose values are the same in each run with the same settings.
@@ -100,7 +100,7 @@ class CommandReady(FileModel):
 
 
 class CommandStop(FileModel):
-    """End of a program: the signal that asks it to end, and the time that it has."""
+    """How to stop a program: the signal that requests its end, and the grace time."""
 
     signal: Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"] = Field(
         "TERM",
@@ -113,7 +113,7 @@ class CommandStop(FileModel):
 
 @service_kind("command")
 class Command(Service):
-    """Any program: an application of your own, started and stopped by Towtank."""
+    """Any program, such as an application under development, that Towtank starts and stops."""
 
     summary: ClassVar[str] = "any program, such as an application of your own: started, observed and stopped"
 
@@ -199,12 +199,12 @@ class Command(Service):
 
     @property
     def spoken(self) -> str | None:
-        """Protocol of its port; None without a port."""
+        """Protocol of the program's port; None without a port."""
         return None if self.port is None else self.speaks
 
     @property
     def configuration(self) -> dict[str, Value]:
-        """Return its settings."""
+        """Return the settings of the program."""
         return dict(self.settings)
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -222,14 +222,14 @@ class Command(Service):
 
     @property
     def commands(self) -> list[list[str]]:
-        """Program, command of the population, and command of the check that it is ready."""
+        """Commands of the service: the program, the population command and the readiness command."""
         own = [self.program, *self.arguments]
         population = [] if self.population is None else [self.population.command]
         return [own, *population] + ([] if self.ready is None or self.ready.command is None else [self.ready.command])
 
     @property
     def keeps_population(self) -> bool:
-        """True if its population depends on nothing that changes from run to run, so that it is created once."""
+        """True if the population does not depend on anything that changes between runs; it is then created only once."""
         if self.population is None:
             return False
         texts = [*self.population.command, *self.environment.values()]

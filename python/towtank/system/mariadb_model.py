@@ -1,4 +1,4 @@
-"""A private MariaDB in a system file; settings by their names, with ranges as in its manual (versions 10.6 and later).
+"""Settings of a private MariaDB in a system file, with names and ranges as in its manual (versions 10.6 and later).
 
 https://mariadb.com/kb/en/server-system-variables/, https://mariadb.com/kb/en/innodb-system-variables/
 """
@@ -60,11 +60,11 @@ _LEAD_OUT = frozenset(
     ]
 )
 _FAMILIES_OUT = ("wsrep_", "plugin_", "feedback", "server_audit")
-# The server accepts any option after these prefixes, and any unique beginning of an option.
+# The server accepts an option after any of these prefixes, and accepts every unambiguous abbreviation of an option.
 _BEFORE = re.compile(r"^(?:(?:loose|skip|enable|disable|maximum|autoset)_)+")
 _PAGES = (4096, 8192, 16384, 32768, 65536)
-# A session prepares each of its statements. By default, a server refuses more than 16382 statements of all sessions
-# together.
+# Each session prepares every statement that it executes. By default, a server refuses more than 16382 prepared
+# statements over all sessions.
 _PREPARED_STATEMENTS = 1048576
 
 

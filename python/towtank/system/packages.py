@@ -119,7 +119,7 @@ Need = Package | Download | Ability
 
 
 def _java() -> str | None:
-    """Return the path of Java; None if Java, or the files that need it, are not available and cannot be fetched."""
+    """Return the path of Java. Return None without Java, or if its files are neither in the cache nor downloadable."""
     fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 _LISTEN = "0A"  # State of a listening socket in /proc/net/tcp.
-# The range lies above the ports of known services and below the ports that Linux assigns to outgoing connections.
+# This range lies above the ports of well-known services and below the ports that Linux assigns to outgoing connections.
 _FIRST, _END = 20_000, 32_768
 # Each held port is an open file of this process, which may often open only 1,024 files.
 _HELD_AT_MOST = 64

@@ -54,7 +54,10 @@ def refuses_http(
     headers: Mapping[str, str] | None = None,
     wanted: int | None = None,
 ) -> str | None:
-    """Request a page once. Return None if the answer is 2xx, or has the wanted status, else the reason."""
+    """Request a page once.
+
+    Return None if the status is 2xx or the expected one, otherwise the reason.
+    """
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
     try:

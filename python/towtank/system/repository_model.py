@@ -11,7 +11,7 @@ from towtank.fields import Duration, FileModel, Size
 from towtank.system.node_models import NodesService
 from towtank.system.service_model import Port, service_kind
 
-# Options that have settings of their own. If an option is repeated, the JVM uses the last value.
+# Options that Towtank sets from other keys of the file. If an option is repeated, the JVM uses the last value.
 _MANAGED = re.compile(
     r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
     r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
@@ -132,7 +132,7 @@ class CmisRepositorySettings(FileModel):
 
 
 class RepositoryPopulation(FileModel):
-    """Documents in the repository before each run; they are those of the content server's population."""
+    """Documents in the repository before each run: the same documents as in the content server's population."""
 
     scale: float = Field(
         0.0001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."

@@ -1,4 +1,4 @@
-"""Percentile distribution of an HdrHistogram as text, as wrk2 and `vegeta report -type=hdrplot` print it."""
+"""Reads the percentile distribution of an HdrHistogram as text, as wrk2 and `vegeta report -type=hdrplot` print it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COUNTED = "wrk2 counts {:,} requests and times {:,} of them, those after its ca
 
 
 def recognises(head: str) -> bool:
-    """Return True if the text has the heading of a percentile distribution."""
+    """Return True if the text contains the heading of a percentile distribution."""
     return bool(_HEAD.search(head))
 
 

@@ -1,4 +1,4 @@
-"""Requests of `hey -o csv`: times in seconds, starts from the start of the run."""
+"""Reads requests from `hey -o csv`; times are in seconds, and starts are relative to the start of the run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NOTE = "hey writes only requests that got an answer, at most a million: request
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header is that of hey."""
+    """Return True if the header has the columns of hey."""
     return has_columns(head, ("response-time", "response-delay", "status-code", "offset"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one request a row; a status of 400 or more is an error."""
+    """Read one request per row; a status of 400 or more is an error."""
 
     def add(row: Mapping[str, str]) -> None:
         status = number_of(row, "status-code")

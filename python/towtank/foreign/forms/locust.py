@@ -1,4 +1,4 @@
-"""Locust's `_stats_history.csv` and `_stats.csv`: counts and percentiles, no single requests."""
+"""Reads Locust's `_stats_history.csv` and `_stats.csv`: counts and percentiles, no single requests."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _STATS = "Locust rounds response times to two digits in its percentiles"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header is that of one of the two files."""
+    """Return True if the header is the header of either file."""
     return has_columns(head, ("timestamp", "user count", "total request count")) or has_columns(
         head, ("type", "name", "request count", "average response time")
     )
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the rows of all requests together."""
+    """Read the rows that combine all requests."""
     kept = [
         (line, row)
         for line, row in cells(source, rows)
@@ -43,7 +43,7 @@ def read(source: Source, rows: Collector) -> Found:
 
 
 def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return counts and mean of the last row, and percentiles over all rows."""
+    """Return counts and mean from the last row, and percentiles over all rows."""
     good = []
     for line, row in kept:
         try:
@@ -76,7 +76,7 @@ def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return the figures of the row of all requests."""
+    """Return the figures from the row that combines all requests."""
     if not kept:
         rows.skipped.add("no row of all requests together (Aggregated)", None)
         return Found(Summary(None, None, None, None, None, {}), (_STATS,))
@@ -92,13 +92,13 @@ def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _quantiles(row: Mapping[str, str]) -> dict[float, float]:
-    """Return the response times of a row by share, in [0, 1]. [s]"""
+    """Return the response times of a row by the share of their percentile, in [0, 1]. [s]"""
     found = {share: _known(row, name) for name, share in _SHARES.items()}
     return {share: value / 1e3 for share, value in found.items() if value is not None}
 
 
 def _known(row: Mapping[str, str], name: str) -> float | None:
-    """Return a number of a row; None for an empty cell or `N/A`."""
+    """Return a number from a row; None for an empty cell or `N/A`."""
     try:
         value = float(row.get(name) or "nan")
     except ValueError:

@@ -140,7 +140,7 @@ def _disk(namespaces: Namespaces) -> None:
                 _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
                 _said(namespaces.enter(["umount", "/dev/shm"]))
         finally:
-            # Another process may have detached the device, and its number may now belong to another image.
+            # The device number may now belong to another image, if another process has detached the device.
             for own in _said(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
                 _said(["losetup", "--detach", own])
 

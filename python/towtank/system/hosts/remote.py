@@ -153,7 +153,7 @@ class RemoteHost:
         }
 
     def _number(self, variable: str) -> int:
-        """Return a system variable of the machine."""
+        """Return the value of a system configuration variable of the machine, from `getconf`."""
         return int(self._said(["getconf", variable]))
 
     def _reached(self) -> Connection:
@@ -256,7 +256,7 @@ class RemoteHost:
         return self.folder / "tmp"
 
     def disk(self, name: str) -> Path:
-        """Refuse: a host of provider ssh has no disks; the check of the system file reports such a name earlier."""
+        """Refuse: a host of provider ssh has no disks. The check of the system file already reports disk names."""
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:

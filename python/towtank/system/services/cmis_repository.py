@@ -30,9 +30,9 @@ _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
 _STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
-# The repository requires user and password, but accepts any.
+# The repository requires a user and a password, but accepts any values.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
-# Time limit of a response. For its first response, the repository opens its session and its indexes. [s]
+# Time limit of a response; the first response takes longest, because the repository opens its session and indexes. [s]
 _ANSWER_WITHIN_S = 10.0
 
 
@@ -104,7 +104,7 @@ class CmisRepository(NodesService):
         return (self.storage_on(host) or self._scratch) / f"{self.name}-contents"
 
     def _make_documents(self, place: Place) -> None:
-        """Generate the content server's population once; runs do not change it."""
+        """Generate the content server's population once; it is kept, because runs do not change it."""
         held = self._part.population
         amount = ["--scale", str(held.scale), "--seed", str(held.seed), "--jobs", str(os.cpu_count() or 1)]
         program = [

@@ -1,4 +1,4 @@
-"""Creates a folder for the files of virtual users; no server is needed, because the engine works on the files."""
+"""Creates a folder for the files of virtual users. No server is needed, because the engine reads and writes the files."""
 
 from __future__ import annotations
 

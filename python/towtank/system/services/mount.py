@@ -1,4 +1,4 @@
-"""Defines the base of mounts of network file systems: on each host a process and a mount point."""
+"""Defines the base of mounts of network file systems, with one process and one mount point on each host."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class MountService(ProgramService):
         """Unmount the mounts of killed programs, because access to such a mount would never return."""
         if self._folder is not None:
             for host in self.places.values():
-                # The host is removed next, together with the mount.
+                # An error is ignored, because the host is removed next, together with the mount.
                 with suppress(TargetError):
                     host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point_on(host))], _STOP_WITHIN_S)
             self._folder = None

@@ -68,7 +68,7 @@ class Redis(PrivateServer):
         return None if answer == "PONG" else f"it answers {answer!r} to a ping"
 
     def client_url(self) -> str | None:
-        """Return its address with the password."""
+        """Return the address of the server with its password."""
         return f"redis://:{self._password}@{self.address}"
 
     def settings_used(self) -> dict[str, Any]:
