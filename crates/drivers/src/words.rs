@@ -1,10 +1,11 @@
-//! Sentences for connection errors of the system: the fact, and the next step.
+//! Sentences for connection errors of the operating system: each states the fact and a next step.
 
 use std::io;
 
 use nix::errno::Errno;
 
-/// Facts and next steps by error of `connect(2)`, `bind(2)`, `socket(2)`, `send(2)` and `recv(2)` on Linux.
+/// Sentences for the errors of `connect(2)`, `bind(2)`, `socket(2)`, `send(2)` and `recv(2)` on
+/// Linux.
 const SENTENCES: [(Errno, &str); 27] = [
     (
         Errno::ECONNREFUSED,
@@ -118,7 +119,7 @@ const SENTENCES: [(Errno, &str); 27] = [
     ),
 ];
 
-/// Describes an error of a connection, with a next step.
+/// Describes a connection error, with a next step.
 #[must_use]
 pub fn sentence_of(error: &io::Error) -> String {
     match error.raw_os_error() {
@@ -152,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// Kinds that errors of a connection have on Linux; a number of each.
+    /// Kinds that connection errors have on Linux, with an example for each.
     const KINDS: [(ErrorKind, Errno); 15] = [
         (ErrorKind::ConnectionRefused, Errno::ECONNREFUSED),
         (ErrorKind::TimedOut, Errno::ETIMEDOUT),
@@ -171,7 +172,8 @@ mod tests {
         (ErrorKind::WouldBlock, Errno::EAGAIN),
     ];
 
-    /// A fact and a next step, without the number or the name of a library.
+    /// Checks that a sentence has a fact and a next step, without the number or the name of an
+    /// error in a library.
     fn check(sentence: &str) {
         assert!(sentence.contains(": "), "no next step: {sentence}");
         for raw in ["os error", "Errno", "Os {", "Error"] {

@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
         Ok(prepared) => prepared,
         Err(faults) => return tell_faults(&path, &faults),
     };
-    // Before any thread is started, so that the signals are blocked in all of them.
+    // Called before any thread is started, so that the signals are blocked in all threads.
     let control = Signals::block().and_then(|signals| Control::new(switches, Some(signals)));
     let result = match control {
         Ok(mut control) => prepared.run(&mut control),
@@ -55,7 +55,8 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Reads a plan from each line, and writes one line with its faults for each: `{"faults": [{"place", "message"}]}`.
+/// Reads a plan from each line, and writes one line with the faults of each plan: `{"faults":
+/// [{"place", "message"}]}`.
 fn check(plans: impl BufRead, mut out: impl Write) -> ExitCode {
     for line in plans.lines() {
         let written = line.and_then(|text| {

@@ -1,5 +1,6 @@
-//! `towtank-engine rate --folder FOLDER [--rounds N] [--turn SECONDS] [--kernels NAME,...] [--until-stdin-closes]`:
-//! runs the kernels that rate a machine, and writes one line of JSON with the result of each turn.
+//! `towtank-engine rate --folder FOLDER [--rounds N] [--turn SECONDS] [--kernels NAME,...]
+//! [--until-stdin-closes]`: runs the kernels (small benchmarks) that rate a machine, and writes one
+//! line of JSON with the result of each turn.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use towtank_rate::run::{Settings, kernels, run};
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine rate --folder FOLDER [--rounds N] [--turn SECONDS] [--kernels NAME,...] \
 [--until-stdin-closes]";
-/// Range of the length of a turn: results of shorter turns are noise, and longer ones are probably typing errors. [s]
+/// Range of the length of a turn. Results of shorter turns would be noise, and longer turns are
+/// probably typing errors. [s]
 const TURN_S: std::ops::RangeInclusive<f64> = 0.001..=60.0;
 const ROUNDS: std::ops::RangeInclusive<usize> = 1..=1000;
 
@@ -39,8 +41,8 @@ pub fn main(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Exits at the end of input. The parent of this process owns the folder and removes it, so that no file is left
-/// behind.
+/// Exits when standard input ends. The parent of this process owns the folder and removes it, so
+/// that no file is left behind.
 fn leave_when_input_ends() {
     std::thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());

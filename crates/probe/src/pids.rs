@@ -1,6 +1,8 @@
-//! Numbers of processes and threads in the control groups of a process, and the limit `pids.max` of each.
+//! Numbers of processes and threads in the control groups of a process, and the limit `pids.max` of
+//! each control group.
 //!
-//! The limits of all control groups above apply too, such as that of a container or of a systemd slice.
+//! The limits of all enclosing control groups apply as well, such as the limit of a container or of
+//! a systemd slice.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -10,10 +12,10 @@ use crate::json::Json;
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 
-/// Folders of the control groups of a process with the controller `pids`, innermost first.
+/// Folders of the control groups of a process that have the controller `pids`, innermost first.
 ///
-/// `membership` is the content of `/proc/PID/cgroup`, `mounts` that of `/proc/self/mountinfo`. `None` if the controller
-/// is not visible to this process.
+/// `membership` is the content of `/proc/PID/cgroup`, and `mounts` the content of
+/// `/proc/self/mountinfo`. `None` if the controller is not visible to this process.
 #[must_use]
 pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     let first = membership.lines().find_map(|line| {
@@ -43,7 +45,7 @@ pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     Some(within.map(Path::to_path_buf).collect())
 }
 
-/// The control groups that have a limit.
+/// The control groups of a process that have a limit.
 #[derive(Debug)]
 pub struct CgroupTasks {
     levels: Vec<Level>,
@@ -64,7 +66,7 @@ impl CgroupTasks {
         folders(&membership, &mounts).map(|folders| Self::open(&folders))
     }
 
-    /// Opens those of these control groups that have a limit now.
+    /// Opens the control groups that currently have a limit.
     #[must_use]
     pub fn open(folders: &[PathBuf]) -> Self {
         let is_limited = |folder: &&PathBuf| {
@@ -84,8 +86,8 @@ impl CgroupTasks {
         }
     }
 
-    /// Writes the object `pids` of a group: the number of tasks and the limit of the control group that is closest to
-    /// its limit.
+    /// Writes the object `pids` of a group: the number of tasks and the limit of the control group
+    /// that is closest to its limit.
     pub fn write(&mut self, buffer: &mut Buffer, json: &mut Json) {
         json.object("pids");
         json.count("levels", self.levels.len() as u64);

@@ -1,8 +1,8 @@
-//! Chooses a method, solves the model, and states the assumptions of the answer.
+//! Chooses a method, solves the model, and lists the assumptions of the answer.
 //!
-//! The solution is exact if the network has product form and the cost is acceptable; otherwise a suitable approximation
-//! is used, which the answer names. A model without a steady state is refused, and the fault names the overloaded
-//! resource.
+//! The solution is exact if the network has product form and the cost is acceptable. Otherwise a
+//! suitable approximation is used, and the answer names it. A model without a steady state is
+//! refused with a fault that names the overloaded resource.
 
 use crate::aggregate;
 use crate::amva::{self, Estimate};
@@ -24,7 +24,7 @@ pub enum Method {
     /// Exact if possible, otherwise the best approximation.
     #[default]
     Auto,
-    /// Exact, or a fault with the reason why there is no exact solution.
+    /// Exact, or a fault that explains why there is no exact solution.
     Exact,
     /// Approximate mean value analysis after Bard and Schweitzer.
     BardSchweitzer,
@@ -33,7 +33,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Method of a name: `auto`, `exact`, `bard-schweitzer`, `linearizer`.
+    /// Returns the method with a name: `auto`, `exact`, `bard-schweitzer` or `linearizer`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -75,8 +75,8 @@ pub struct Solution {
 ///
 /// # Errors
 ///
-/// All faults of the model; the stations and pools that have no steady state; a request for an exact solution that does
-/// not exist.
+/// If the model has faults, if a station or a pool has no steady state, or if an exact solution is
+/// requested but does not exist.
 pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
     let whole = Network::of(model)?;
     if let Some(fault) = model.behaviour.beyond_analysis() {
@@ -347,7 +347,7 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
         warnings.push(why_not_exact(network));
     }
     let endless = means.response.iter().position(|time| !time.is_finite());
-    // If there are pools, the caller names the overloaded one.
+    // If there are pools, the caller names the overloaded pool.
     if let Some(class) = endless.filter(|_| network.holds.is_empty()) {
         let message = "must have a steady state, got none by this approximation: others leave this class no server; simulate";
         return Err(vec![Fault::new(
@@ -391,7 +391,7 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
 }
 
 impl Solution {
-    /// Adds the results of pools that never limit, for which no job waits.
+    /// Adds the results of the pools that were left out because no job ever waits for them.
     fn extend_pools(&mut self, whole: &Network, solved: &Network) {
         let of = |name: &str| solved.holds.iter().position(|hold| hold.name == name);
         let held = (whole.holds.iter().enumerate())
@@ -412,7 +412,7 @@ impl Solution {
         self.waiting = waiting;
     }
 
-    /// Number of units held of a pool that never limits: the jobs inside.
+    /// Number of units held of a pool for which no job ever waits: the mean number of jobs inside.
     fn inside(&self, network: &Network, pool: usize) -> f64 {
         let hold = &network.holds[pool];
         let classes = (0..network.loads.len()).filter(|&class| hold.concerns[class]);

@@ -62,7 +62,7 @@ impl Faults {
     }
 }
 
-/// All faults of a model, sorted by place.
+/// All faults of a model, sorted by location.
 pub(super) fn check(model: &Model) -> Vec<Fault> {
     let mut faults = Faults(Vec::new());
     names(model, &mut faults);
@@ -283,7 +283,7 @@ fn service(model: &Model, station: &Station, service: &Service, faults: &mut Fau
     });
 }
 
-/// Returns `true` if a list of classes, empty for all, includes the class.
+/// Returns `true` if a list of classes includes the class; an empty list includes all.
 fn concerns(classes: &[String], class: &str) -> bool {
     classes.is_empty() || classes.iter().any(|name| name == class)
 }

@@ -4,11 +4,12 @@ use super::answer::{FAILURES, Over, Run};
 use super::law::Little;
 use super::sample::Sample;
 
-/// Least number of replications without a warning: the t-interval of 3 replications is 4.3 standard errors wide on each
-/// side.
+/// Smallest number of replications without a warning. With 3 replications, the t-interval is 4.3
+/// standard errors wide on each side.
 const FEW: usize = 4;
-/// Largest skewness of a mean without a warning, and how many of its standard errors, √6 over the number of batches, are
-/// left to chance: t is corrected for a skewness, but that of few long times is larger than what was seen of it.
+/// Largest skewness of a mean without a warning, plus a number of standard errors of the skewness
+/// as an allowance for chance. One standard error is √6 divided by the number of batches. Although
+/// t is corrected for skewness, few long times lead to a skewness that is larger than observed.
 const SKEWED: (f64, f64) = (0.2, 2.0);
 
 impl Over<'_> {
@@ -23,7 +24,7 @@ impl Over<'_> {
             .expect("a model has a station")
     }
 
-    /// Stations that failed too seldom for a reliable estimate.
+    /// Returns a warning for each station that failed too seldom for a reliable estimate.
     fn few_failures(&self) -> Vec<String> {
         let few = self
             .failures()
@@ -42,8 +43,8 @@ impl Over<'_> {
         warnings.collect()
     }
 
-    /// Returns a warning if the tail of service times is so long that the interval of a mean response time is too
-    /// narrow.
+    /// Returns a warning if long service times are so rare that the interval of a mean response
+    /// time is too narrow.
     fn tailed(&self, run: &Run) -> Option<String> {
         // Waits do not matter if their share of the response time is below the requested precision.
         if let Some(endless) = self.endless_tail(run.precision_asked) {
@@ -67,7 +68,8 @@ impl Over<'_> {
         })
     }
 
-    /// The throughput or response time with the most skewed error, if it depends on few long times.
+    /// Returns a warning about the throughput or response time whose mean is most skewed, if it
+    /// depends on few long times.
     fn skewed(&self) -> Option<String> {
         let batches: usize = self.samples.iter().map(|sample| sample.batches.len()).sum();
         let limit = SKEWED.0 + SKEWED.1 * 6.0_f64.sqrt() / batches.max(1) as f64;
