@@ -1,6 +1,6 @@
-"""Reads model files and converts them to the form of the engine.
+"""Reads model files and converts them to the engine's format.
 
-The classes of `file` check the form, the engine checks the meaning. Faults refer to lines of the file.
+The classes in `file` check keys and types, and the engine checks the meaning. Faults refer to lines of the file.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class ModelProblem:
 
 
 def _spellings(path: list[str]) -> list[tuple[str, ...]]:
-    """Return the places in the file that a fault from the engine may concern; `service_time` may be given as
-    `demand`.
+    """Return the places in the file that may have caused a fault of the engine, which uses one name for several keys,
+    such as `service_time` for `service_time` and `demand`.
     """
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
@@ -147,7 +147,7 @@ def _read(tree: Node) -> tuple[ModelProblem | None, list[Fault]]:
 
 
 def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
-    """Return the faults in meaning that the engine cannot detect; the engine detects the others."""
+    """Return faults in the meaning of the model that the engine does not detect."""
     faults = []
     for name, load in model.classes.items():
         if load.rate is not None and load.think is not None:
@@ -186,7 +186,7 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check that replicates belong to stations of the model, and that all stations have equally many."""
+    """Check that replicates belong to stations of the model, and that all stations have equally many replicates."""
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []

@@ -1,6 +1,4 @@
-"""Detects solutions that exceed a theoretical bound; a sizing neither accepts nor rejects a candidate by
-them.
-"""
+"""Detects solutions that exceed a theoretical bound, and are therefore too inaccurate to judge a candidate."""
 
 from __future__ import annotations
 

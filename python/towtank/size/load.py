@@ -136,7 +136,7 @@ def load_now(file: SizingFile, basis: Basis) -> Load:
 
 
 def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None) -> dict[str, float]:
-    """Return the load of each class: as requested, or the total split by the requested mix or by that of the
+    """Return the load of each class: as requested, or the total split by the requested mix or else by the mix of the
     model.
     """
     if isinstance(asked, dict):

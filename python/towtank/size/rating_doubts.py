@@ -12,12 +12,12 @@ from towtank.analysis.doubts import Level, percent
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.rating import Measured, Measurement, Rating
 
-# Share of CPU time of other programs that changes a rating as much as its repeatability.
+# Share of the CPU time used by other programs at which a rating changes by as much as its repeatability. [ratio]
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
 CLOCK_AT_MOST = 0.05
-# Half-widths of intervals: the promised repeatability, the limit for a valid rating, the limit for one
-# kernel.
+# Half-widths of intervals, relative to the value: the promised repeatability, the limit for a valid rating, and
+# the limit for a single kernel. [ratio]
 REPEATABLE_WITHIN = 0.03
 RATING_WITHIN = 0.10
 KERNEL_WITHIN = 0.10
@@ -135,7 +135,7 @@ def rating_doubts(
 def _company(measurement: Measurement) -> Iterator[Doubt]:
     """Yield doubts about CPU time that other programs or the hypervisor took.
 
-    Turns of kernels that write files are ignored, because kernel threads write on their behalf.
+    Turns of benchmark kernels that write files are ignored, because threads of the operating system write for them.
     """
     turns = [
         turn["conditions"]

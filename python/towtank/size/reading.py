@@ -18,7 +18,7 @@ _BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
-    """Read a sizing file and lay command-line options over it. Faults are part of the result.
+    """Read a sizing file with command-line options, which override the file. Faults are part of the result.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """Return a node with a whole number if the text is one; otherwise with the text."""
+    """Return a YAML node with the text, or with its number if the text is a whole number."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

@@ -33,7 +33,7 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
 
 _Place = tuple[Node, Path_]
 CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Default choices for the number of CPUs of a node: those of common physical and virtual machines. [1]"""
+"""Default choices for the number of CPUs of a node: the numbers of common physical and virtual machines. [1]"""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,9 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
 
 
 def _is_answered(check: Check, basis: Basis) -> bool:
-    """Return True if the model has the value of a check: a class that never waits in turn has no wait."""
+    """Return True if the model gives a value for a check; no wait exists for a class that visits no station with a
+    queue.
+    """
     return not check.is_wait or check.name is None or waits_in_turn(basis.document, check.name)
 
 
@@ -309,7 +311,7 @@ def _tier(
 
 
 def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the options whose servers all find room in the stations with a capacity."""
+    """Return the options whose number of servers does not exceed the capacity for jobs of any station."""
     rooms = [room for station in stations if (room := basis.stations[station].get("capacity")) is not None]
     able = tuple(option for option in options if all(option.cpus <= room for room in rooms))
     if not able:
@@ -349,7 +351,7 @@ def _with_draws(question: Question) -> Question:
 
 
 def _corrections(question: Question) -> dict[int, Factor]:
-    """Return the relative error of the percentiles that measurements correct, by the index of the objective."""
+    """Return the relative error of each percentile that measurements correct, by the index of the objective."""
     fitted, found = question.basis.fitted, {}
     for number, check in enumerate(question.checks):
         known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)

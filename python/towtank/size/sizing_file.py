@@ -1,4 +1,6 @@
-"""Sizing files: the load to carry, the objectives, the hardware to choose from, and data, memory and pools to fit."""
+"""Sizing files: the load to carry, the objectives, the hardware to choose from, and the needs for data, memory
+and pools.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ class HistoryFile(FileModel):
 
 
 class LoadFile(FileModel):
-    """Load to carry, today and at the horizon. Omitted values are those of the model."""
+    """Load to carry, today and at the horizon. Omitted values are taken from the model."""
 
     users: Named[Count] | None = Field(
         None,

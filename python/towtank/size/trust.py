@@ -1,4 +1,4 @@
-"""Describes how far measurements support a sizing answer, and refuses answers without that support."""
+"""Describes how far measurements support a sizing answer, and refuses answers that measurements do not support."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ This is a convention: the measured demands do not include effects that first app
 work (locks, garbage collection, network).
 """
 FARTHEST_CPUS = 4.0
-"""Ratio of CPUs to measured CPUs above which contention between CPUs is a doubt. [ratio]"""
+"""Ratio of CPUs to measured CPUs above which a doubt about contention between CPUs is added. [ratio]"""
 
 FORMS_APART = 1.05
 """Ratio of the loads at the horizon by linear and by exponential growth above which both are reported. [ratio]"""
@@ -197,7 +197,7 @@ def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
 
 
 def _form_doubts(growing: HistoricGrowth, horizon: float) -> list[str]:
-    """Return the doubt whether growth is linear or exponential, with the load at the horizon by both."""
+    """Return the doubt whether growth is linear or exponential, with the load at the horizon for both forms."""
     history, other = growing.history, growing.otherwise
     if other is None or not horizon:
         return []
@@ -246,7 +246,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
 
 
 def _losses(question: Question, outcome: Outcome) -> list[str]:
-    """Return a doubt for each class of which full stations drop arrivals that no objective limits."""
+    """Return a doubt for each class whose arrivals are dropped by full stations, if no objective limits the loss."""
     limited = {check.name for check in question.checks if check.is_loss}
     return [
         f"{name}: full stations drop {share_text(loss)} of the arrivals, so {rate_text(outcome.throughput[name])} of "
@@ -267,7 +267,7 @@ def _stated(answer: Found) -> str:
     if within < 1:
         stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
     else:
-        # An underestimated time is never more than 100 % off, so a larger error does not bound it.
+        # A time that is too small is off by at most 100 %, so an error of 100 % or more does not bound the time.
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated

@@ -33,7 +33,7 @@ def misplaced(source: Path, columns: Columns, configuration: str | None) -> list
     source : Path
         CSV file or results folder.
     columns : Columns
-        Columns named by options; a results folder has none, but may need a think time.
+        Columns named by options; with a results folder, only a think time is allowed.
     configuration : str or None
         Part of a configuration's label; not allowed with a CSV file.
     """
@@ -71,7 +71,7 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
     Raises
     ------
     StudyError
-        If the CSV file is invalid, or no configuration has such a label.
+        If the CSV file is invalid, or no configuration has a label that contains the text.
     MeasurementError
         If no run may be modelled.
     """

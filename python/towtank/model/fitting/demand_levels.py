@@ -47,7 +47,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         for a, b in zip(x, u, strict=True)
     ]
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
-        # A single level determines no line. All busy time is attributed to transactions, and the result has a
+        # A single level does not determine a line. All busy time is attributed to transactions, and the result has a
         # note.
         value = float(np.sum(u) / np.sum(x))
         return {
@@ -131,6 +131,6 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
 
 
 def _slope(weights: Floats, factors: Floats, covariance: Floats | None, freedom: int) -> dict[str, Any]:
-    """Return a weighted sum of the coefficients, with its interval."""
+    """Return a weighted sum of the regression coefficients, with its interval."""
     error = None if covariance is None else math.sqrt(float(weights @ covariance @ weights))
     return _estimate(float(weights @ factors), error, freedom)

@@ -1,5 +1,5 @@
-"""Estimates service demands from a results folder: of resources by load levels, of classes by intervals of
-the runs.
+"""Estimates service demands from a results folder: demands at resources from the load levels, demands of classes
+from short intervals of the runs.
 """
 
 from __future__ import annotations

@@ -421,7 +421,7 @@ def written_model(answer: Answer, source: str, path: Path, *, option: str = "") 
     path : Path
         Path of the file.
     option : str, default ""
-        Command-line option that asked for the file, for messages; empty if none did.
+        Command-line option that requested the file, for messages; empty without an option.
 
     Raises
     ------

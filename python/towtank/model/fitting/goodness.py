@@ -32,7 +32,7 @@ MATTERS = 0.05
 Every model is approximate, and capacity figures need no better accuracy.
 """
 HELD_OUT_LIMIT = 0.10
-"""Largest relative error of the prediction for a held-out highest level without a doubt. [ratio]"""
+"""Relative error of the prediction for a held-out highest level above which the curve is doubtful. [ratio]"""
 FEW_POINTS = 6
 """Number of load levels below which the data cannot confirm the shape of the curve. [1]"""
 # Residuals below this share of the throughput are rounding errors: the data lie exactly on the curve.
@@ -182,14 +182,14 @@ def _held(fit: Fit, judgement: Judgement) -> None:
             )
         elif name == "sigma" and value == 0:
             judgement.reject("sigma is at its bound 0: the points show no contention; they grow at least in proportion")
-        elif name not in ("other_s", "background"):  # a system may have neither
+        elif name not in ("other_s", "background"):  # a system may have no time elsewhere, or no background work
             judgement.reject(f"{name} is at its bound {value:.3g}")
 
 
 def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
     misses = np.abs(fit.relative_misses)
     worst = int(np.argmax(misses))
-    # In a long series a single point may be far off by chance. With a few levels, each of them counts.
+    # In a long series a single point may be far off by chance. With few levels, the error of each level counts.
     size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
     if size > MISS_LIMIT:
         where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
@@ -197,7 +197,8 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
-    """Run an F test of the level means around the curve against the scatter of repeated measurements.
+    """Run an F test that compares the scatter of level means around the curve with the scatter of repeated
+    measurements.
 
     Notes
     -----
@@ -228,7 +229,7 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
 
 
 def _pattern(fit: Fit, judgement: Judgement) -> None:
-    """Run a test on runs of equal signs among the residuals, in the order of load."""
+    """Test if runs of equal signs among the residuals, in the order of load, are too few for random errors."""
     signs = fit.misses > 0
     above, runs = int(signs.sum()), 1 + int(np.count_nonzero(signs[1:] != signs[:-1]))
     below = len(signs) - above
@@ -250,8 +251,8 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
     Notes
     -----
-    Exact, by counting [1]_: of the C(a + b, a) orders, 2 C(a-1, k-1) C(b-1, k-1) have 2 k runs and
-    C(a-1, k-1) C(b-1, k) + C(a-1, k) C(b-1, k-1) have 2 k + 1.
+    Exact, by counting [1]_: of the C(a + b, a) orders of a positive and b negative signs, 2 C(a-1, k-1) C(b-1, k-1)
+    have 2 k runs, and C(a-1, k-1) C(b-1, k) + C(a-1, k) C(b-1, k-1) have 2 k + 1 runs.
 
     References
     ----------
@@ -284,7 +285,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     if larger.freedom < 1:
         return
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
-    # If the larger family fits exactly, the remaining sum of squares is only rounding, and the F ratio is
+    # If the larger family fits exactly, the remaining sum of squares consists of rounding errors, and the F ratio is
     # meaningless.
     left = larger.solution.sum_of_squares / larger.freedom
     if gained <= 0 or left <= 0:
@@ -321,8 +322,8 @@ def fit_below(fit: Fit, highest: int) -> Fit | None:
 def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
     """Return throughputs and think times at points that were not fitted, under the conditions of these points.
 
-    Users, think time, mix and other programs are inputs of the system and not its response, so they are known
-    at every point.
+    Users, think time, mix and other programs are inputs of the system and not results, so their measured values
+    are used.
     """
     if isinstance(fit.curve, ClosedCurve):
         asked = above.conditions(fit.curve.think_s)

@@ -143,8 +143,8 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 
     Notes
     -----
-    Kneedle without its sensitivity [1]_: the largest y - x with both axes scaled to [0, 1]. The result depends on the
-    range and spacing of the loads, so it is only a drawing aid and no decision uses it.
+    Kneedle without its sensitivity parameter [1]_: the largest y - x with both axes scaled to [0, 1]. The result
+    depends on the range and spacing of the loads, so it is only a drawing aid and no decision uses it.
 
     References
     ----------

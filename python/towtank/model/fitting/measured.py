@@ -340,9 +340,10 @@ def _quantities(name: str, run: Json) -> Quantities | None:
 
 
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
-    """Group the tiers by the CPUs that they share: those they are pinned to; all tiers without pinning share the rest.
+    """Group the tiers by the CPUs that they share.
 
-    Tiers without pinning that a control group limits share only the CPU quota of that group.
+    Tiers that are pinned to the same CPUs share these CPUs. Tiers without pinning share the CPU quota of their
+    control group, or all CPUs that remain if no control group limits them.
     """
     allotted = {
         tier: float(figures["cpus_allotted"])

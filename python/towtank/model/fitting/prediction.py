@@ -1,6 +1,4 @@
-"""Predicts throughput and response time with a fitted curve at other loads, with bands and reasons to trust
-them.
-"""
+"""Predicts throughput and response time with a fitted curve at other loads, with bands and tested assumptions."""
 
 from __future__ import annotations
 
@@ -65,8 +63,8 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     (`drift`); the bands refer to the true curve. `measurement_95` adds the error of a further measurement. An
     infinite end is None.
 
-    A straight line has no limit, but the true system may reach one anywhere beyond the highest load. There, the bands
-    start at the throughput of the highest measured load, and `bound` is `upper`.
+    A straight line has no limit, but the true system may reach a limit anywhere beyond the highest load. Beyond that
+    load, the bands start at the throughput of the highest measured load, and `bound` is `upper`.
     """
     limit, why = farthest(candidate)
     allowed = [load for load in loads if load <= limit * (1 + 1e-9) and not _refusal(candidate, load)]
@@ -151,9 +149,9 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 
 
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
-    """Compare predictions with measurements at held-out levels, for JSON, by a fit made without these levels.
+    """Compare the predictions of a fit without the held-out levels with the measurements at these levels, for JSON.
 
-    The bands are those of a further measurement; `within_95` states if the measurement lies in them.
+    The bands include the error of a further measurement; `within_95` states if the measurement lies in them.
     """
     tested, document = candidate.tested, candidate.held_out
     if tested is None or document is None:

@@ -1,8 +1,8 @@
 """Determines the kind of limit that a capacity curve shows: CPU, lock or pool, disk, memory, or the load generator.
 
-Response times rise sharply for many reasons that look alike from outside. The run summaries distinguish the
-reasons, since each kind of limit changes different figures. All examined figures are listed, including those
-that rule out a kind.
+Response times rise sharply for many reasons, which the curve alone does not distinguish. The run summaries distinguish
+them, since each kind of limit changes different figures. All examined figures are listed, including figures that rule
+out a kind.
 """
 
 from __future__ import annotations
@@ -23,41 +23,43 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Ratio of response time at the highest to that at the lowest load, from which response time has grown.
-[ratio]
+"""Smallest ratio of the response time at the highest load to the response time at the lowest load that counts as
+growth. [ratio]
 """
 SHORTFALL = 0.10
-"""Shortfall of throughput below the proportional line through the lowest load, from which it counts. [ratio]"""
+"""Smallest shortfall of throughput, below the proportional line through the lowest load, that counts. [ratio]"""
 FULL = 0.90
-"""Utilization from which CPUs count as saturated.
+"""Utilization from which CPUs count as saturated. [ratio]
 
-Disks work in parallel, so `DISK_FULL` applies to them. [ratio]
+Disks have the lower threshold `DISK_FULL`, because they process requests in parallel.
 """
 DISK_FULL = 0.80
 QUEUES = 2.0
 """Factor on 1 / (1 - U) up to which queues at the observed resources explain the growth of response time. [ratio]
 
 U is the highest observed utilization. With exponential service, the response time of M/M/1 grows by 1 / (1 -
-U), that of several servers and of closed loads by less.
+U), and less with several servers or a closed load.
 """
 GENERATOR_BUSY = 0.80
 """Share of the generator's calibrated rate from which the generator may be the limit. [ratio]"""
 PRESSURE = 0.10
-"""Share of time in which threads waited for memory or disk, from which the wait counts. [ratio]"""
+"""Share of time in which threads waited for memory or disk, from which the wait counts as evidence. [ratio]"""
 HELD_UP = 0.10
-"""Share of time in which the CPU limit of a control group paused processes, from which the pauses count.
-[ratio]
+"""Share of time in which the CPU limit of a control group paused processes, from which the pauses count as
+evidence. [ratio]
 """
 FAULTS = 20.0
 """Rate of pages read back from disk from which memory counts as short. [1/s]"""
 GROWN = 1.2
-"""Ratio of CPU time per transaction at the highest to that at the lowest load, from which it has grown.
-[ratio]
+"""Smallest ratio of the CPU time per transaction at the highest load to the CPU time at the lowest load that counts
+as growth. [ratio]
 """
 CPU_TIME = "CPU time per transaction of"
-"""First words of the evidence on CPU time, which shows that the CPUs of a resource were observed."""
+"""First words of a description of evidence on CPU time. Such evidence exists only if the CPUs of a resource were
+observed.
+"""
 UTILIZATION = "utilization of"
-"""First words of the evidence on the utilization of a CPU or disk."""
+"""First words of a description of evidence on the utilization of a CPU or disk."""
 _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 
@@ -133,8 +135,9 @@ def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: f
 
     Notes
     -----
-    If response time grows from R0 to R, throughput drops to (Z + R0) / (Z + R) of the proportional line. M/M/m has R /
-    S = 1 + C / (m (1 - U)) with Erlang's C; closed loads with the same utilization have less.
+    If response time grows from R0 to R at think time Z, throughput drops to (Z + R0) / (Z + R) of the proportional
+    line. M/M/m with service time S has R / S = 1 + C / (m (1 - U)) with Erlang's C; in a closed system with the same
+    utilization the ratio is smaller.
     """
     most = 1.0
     for resource in configuration.resources:
@@ -158,7 +161,7 @@ def _decide(
 ) -> tuple[str, str | None]:
     """Return the kind of limit and its resource.
 
-    A busy generator comes first, as it invalidates the other evidence; then a saturated resource; then
+    A busy generator is checked first, as it invalidates the other evidence; then saturated resources; then
     contention.
     """
     for kind in ("generator", "memory", "disk", "cpu", "quota"):

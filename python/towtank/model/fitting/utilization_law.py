@@ -1,4 +1,4 @@
-"""Judges a curve by the busy servers of its bottleneck: its throughput limit, and a change of demand between
+"""Checks a curve against the busy servers of its bottleneck: the throughput limit, and a change of demand between
 points.
 """
 
@@ -33,12 +33,14 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
     Returns
     -------
     (float, float) or None
-        Estimate and upper end of its interval; None if busy servers were not measured or do not determine it. [1/s]
+        Estimate and upper end of its interval; None if busy servers were not measured or do not determine the limit. [1/s]
 
     Notes
     -----
-    Least squares gives U = b + D X with background b; the limit is (m - b) / D. The upper end of its interval is the X
-    at which the lower band of the line, b + D X - t s sqrt(x' (X'X)^-1 x), reaches m.
+    Least squares gives the busy servers U = b + D X at throughput X, with background b and demand D; the limit with m
+    servers is (m - b) / D. The upper end of its interval is the throughput at which the lower band of the line reaches
+    m. The band lies t s sqrt(x' (A'A)^-1 x) below the line, with Student's quantile t, residual standard error s, design
+    matrix A and x = (1, X).
     """
     busy = points.busy
     if busy is None or points.count < _POINTS or float(busy.max()) > (1 + READING_ERROR) * servers:

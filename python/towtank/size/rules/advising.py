@@ -22,7 +22,8 @@ Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_tol
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
 # Most pairs of services that are compared for a rule that concerns two kinds of services.
 _PAIRS_AT_MOST = 64
-# Relative width below which an interval is only rounding error, such as that of a CPU busy in every second. [ratio]
+# Relative width below which an interval is only rounding error, such as the interval of a CPU that was busy in
+# every second. [ratio]
 _ROUNDING = 1e-9
 
 
@@ -155,15 +156,15 @@ def _hold_over_intervals(
 
 
 def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends]) -> list[str]:
-    """Return the inputs whose interval alone changes the verdict; all inputs with intervals if no single one
-    does.
-    """
+    """Return the inputs whose interval alone changes the verdict; all inputs with intervals if no single interval does."""
     alone = [name for name in intervals if not reach(item.rule, given, {name: intervals[name]}, ()).is_certain]
     return alone or list(intervals)
 
 
 def _withdraw(item: Advice, why: str) -> None:
-    """Change a verdict to undecided and remove its line of arithmetic; a verdict that lacked inputs stays."""
+    """Change a verdict to undecided and remove its line of arithmetic; a verdict that is undecided because inputs are
+    missing stays.
+    """
     if item.verdict == "cannot_be_told":
         return
     if isinstance(item.answer.value, bool) and item.verdict == "says":
@@ -199,7 +200,9 @@ def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends |
 
 
 def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
-    """Render the value of an input: with its interval if known, with few digits if measured without one."""
+    """Render the value of an input: with its interval if known, or with few digits if it was measured without an
+    interval.
+    """
     ends = _ends(rule, name, value, fact)
     if ends is not None:
         assert not isinstance(value, str)

@@ -13,8 +13,8 @@ from typing import Any
 
 from towtank.size.rules.rule import Rule
 
-# Unit and meaning of the facts that study results provide. A sheet may provide these and all others that
-# rules bind.
+# Unit and meaning of the facts that study results provide. A configuration sheet may provide these facts and all
+# other facts that rules use.
 COMMON: dict[str, tuple[str, str]] = {
     "load.users": ("users", "users of the load level"),
     "load.rate": ("1/s", "arrival rate of the load level"),

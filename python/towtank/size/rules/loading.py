@@ -45,9 +45,9 @@ def load_rules(more: list[Path] | None = None, name: str | None = None) -> Rules
     Parameters
     ----------
     more : list of Path, optional
-        Rule files and folders of the user; their rules replace shipped ones of the same name.
+        Rule files and folders of the user; their rules replace shipped rules of the same name.
     name : str, optional
-        Name of a rule; only shipped files that contain it are read, which is faster for a single rule.
+        Name of a rule; only shipped files that contain the name are read, which is faster for a single rule.
 
     Raises
     ------

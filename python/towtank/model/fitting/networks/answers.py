@@ -130,7 +130,7 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """Return the mean mix, think time and use by other programs over the levels, for predictions at other
+    """Return the means over the levels of mix, think time and CPUs used by other programs, for predictions at other
     loads.
     """
     levels = of.levels()

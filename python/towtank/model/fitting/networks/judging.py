@@ -34,7 +34,7 @@ TEST_DRAWS = 100
 Fewer than `DRAWS` suffice, since only their bands are reported and no sizing uses them.
 """
 OVER_OFF = 0.20
-"""Excess of the response time that resources explain at low load above which the network is doubtful. [ratio]"""
+"""Excess of the computed over the measured response time at low load above which the network is doubtful. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
 def held_out_document(tested: Tested) -> Json:
     """Compare predictions with measurements at every held-out level, for JSON.
 
-    The bands are those of a further measurement.
+    The bands of total throughput and mean response time include the error of a further measurement.
     """
     levels, solved, of = tested.whole.levels(), tested.solved, tested.whole
     seen = spread(of)

@@ -15,11 +15,9 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of replicates, as many as a model file holds; the 2.5 % percentile rests on the five lowest. [1]"""
+"""Number of replicates, as many as a model file holds; five of them lie below the 2.5 % percentile. [1]"""
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
-"""Numbers of requests that a server may process at the same time, to be tried in the fit; None is unlimited.
-[1]
-"""
+"""Numbers of requests that share a server at the same time, which the fit tries; None is unlimited. [1]"""
 HARDLY_WORSE = 1.1
 """Ratio of squared errors below which two disciplines count as equally good. [ratio]"""
 LEAST_LEVELS = 2
@@ -41,7 +39,7 @@ class Network:
     misses : ndarray of shape (n_levels, n_stations)
         Measured over computed busy time, minus 1. [ratio]
     over : ndarray of shape (n_classes,)
-        Time by which the resources explain more than the measured response time at low load. [s]
+        Time by which the computed residence exceeds the measured response time at low load. [s]
     """
 
     measured: Measured
@@ -88,14 +86,15 @@ def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
     Returns
     -------
     bool, int or None
-        True if requests are served first come, first served; otherwise the number that share each server at once.
+        True if requests are served first come, first served, and the number of requests that share each server at the
+        same time; None if unlimited.
 
     Notes
     -----
     First come, first served and each number in `AT_ONCE` are tried. The criterion is the sum of squared errors of the
     logarithms of response times, weighted by the number of transactions. Among the numbers whose error is close to the
-    smallest, the lowest is chosen: levels below saturation do not distinguish it from larger ones. First come, first
-    served has no exact solution, so it is chosen only if it is clearly better.
+    smallest error, the lowest is chosen, because levels below saturation do not distinguish it from larger numbers.
+    First come, first served has no exact solution, so it is chosen only if it is clearly better.
     """
     places = [place for place in range(len(of.loads)) if place not in low_levels(of)]
     if not places or len(of.classes) < 2:

@@ -122,7 +122,8 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Return the demand of the mean transaction at each station in each replicate, relative to the network's. [ratio]
+    """Return the demand of the mean transaction at each station in each replicate, relative to its demand in the
+    network. [ratio]
 
     The demands drift up to full utilization of the station (`drifting`).
     """
