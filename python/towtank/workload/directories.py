@@ -31,7 +31,7 @@ def _filter(value: str) -> str:
 
 
 class EntriesExpect(Expected):
-    """Checks of a response of a directory; the step fails if one of them fails."""
+    """Checks of the response of a directory; the step fails if a check fails."""
 
     counted: ClassVar[dict[str, str]] = {"entries": "rows", **Expected.counted}
 
@@ -156,7 +156,10 @@ class LdapOperation(FileModel):
 
     @property
     def asked(self) -> filters.Filter:
-        """Filter of a search, with its values numbered from 1, because the base entry is value 0."""
+        """Filter of a search.
+
+        Its values are numbered from 1, because the base entry of the search is value 0.
+        """
         return filters.parse(self.filter or "(objectClass=*)", first=1)
 
     @property

@@ -5,9 +5,9 @@
             | attribute "=*"
             | attribute "=" [value] "*" (value "*")* [value]
             | [attribute] [":dn"] [":" rule] ":=" value
-    value   = text, places `${...}`, and a backslash with two hexadecimal digits for ( ) * and itself
+    value   = text, placeholders `${...}`, and a backslash with two hexadecimal digits for ( ) * and the backslash
 
-Places are allowed in values only: the value of a variable is compared and never becomes filter syntax.
+Placeholders are allowed in values only, so that the value of a variable never becomes part of the filter syntax.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class _Reader:
         return self.first + len(self.values) - 1
 
     def _parts(self) -> list[str]:
-        """Read the parts of a value between its `*` signs, as templates."""
+        """Parse a value into templates, one for each part between its `*` signs."""
         parts, literal = [""], bytearray()
         while self.next and self.next not in "()":
             token = self.next
@@ -195,7 +195,7 @@ class _Reader:
         return bytes.fromhex(digits)
 
     def _literal(self, text: bytearray, *, ends: bool) -> str:
-        """Return text as a template; text before a place `${...}` must not end with a dollar sign."""
+        """Return text as a template. Text before a placeholder `${...}` must not end with a dollar sign."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:

@@ -38,13 +38,13 @@ def _value(text: str) -> str:
 
 
 def check_path(text: str) -> None:
-    """Check a path template, whose variables have no values yet.
+    """Check a path template before its variables have values.
 
     Raises
     ------
     ValueError
-        If the path cannot begin with `/`, or contains blanks or a fragment. The engine encodes other characters that
-        are not allowed in paths, as browsers do.
+        If the path does not begin with `/`, or contains blanks or a fragment. The engine encodes other characters
+        that are not allowed in paths, as browsers do.
     """
     parts = templates.parse(text)
     first = parts[0] if parts else ""

@@ -20,7 +20,7 @@ from towtank.workload.steps import Auth, Step
 SCHEMA = "towtank/workload/1"
 
 
-# Larger than the number of ports and descriptors of any machine; the engine has the same limit.
+# No machine has this number of ports or file descriptors. The engine has the same limit.
 CONNECTIONS_AT_MOST = 2**28
 
 
@@ -73,7 +73,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Order in which users draw rows, by its name in the plan."""
+        """Order in which users draw rows, with the name that the plan uses."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -100,7 +100,7 @@ class ConnectionPool(FileModel):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Return the `connections` of the plan for a pool of connections."""
+        """Return the `connections` of the plan for this pool."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
 
@@ -126,7 +126,7 @@ Connections = Annotated[
 
 
 class Defaults(FileModel):
-    """Default settings of requests; a request may override them."""
+    """Default settings of requests; each request may override them."""
 
     target: Name | None = Field(
         None, description="Name of the target of requests without `target`; default: the only target of the system."
@@ -156,7 +156,7 @@ class Defaults(FileModel):
 
     @property
     def plan_connections(self) -> dict[str, Any]:
-        """Return the `connections` of the plan."""
+        """Return the `connections` of the plan for these defaults."""
         mode = self.connections
         part: dict[str, Any]
         if isinstance(mode, ConnectionPool):
@@ -167,7 +167,7 @@ class Defaults(FileModel):
 
 
 class Page(FileModel):
-    """Page of an application; its response time is from its first request to the end of its last."""
+    """Page of an application. Its response time lasts from its first request to the end of its last response."""
 
     page: str = Field(min_length=1, description="Name of the page in the results.")
     steps: list[Step] = Field(
@@ -183,7 +183,7 @@ def _page_or_step(value: Any) -> str:
 
 
 def _page(value: Any) -> Any:
-    """Refuse a page whose key `page` is misspelt, since it would be checked as a step."""
+    """Refuse a mapping with a misspelt key `page`, which would otherwise be reported as an unknown step."""
     if isinstance(value, dict) and "page" not in value and "loop" not in value and "steps" in value:
         misspelt = misspelt_key(value, "must be one of the keys page, steps", ["page"])
         if misspelt is not None:
@@ -199,7 +199,7 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
-# Upper limit of a weight. Sums of such weights are exact as floats.
+# Upper limit of a weight, low enough for exact sums of weights in floating point.
 _WEIGHT_AT_MOST = 1_000_000_000
 
 
@@ -221,7 +221,7 @@ def _some_weight(mix: dict[str, float]) -> dict[str, float]:
 
 
 class Loop(FileModel):
-    """Endless loop of a user: choose a transaction at random, do it, think."""
+    """Endless loop of a user: choose a transaction at random, execute it, pause."""
 
     think: Pause | None = Field(None, description="Think time of a user after every transaction.")
     pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = Field(
@@ -315,5 +315,5 @@ class WorkloadFile(FileModel):
 
     @property
     def readers(self) -> dict[str, str]:
-        """Kind of stored item that each read-back transaction reads, by transaction name."""
+        """Kind of stored item that each read-back transaction reads; the keys are transaction names."""
         return {stored.read_back: kind for kind, stored in self.stored.items()}

@@ -1,4 +1,4 @@
-"""Headers that the engine sets, and the way in which a workload can influence each."""
+"""Headers that the engine sets, each with the setting of the workload that influences the header."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _OWNED = {
 
 
 def owned_header(name: str) -> str | None:
-    """Return the advice on a header that only the engine sets; None if a workload may set the header."""
+    """Return advice for a header that only the engine may set; None if a workload may set the header."""
     return _OWNED.get(name.lower())

@@ -1,8 +1,8 @@
-"""Checks that each variable and list that a user reads can have a value at that point.
+"""Checks that each variable and list has a possible value wherever a user reads it.
 
 A variable counts as set after any step that can set it, earlier in the same transaction or in a `once`
 transaction of the group. Other transactions of the mix do not count, because they may not have run yet. `if`
-may test any variable that is set anywhere, and the variable counts as set in the steps inside the `if`.
+may test any variable that is set somewhere, and the variable counts as set in the steps inside the `if`.
 """
 
 from __future__ import annotations
@@ -51,13 +51,11 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
-        # Lists that the current group fills. Users of different groups do not share lists.
+        # Lists that the current group fills; users of other groups have their own lists.
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
-        """Yield faults of variables and lists without a possible value where they are read, and of ambiguous
-        names.
-        """
+        """Yield the faults of variables and lists that are read where they cannot have a value, and of ambiguous names."""
         yield from self._double_names()
         used: set[str] = set()
         at_start: set[str] | None = None
@@ -74,7 +72,7 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # A user that reads back has done nothing before and knows only the key of the item.
+                # A user that reads items back has executed no other transaction, and knows only the key of the item.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))
@@ -95,7 +93,7 @@ class Scope:
                         )
 
     def _transaction(self, name: str, have: set[str]) -> Iterator[Problem]:
-        """Check one transaction; the variables that it sets are added to `have`."""
+        """Check one transaction, and add the variables that it sets to `have`."""
         transaction: Transaction = self.workload.transactions.get(name, [])
         for path, steps in references.steps_of(transaction, ("transactions", name)):
             for step in steps:
@@ -120,7 +118,7 @@ class Scope:
             yield from self._condition(step, path)
         after = {placed.text for placed in references.sets(step)}
         for placed in references.reads(step):
-            # Checks of a step run before its extractions.
+            # The checks of a step run before its extractions, so they cannot read the extracted values.
             yield from self._read(placed, path, have)
         have |= after
         for placed in references.reads_after_answer(step):

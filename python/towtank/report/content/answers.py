@@ -11,7 +11,7 @@ from towtank.report.source import Json, Results, label_of, load_of
 def tables(results: Results) -> list[Block]:
     """Build the table of complete responses by transaction and status code at each point.
 
-    Empty without HTTP responses. Points whose recordings lack status codes are marked as not recorded.
+    The result is empty without HTTP responses. Points whose recordings have no status codes are marked as not recorded.
     """
     points = [(c, point) for c in results.configurations for point in c.get("points") or ()]
     codes = sorted({code for _, point in points for counts in _counts(point).values() for code in counts})

@@ -1,4 +1,4 @@
-"""Requests in flight in each run at both ends of its window, compared with the number that its load requires."""
+"""Requests in flight at the start and end of each run's window, compared with the number by Little's law."""
 
 from __future__ import annotations
 

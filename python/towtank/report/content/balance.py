@@ -53,8 +53,9 @@ def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
 
 
 def _uneven(runs: list[RunResult]) -> str:
-    """Return a sentence about the run with the least even distribution of requests; empty without a judged
-    run.
+    """Return a sentence about the run with the least even distribution of requests.
+
+    The sentence is empty if no run has a value of the fairness index.
     """
     judged = [
         (run, name, balance)

@@ -1,6 +1,4 @@
-"""Capacity model: bottleneck and curve of each configuration, residuals, held-out levels, values of several
-methods.
-"""
+"""Capacity model: bottleneck and curve of each configuration, residuals, held-out levels, comparison of methods."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ def _refused(results: Results) -> list[Json]:
 
 
 def _sentence(configuration: Json) -> Block:
-    """State the limit of a configuration, its curve, and the quality of the fit in a callout."""
+    """Build a callout with the limit of a configuration, its curve, and the quality of the fit."""
     verdict = configuration["verdict"]
     curve = text(
         f"The curve is {configuration['curve']} ({CURVES.get(str(configuration['curve']), '')}), "
@@ -75,7 +73,7 @@ def _sentence(configuration: Json) -> Block:
 
 
 def _held_out(results: Results, configurations: list[Json]) -> Table | None:
-    """Build the table of predicted against measured values at held-out levels; None without held-out levels."""
+    """Build the table that compares predicted with measured values at held-out levels; None without held-out levels."""
     rows = [
         (*levels.cells(configuration, row), "yes" if row["within_95"] else "no")
         for configuration in configurations

@@ -1,4 +1,4 @@
-"""Claims of a reference, each with the measured value and the verdict."""
+"""Claims of a reference, such as a publication, each with the measured value and the verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "B/s": people.size_rate_estimate,
 }
 _SHOWN = 3
-"""Number of claims that the summary section shows; claims that are not confirmed come first, others are folded. [1]"""
+"""Number of claims that the summary section shows. Claims that are not confirmed have precedence; the others are
+folded. [1]
+"""
 
 
 def build(results: Results) -> Section | None:
@@ -47,7 +49,7 @@ def build(results: Results) -> Section | None:
 
 
 def expected_beforehand(results: Results) -> list[Block]:
-    """Return the expectation of the study file; empty without one."""
+    """Return the expectation that the study file states; empty if it states none."""
     expected = str(results.study.get("expect") or "").strip()
     return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
 
@@ -59,21 +61,21 @@ class _Claim:
     Attributes
     ----------
     number : int
-        Place among the claims of the study, from 1.
+        Number of the claim in the study, from 1.
     says, source, asks, holds : str
-        Statement, its source, what was compared, and what must hold.
+        Statement of the claim, its source, the compared quantities, and the condition for its truth.
     verdict, answer, why : str
         Verdict; verdict with reason, doubts and next step; the reason alone.
     notes : str
         Verdict, doubts and next step, without the reason.
     found : str or None
-        Level that was found highest or lowest; None for a number or a trend.
+        Level with the highest or lowest measured value; None if the claim is about a number or a trend.
     may_be : list of str
-        Levels that may be the highest or lowest.
+        Levels that may be the highest or lowest, given the intervals of the values.
     measured : str
         Value with its interval.
     levels : list of tuple
-        Levels with the value at each, with its interval.
+        Each level, and the value at this level with its interval.
     suspect_runs : list of str
         Suspect runs that the answer depends on.
     """
@@ -105,7 +107,7 @@ class _Claim:
 
     @property
     def word(self) -> str:
-        """The answer as a word, with a mark if it depends on suspect runs."""
+        """Answer in one or two words, with a mark if it depends on suspect runs."""
         if not self.is_answered:
             return "Not\N{NO-BREAK SPACE}answered"
         return WORDS[self.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
@@ -155,7 +157,10 @@ def in_brief(results: Results) -> Table | None:
 
 
 def _reasons(claims: list[_Claim]) -> list[str]:
-    """Return reasons, doubts and next steps of claims; claims with the same next step and doubts share a note."""
+    """Return notes with reasons, doubts and next steps of claims.
+
+    Claims with the same doubts and next step share a note.
+    """
     groups: dict[str, list[_Claim]] = {}
     for claim in claims:
         if claim.answer != f"{WORDS[claim.verdict].capitalize()}.":
@@ -166,7 +171,7 @@ def _reasons(claims: list[_Claim]) -> list[str]:
 def _note(notes: str, claims: list[_Claim]) -> str:
     numbers = people.listing([str(claim.number) for claim in claims])
     whys = list(dict.fromkeys(claim.why for claim in claims if claim.why))
-    # A reason that another one begins with is said by the other one.
+    # A reason is omitted if a longer reason begins with it.
     whys = [why for why in whys if not any(other != why and other.startswith(why) for other in whys)]
     head, rest = notes.split(".", 1)
     because = f", because {'; '.join(whys)}" if whys else ""
@@ -174,7 +179,7 @@ def _note(notes: str, claims: list[_Claim]) -> str:
 
 
 def by_verdict(results: Results) -> list[str]:
-    """Return the number of claims for each verdict, such as `5 confirmed`; empty without claims."""
+    """Return the number of claims for each verdict, such as `5 confirmed`; empty if the study has no claims."""
     counts = results.claims.get("counts") or {}
     return [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if counts.get(verdict)]
 
@@ -207,9 +212,7 @@ def measured(claim: Json) -> str:
 
 
 def _answer(claim: _Claim) -> str:
-    """Render verdict, reason, doubts and next step of a claim; a verdict that depends on suspect runs has a
-    mark.
-    """
+    """Render verdict, reason, doubts and next step of a claim, with a mark if the verdict depends on suspect runs."""
     if not claim.is_marked:
         return claim.answer
     return f"{claim.word}{claim.answer.removeprefix(WORDS[claim.verdict].capitalize())}"
@@ -234,7 +237,7 @@ def _levels(claims: list[_Claim]) -> Table:
 
 
 def _may_be(claim: _Claim, level: str) -> str:
-    """Render `yes` if a level may be the highest or lowest, else `no`; a dash if the claim concerns a trend."""
+    """Render `yes` if a level may be the highest or lowest, otherwise `no`; a dash for a claim about a trend."""
     if claim.found is None:
         return people.ABSENT
     return "yes" if level in claim.may_be else "no"

@@ -1,4 +1,4 @@
-"""Connections of the load generator: their number, their connect times, and how long requests waited for one."""
+"""Connections of the load generator: number, connect times, and times that requests waited for a connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def blocks(results: Results) -> list[Block]:
     )
     sentences = (paragraph(words) for words in (waiting(runs), failures(runs), broken_answers(runs)) if words)
     rows = [_row(run) for run in runs]
-    # Columns without data in any run (no TLS, no pool) are left out.
+    # Columns without data in any run are omitted, for example if TLS or a pool was not used.
     kept = [
         number for number, _ in enumerate(columns) if number < 2 or any(row[number] != people.ABSENT for row in rows)
     ]
@@ -61,7 +61,7 @@ def _mean_and_p99(times: Json | None) -> str:
 
 
 def waiting(runs: list[RunResult]) -> str:
-    """Return a sentence about the run with the longest wait for a pooled connection; empty without a pool."""
+    """Return a sentence about the run with the longest wait for a pooled connection; empty if no run used a pool."""
     pooled = [run for run in runs if dig(run.summary, "connections", "wait_time_s")]
     if not pooled:
         return ""

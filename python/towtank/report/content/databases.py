@@ -1,4 +1,4 @@
-"""Work of databases, their most expensive statements with plans, and advice on indexes with its evidence."""
+"""Work of databases, their most expensive statements with plans, and advice on indexes with the evidence for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """Names of the counters that all kinds of databases have, for one kind."""
+    """Names of one kind of database for the counters that all kinds of databases have."""
 
     commits: str
     rows_read: str
@@ -56,15 +56,16 @@ _KINDS = (
 
 
 def build(results: Results) -> Section | None:
-    """Build the section on databases: work of each database, and statements of the run with the highest load;
-    None without data.
+    """Build the section on databases: the work of each database, and the statements of the run with the highest load.
+
+    It is None if no run recorded data of a database.
     """
     blocks = [*_work(results), *_statements(results)]
     return Section("databases", "Databases", tuple(blocks)) if blocks else None
 
 
 def _work(results: Results) -> list[Block]:
-    """Build the table of database counters in the window, with a row for each database in each run."""
+    """Build the table of database counters in the measured window, with a row for each database in each run."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return []
@@ -123,7 +124,7 @@ def _value(values: Json, name: str, what: str = "per_s") -> float | None:
 
 
 def _statements(results: Results) -> list[Block]:
-    """Return the statements in the run with the highest load, for each database that records statements."""
+    """Return the statements in the run with the highest load, for each database that records its statements."""
     runs = [run for run in results.measured if run.summary.get("databases")]
     if not runs:
         return []
@@ -195,7 +196,7 @@ def _cut(query: str) -> str:
 
 
 def _without_columns(query: str) -> str:
-    """Shorten a long list of selected columns to the first column; other statements are unchanged."""
+    """Shorten a long list of selected columns to its first column; return any other statement unchanged."""
     if not query.upper().startswith("SELECT "):
         return query
     depth, first = 0, 0

@@ -1,4 +1,4 @@
-"""Service demands of a transaction at each resource, their dependence on the load, and demands by class."""
+"""Service demands of a transaction at each resource, how they depend on the load, and demands by transaction class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if no configuration has a model, or no resource was observed."""
+    """Build the section; None if no configuration has a model or no resource was observed."""
     configurations = [configuration for configuration in capacity_curve.modelled(results) if configuration["demands"]]
     if not configurations:
         return None
@@ -75,9 +75,7 @@ def _dependence(bend: Json | None) -> str:
 
 
 def _classes(configuration: Json) -> list[Table]:
-    """Build a table of the demands by class at the bottleneck of a configuration; empty with fewer than two
-    classes.
-    """
+    """Build a table of the demands at the bottleneck by transaction class; empty with fewer than two classes."""
     found = configuration["classes"].get(configuration["bottleneck"])
     if not found or len(found["classes"]) < 2:
         return []

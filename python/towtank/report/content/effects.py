@@ -11,7 +11,8 @@ from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# Ratio of the largest to the smallest response from which a note states that effects multiply and do not add.
+# If the largest response is at least this many times the smallest, a note states that effects multiply rather than
+# add. [ratio]
 _SPANS = 10.0
 
 

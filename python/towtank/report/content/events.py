@@ -45,7 +45,7 @@ def build(results: Results) -> Section | None:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """Return the timeline of one run for each set of events."""
+    """Return one timeline figure for each distinct set of events."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.with_events(results)]
     return [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
 
@@ -71,7 +71,7 @@ def _row(run: RunResult, name: str, event: Json, *, first: bool) -> tuple[str, .
 
 
 def _failures(event: Json) -> str:
-    """Render the number of failed requests by kind, up to the recovery of the system."""
+    """Render the number of failed requests by kind, counted until the system has recovered."""
     if event.get("during") is None:
         return ""
     kinds = dig(event, "during", "failed_requests") or {}
@@ -86,7 +86,7 @@ def _back(event: Json) -> str:
 
 
 def _note(run: RunResult, name: str, event: Json) -> str:
-    """Return a note on an event: the reason why a value is missing, or how full a disk was."""
+    """Return a note on an event: the reason for a missing value, or the space that was left on a filled disk."""
     if event.get("failed"):
         return f"{run.run_id}, {name}: did not happen as asked: {event['failed']}."
     if event.get("disturbed") is None and event.get("why"):

@@ -1,4 +1,4 @@
-"""Load limits found by searches, by configuration and run, with the plateaus of each search."""
+"""Load limits that searches found, by configuration and run, with the plateaus of each search."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def build(results: Results) -> Section | None:
 
 
 def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
-    """State the load limit of a configuration in a callout, with a doubt if suspect runs found it."""
+    """Build a callout with the load limit of a configuration, and with a doubt if suspect runs found the limit."""
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
     said = [text(f"{where}{text_of(found)}{how_found(found)}.")]
     reason = dig(found, "failure", "text")
@@ -60,7 +60,7 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
 
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
-    """State that the search of an invalid run found no limit, and show the plateaus of the search."""
+    """Build a statement that the search of an invalid run gives no limit, and the figure of its plateaus."""
     reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
     why = f" ({'; '.join(reasons)})" if reasons else ""
     said = f"{run.run_id} ({results.label(run)}) is invalid{why}: its search found no limit, and nothing rests on it."

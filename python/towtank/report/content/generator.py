@@ -1,4 +1,4 @@
-"""Resource use of the load generator, which shows if the generator limited the load."""
+"""Resource use of the load generator, which shows whether the generator itself limited the load."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence with the highest resource use of the generator in any run."""
+    """Return a sentence with the generator's highest resource use in any run."""
     runs = results.measured
     cpus = [used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))]
     lags = [lag for run in runs if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))]

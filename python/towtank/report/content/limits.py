@@ -1,4 +1,4 @@
-"""Limits of the conclusions: every doubt with the measured value, its threshold, its importance and advice."""
+"""Limits of the conclusions: each doubt with the measured value, its threshold, its importance and advice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from towtank.report.document import (
 from towtank.report.figures import series
 from towtank.report.source import Json, Results
 
-_STUDY = "study"  # used in place of a run for doubts about the whole study
+_STUDY = "study"  # stands instead of a run name for doubts about the whole study
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Kind of doubt at one level, with all runs that have this doubt."""
+    """Doubts of the same kind and level, with all runs that they concern."""
 
     kind: str
     level: str
@@ -35,8 +35,9 @@ class Doubt:
 
 
 def build(results: Results) -> Section:
-    """Build the section on limits of the conclusions: doubts, the gravest first, then questions that the design
-    of the study cannot answer.
+    """Build the section on limits of the conclusions.
+
+    It contains the doubts, the gravest first, and then the questions that the design of the study cannot answer.
     """
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
@@ -49,9 +50,7 @@ def build(results: Results) -> Section:
 
 
 def _not_checked(results: Results) -> list[Block]:
-    """Build the table of checks that could not be made, because a missing check does not show that a run is
-    valid.
-    """
+    """Build the table of checks that were impossible; a run is not shown to be valid by a missing check."""
     entries = dig(results.summary, "verdict", "not_checked") or ()
     missing = [entry for entry in entries if isinstance(entry, dict)]
     if not missing:
@@ -65,7 +64,7 @@ def _not_checked(results: Results) -> list[Block]:
 
 
 def gather(results: Results) -> list[Doubt]:
-    """Collect the doubts of all runs and of the whole study, grouped by level and kind."""
+    """Collect the doubts about all runs and about the whole study, grouped by level and kind."""
     found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
@@ -73,7 +72,7 @@ def gather(results: Results) -> list[Doubt]:
     messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
-        # The verdict of the study repeats doubts of its runs. Each doubt is listed once.
+        # The verdict of the study repeats doubts of its runs, so doubts that are listed already are skipped.
         if str(doubt.get("message")) not in messages and key not in found:
             found[key] = [(_STUDY, doubt)]
     ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
@@ -81,9 +80,7 @@ def gather(results: Results) -> list[Doubt]:
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """Return a callout with the importance of a doubt and the advice on it, and a table of its value in each
-    run.
-    """
+    """Return a callout with the importance and the advice of a doubt, and a table with its value in each run."""
     first = doubt.seen[0][1]
     runs = {run for run, _ in doubt.seen} - {_STUDY}
     where = f": {people.plural(len(runs), 'run')}" if runs else ""
@@ -117,7 +114,7 @@ def _seen(name: str, doubt: Doubt) -> Table:
 
 
 def design_limits(results: Results) -> list[Text]:
-    """Return texts on the questions that the design of the study cannot answer."""
+    """Return texts about questions that the design of the study cannot answer."""
     limits: list[Text] = []
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
@@ -133,7 +130,7 @@ def design_limits(results: Results) -> list[Text]:
 
 
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Return texts that count configurations whose limit was not reached, or whose levels cannot decide this."""
+    """Return texts with the number of configurations whose limit was not reached, or whose levels leave this open."""
     limits = [configuration.get("limit") for configuration in results.configurations]
     found = [limit for limit in limits if isinstance(limit, dict)]
     states = [limit.get("reached") for limit in found]
@@ -150,8 +147,7 @@ def _limits_of_configurations(results: Results) -> list[Text]:
 
 
 def _no_model(results: Results) -> list[Text]:
-    """Return a text with the reason why the report has no capacity model; empty if the report has a capacity
-    model."""
+    """Return the reason why the report has no capacity model; empty if it has one."""
     why = results.model.get("refused")
     return [text(f"No capacity model was made: {why}.")] if why else []
 
@@ -172,7 +168,7 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """Return texts that count the points with a single run, and the points without an interval."""
+    """Return texts with the number of points that rest on a single run, and of points without an interval."""
     limits: list[Text] = []
     points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
@@ -200,7 +196,7 @@ def _thin_points(results: Results) -> list[Text]:
 
 
 def _one_machine(results: Results) -> list[Text]:
-    """Return a warning if generator and system shared a machine, with its caches, memory bandwidth and disks."""
+    """Return a warning if the load generator and the system ran on one machine and shared its resources."""
     hosts = {tier.get("host") for run in results.runs for tier in (run.manifest.get("tiers") or {}).values()}
     pinned = [run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)]
     if len(hosts) != 1 or not pinned:

@@ -1,4 +1,4 @@
-"""Quantities for which several methods give a value, with all values and the reasons for their differences."""
+"""Quantities that several methods estimate: all values, and the reasons for their differences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Value:
-    """Value of a quantity by one method; `why` is the reason why it differs from the first value."""
+    """Value of a quantity by one method; `why` is the reason for its difference from the first value."""
 
     method: str
     shown: str
@@ -86,7 +86,7 @@ def _knees(measured: Json | None, model: Json) -> Iterator[tuple[str, ...]]:
 
 
 def _load(knee: Json) -> str:
-    """Render a knee with its interval; without an interval, as a whole number of users."""
+    """Render a knee with its interval; a knee without an interval is rounded to a whole number of users."""
     if knee["low"] is None or knee["high"] is None:
         return people.count(knee["load"])
     return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
@@ -138,7 +138,7 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
 
 
 def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
-    """Yield the throughput relative to ideal scaling, by each of the two lines of ideal scaling."""
+    """Yield the throughput relative to ideal scaling, for both methods of drawing the line of ideal scaling."""
     ideal, rate = measured.get("ideal"), from_document(top["throughput_per_s"])
     if ideal is None or rate.value is None:
         return

@@ -1,4 +1,4 @@
-"""Differences between a fitted curve and the measured levels of the fit, as table and as statements."""
+"""Differences between a fitted curve and the measured levels, as a table and as statements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table(results: Results, configurations: list[Json]) -> Table | None:
 
 
 def callouts(configurations: list[Json]) -> Iterator[Callout]:
-    """Yield a statement for each configuration whose curve misses a level by more than two standard errors."""
+    """Yield a callout for each configuration whose curve misses a level by more than two standard errors."""
     for configuration in configurations:
         beyond = [found for found in misfits(configuration) if found.is_beyond]
         if beyond:

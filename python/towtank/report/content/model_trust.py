@@ -1,4 +1,4 @@
-"""Evidence for the capacity model: range, held-out error, assumptions and their tests, audit, other curves."""
+"""Evidence for the capacity model: range, held-out error, tested assumptions, audit of the load, other curves."""
 
 from __future__ import annotations
 

@@ -18,8 +18,9 @@ def networks(configurations: list[Json]) -> list[Json]:
 
 
 def callouts(configurations: list[Json]) -> list[Block]:
-    """Return a callout on bottleneck and quality of each network, or the reason why a configuration has no
-    network.
+    """Return a callout for each network with its bottleneck and quality.
+
+    For a configuration without a network, a paragraph with the reason is returned instead.
     """
     blocks: list[Block] = [
         paragraph(
@@ -112,9 +113,7 @@ def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
 
 
 def demands(configurations: list[Json]) -> list[Block]:
-    """Build a table for each network: demands by transaction and resource, and the time that no resource
-    explains.
-    """
+    """Build a table for each network: demands by transaction and resource, and the time that no resource explains."""
     return [_demands(configuration) for configuration in networks(configurations)]
 
 
@@ -154,7 +153,7 @@ def _tail(found: Json | None) -> str:
 
 
 def _merged(station: Json) -> str:
-    """Return a text on the transactions whose demands could not be estimated separately; empty if all could."""
+    """Return a text on transactions whose demands at a resource could not be separated; empty if all could."""
     groups = [people.listing(group) for group in station["told_apart"] if len(group) > 1]
     if not groups:
         return ""

@@ -1,4 +1,4 @@
-"""Statements that replace parts of a report that failed."""
+"""Statements that the report shows instead of parts that could not be built."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def not_made(failed: Failed) -> Callout:
 
 
 def section_not_made(failed: Failed, title: str, *, appendix: bool) -> Section:
-    """Return a section that states its own failure."""
+    """Return a section that only states that it could not be built."""
     return Section(f"not-made-{'-'.join(title.lower().split())}", title, (not_made(failed),), appendix=appendix)
 
 
 def overview(failed: Sequence[Failed]) -> Section:
-    """Return a section that lists all failed parts, for the head of the report."""
+    """Return a section that lists all failed parts, for the beginning of the report."""
     return Section(
         "failed-parts",
         "Parts that could not be made",

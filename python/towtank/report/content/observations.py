@@ -15,7 +15,7 @@ from towtank.report.suspects import MARK, NOTE
 
 
 def build(results: Results) -> Section:
-    """Build the section on observations: sentences of the analysis, and the tables from which they follow."""
+    """Build the section on observations: sentences of the analysis, and the tables that support them."""
     blocks: list[Block] = []
     found = sentences(results)
     if found:
@@ -70,7 +70,7 @@ def _limits(results: Results) -> list[Block]:
 
 
 def _diagnoses(results: Results) -> list[Block]:
-    """Build the table of the cause that limits each configuration, with the evidence."""
+    """Build the table of diagnoses: the cause that limits each configuration, with its evidence."""
     found = [(label_of(each), diagnosis_of(each)) for each in results.configurations]
     rows = tuple(
         (
@@ -88,14 +88,12 @@ def _diagnoses(results: Results) -> list[Block]:
 
 
 def _mark(points: Sequence[Json]) -> str:
-    """Return the mark for a value that depends on a suspect run among these points; empty without a suspect
-    run.
-    """
+    """Return the mark if any of the points depends on a suspect run; otherwise an empty text."""
     return f" {MARK}" if any(series.point_state(point) == "suspect" for point in points) else ""
 
 
 def _notes(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the note that explains the mark, if a row contains the mark."""
+    """Return the note that explains the mark, if any row contains the mark."""
     marked = any(cell.endswith(MARK) for row in rows for cell in row)
     return (NOTE,) if marked else ()
 
@@ -165,7 +163,7 @@ def quantity_name(metric: str) -> str:
 
 
 def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
-    """Return the function that formats an estimate, by the unit suffix in the name of its quantity."""
+    """Return the function that formats an estimate, chosen by the unit suffix in the name of its quantity."""
     suffixes = {
         "_bytes_per_s": people.size_rate_estimate,
         "_per_s": people.rate_estimate,

@@ -1,4 +1,4 @@
-"""Prediction of one configuration from another, made before the run and compared with the measurement."""
+"""Prediction of one configuration from another one, compared with the measurement that followed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if the study declares no prediction, or the prediction was not made yet."""
+    """Build the section; None if the study declares no prediction, or if it has not been computed yet."""
     prediction = results.prediction
     if not prediction:
         return None
@@ -46,7 +46,7 @@ def _said(prediction: Json) -> str:
 
 
 def _growth(prediction: Json) -> str:
-    """Return a description of how the prediction enlarged the bottleneck."""
+    """Return a description of how the predicted configuration enlarges the bottleneck."""
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     grown = [f"taken {prediction['servers_to']} times in place of {prediction['servers_from']}"]
     if prediction["servers_to"] == prediction["servers_from"]:
@@ -111,8 +111,9 @@ def _band(band: Json | None, show: Callable[[Any], str], show_estimate: Callable
 
 
 def verdict(band: Json | None, measured: people.Estimate | None) -> str:
-    """Return if a measurement is `inside`, `above` or `below` the band of a prediction; a dash if one is
-    missing.
+    """Return the position of a measurement relative to the band of a prediction: `inside`, `above` or `below`.
+
+    The result is a dash if the measurement or the prediction is missing.
     """
     value = None if measured is None else measured.get("value")
     if band is None or measured is None or value is None:
@@ -125,9 +126,7 @@ def verdict(band: Json | None, measured: people.Estimate | None) -> str:
 
 
 def _time(prediction: Json) -> float:
-    """Return the service times of a transaction at the stations of the tier that is made larger, without waiting.
-    [s]
-    """
+    """Return the service times of a transaction, without waiting, at all stations of the enlarged tier. [s]"""
     each = float(prediction["fitted"]["bottleneck_demand_s"]) / int(prediction["servers_to"])
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     if small is None or big is None:

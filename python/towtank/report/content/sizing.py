@@ -1,4 +1,4 @@
-"""Section on sizing: the hardware needed, cheaper candidates, what-if cases, dates, calculation steps, trust."""
+"""Section on sizing: needed hardware, cheaper candidates, what-if cases, dates, steps of the calculation, evidence."""
 
 from __future__ import annotations
 
@@ -93,13 +93,14 @@ def _count(value: Any) -> str:
 
 
 def _chance(case: Json) -> str:
-    """Return a probability with the sampling error that the limited number of draws causes."""
+    """Render a probability with the sampling error that results from the limited number of draws."""
     return share_text(case["probability"], interval_of(case.get("probability_interval")))
 
 
 def _carried(case: Json, key: str = "load_at_limit") -> str:
-    """Return the load limit with its interval, or with three digits without an interval; `any load` without a
-    limit.
+    """Render the load limit with its interval; `any load` if there is no limit.
+
+    Without an interval, the limit has three digits.
     """
     if case[key] is None:
         return "any load"
@@ -179,9 +180,7 @@ def _scenarios(found: Json) -> Table:
 
 
 def _objective(scenario: Json, name: str) -> tuple[str, str]:
-    """Return the objectives of a transaction class with their values, and the method that computed the
-    values.
-    """
+    """Return the objectives of a transaction class with their values, and the method of their computation."""
     mine = [
         objective
         for objective in scenario["objectives"]
@@ -206,7 +205,7 @@ def _value(objective: Json) -> str:
 
 
 def _next(found: Json) -> list[Block]:
-    """State why no cheaper hardware suffices, and which resources become the bottleneck next."""
+    """Build the statements why cheaper hardware does not suffice, and which resources become the bottleneck next."""
     items = [
         f"One step cheaper, {neighbour['configuration']}: {_why(neighbour)}."
         for neighbour in found.get("neighbours", ())
@@ -344,12 +343,12 @@ def _dates(found: Json) -> list[Block]:
 
 
 def _never(date: Json) -> str:
-    """Return the reason why growth never meets a limit in the table of dates."""
+    """Return the reason why the growing load never reaches the limit, for the table of dates."""
     return "nothing to miss" if date["limit"] is None else "not within 20 years"
 
 
 def _expected(date: Json) -> str:
-    """Return the expected date on which the load passes a limit, with the 95 % interval of the date."""
+    """Render the expected date on which the load passes a limit, with its 95 % interval."""
     day, known = date["expected_on"] or _never(date), date.get("expected_interval")
     if known is None or known["low"] == known["high"]:
         return str(day)
@@ -381,7 +380,7 @@ def _step_value(step: Json) -> str:
 
 
 def _trust(found: Json) -> list[Block]:
-    """List the evidence on which the sizing rests, such as measurements that the model was compared with."""
+    """List the evidence that supports the sizing, such as measurements with which the model was compared."""
     trust = found["trust"]
     items = []
     measured = trust["measured"]

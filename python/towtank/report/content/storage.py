@@ -1,4 +1,4 @@
-"""Section that compares requests to storage with the input and output of servers and disks."""
+"""Section that compares the requests to storage with the traffic of servers and disks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
-# A cache may exceed the limit by the pages of the file in use.
+# Largest plausible ratio of a cache's size to its limit: a cache may exceed it by the pages of the open file.
 _OVER = 1.25
 
 
 def build(results: Results) -> Section | None:
-    """Build tables of storage requests and disk traffic, and of mounts and their servers; None without
-    recordings.
-    """
+    """Build tables of storage requests with disk traffic, and of mounts with their servers; None without recordings."""
     runs = [run for run in results.measured if run.summary.get("storage")]
     if not runs:
         return None
@@ -79,7 +77,7 @@ def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
 
 
 def _notes(runs: list[RunResult]) -> tuple[str, ...]:
-    """Return a note if the recorded size of a cache exceeds the limit of the cache, which cannot be right."""
+    """Return a note if the recorded size of a cache exceeds its limit, because the recorded size must then be wrong."""
     mounts = [mount for run in runs for mount in (dig(run.summary, "storage", "mounts") or {}).values()]
     over = any(
         (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts

@@ -1,6 +1,4 @@
-"""Section on documents that were confirmed as stored: how many could be read back after each run, and how
-many were lost.
-"""
+"""Section on items confirmed as stored: how many could be read back after each run, and how many were lost."""
 
 from __future__ import annotations
 
@@ -12,9 +10,9 @@ from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
 NAMED_AT_MOST = 10
-"""Largest number of documents named for each run. [1]"""
+"""Largest number of items that are named for each run. [1]"""
 SOON_S = 5.0
-"""Time before an event within which the event may lose a document that was already confirmed. [s]"""
+"""An item that was confirmed within this time before an event may be lost because of the event. [s]"""
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
     "Answers to virtual users confirm that documents are stored. During the load Towtank notes each confirmed document "
@@ -27,7 +25,7 @@ _SAID = (
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each run; None if no document was confirmed as stored."""
+    """Build a table with a row for each run; None if no item was confirmed as stored."""
     runs = [run for run in results.measured if run.summary.get("stored")]
     if not runs:
         return None
@@ -53,12 +51,12 @@ def _row(run: RunResult) -> tuple[str, ...]:
 
 
 def _count(value: Any) -> str:
-    """Render the number of documents; an estimate from a sample is shown with its interval."""
+    """Render a number of items; an estimate from a sample has its interval."""
     return people.plain_estimate(value) if isinstance(value, dict) else people.count(value)
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Return notes on a run's unread documents, and on each document that was lost or has changed."""
+    """Return the reason why items of a run were not read, and a note for each named item that was lost or changed."""
     counts: Json = run.summary["stored"]
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
@@ -74,8 +72,7 @@ def _notes(run: RunResult) -> list[str]:
 
 
 def _beside(name: str, event: Json, at_s: float) -> str:
-    """Describe a time relative to an event; empty unless the time is within the event or shortly before the
-    event."""
+    """Describe a time relative to an event; empty if it is neither within the event nor shortly before it."""
     begin, until = event.get("begin_s"), event.get("until_s")
     if begin is None or until is None:
         return ""

@@ -14,7 +14,7 @@ from towtank.report.source import Json, Results, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 _TIERS_BESIDE = 2
-# The table of points contains the 95th percentile already.
+# Percentiles of a separate table; the table of points already contains the 95th percentile.
 _PERCENTILES = {"p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 _FOOTNOTES = {
     "suspect": NOTE,
@@ -23,7 +23,7 @@ _FOOTNOTES = {
 
 
 def build(results: Results) -> Section:
-    """Build the section on results: runs that are missing, then the tables."""
+    """Build the section on results: missing runs first, then the tables."""
     blocks: list[Block] = []
     if results.missing:
         names = [f"{run.run_id} ({_why_missing(run.status)})" for run in results.missing]
@@ -48,7 +48,7 @@ def _why_missing(status: str) -> str:
 
 
 def _said(results: Results) -> str:
-    """State how the values in the tables are computed, and the confidence level of their intervals."""
+    """Return an explanation of how the values in the tables are computed, with the confidence level of their intervals."""
     if not results.in_state("valid", "suspect"):
         return "No point has a value, because no run counts. The verdict of every run gives the reasons."
     of, together = confidence(results), ""
@@ -66,8 +66,9 @@ def _said(results: Results) -> str:
 
 
 def _long_enough(results: Results) -> str:
-    """Return the steady window that would probably give every value an interval; empty if no estimate
-    predicts one.
+    """Return a sentence on the steady window that would probably give every value an interval.
+
+    The sentence is empty if no estimate predicts the window that it needs.
     """
     needed = sorted(
         float(estimate["needs_s"])
@@ -131,8 +132,9 @@ def _all_points(results: Results) -> list[tuple[Json, Json]]:
 
 
 def _points(results: Results) -> list[Block]:
-    """Build the table of points with the CPUs used by each tier; with many tiers the CPUs have a table of
-    their own.
+    """Build the table of points with the CPUs used by each tier.
+
+    If the system has many tiers, a separate table contains the CPUs.
     """
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
@@ -161,9 +163,7 @@ def _points(results: Results) -> list[Block]:
 
 
 def _percentiles(results: Results, points: list[tuple[Json, Json]]) -> Table | None:
-    """Build the table of response time percentiles at each valid or suspect point; None if no run recorded
-    percentiles.
-    """
+    """Build the table of response time percentiles at each valid or suspect point; None if none were recorded."""
     timed = [
         (configuration, point)
         for configuration, point in points
@@ -197,9 +197,9 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
-    """Build the table of CPUs used by each tier, and of CPU time on each machine that no tier used.
+    """Build the table of CPUs used by each tier, and of CPU time on each machine outside of all tiers.
 
-    Invalid points are left out.
+    Invalid points are omitted.
     """
     counting = [(configuration, point) for configuration, point in points if series.point_state(point) != "invalid"]
     rows = tuple(
@@ -219,7 +219,7 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
 
 
 def _by_run(point: Json) -> str:
-    """Render the range of the 95th percentiles of the runs at a point, such as `1 to 380 ms`."""
+    """Render the range of the 95th percentiles over the runs of a point, such as `1 to 380 ms`."""
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends else people.ABSENT
 
@@ -248,7 +248,7 @@ def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[s
 
 
 def _errors(point: Json) -> str:
-    """Render the share of failed transactions at a point; several runs give a range."""
+    """Render the share of failed transactions at a point, as a range if the point has several runs."""
     of_runs = dig(point, "of_runs", "errors_share")
     return people.share_range(*of_runs) if of_runs else people.share(point.get("errors_share"))
 
@@ -263,7 +263,7 @@ def _transactions(results: Results) -> list[Block]:
 def _was_done(transaction: Json) -> bool:
     """Return True if any transaction of this name ended in the steady stage.
 
-    Log-ins, for example, may end earlier.
+    Others, such as log-ins, may all end before the stage.
     """
     return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
 

@@ -20,7 +20,7 @@ DIRECTIONS = {"read": "reads", "write": "writes"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of reads and of writes [B/s], the unit of the axis with its factor, and the load factor."""
+    """Points of reads and writes [B/s], unit of the axis with its factor, and load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -87,7 +87,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of disk traffic; None without at least two points at which a disk was observed."""
+    """Return the figure of disk traffic; None if disks were observed at fewer than two points."""
     numbers = compute(results)
     everything = [point for points in numbers.points.values() for point in points]
     if panel.is_single(everything):

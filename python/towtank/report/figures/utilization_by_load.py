@@ -1,4 +1,4 @@
-"""Utilization of every resource against load: the curve of the model with a band, and measured values."""
+"""Utilization of every resource against load: the curve of the model with its band, and measured values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.report.source import Results
 NAME = "utilization-by-load"
 _TITLE = "utilization [%]"
 _POINT = {"type": "point", "size": 65, "opacity": 1}
-# Measured points: filled, or open if they depend on a suspect run.
+# Symbols of measured points: filled, or open if the point depends on a suspect run.
 _MARKS: tuple[dict[str, Any], ...] = (
     {
         "transform": [{"filter": "datum.kind === 'measured' && datum.state !== 'suspect'"}],
@@ -168,7 +168,7 @@ def _has_suspects(numbers: Numbers) -> bool:
 
 
 def _note(results: Results) -> str:
-    """Return the note on symbols and lines, which names the model that predicted the lines."""
+    """Return the note about symbols and lines, which names the model of the predictions."""
     by = {
         resource.get("by", "curve")
         for configuration in modelled(results)

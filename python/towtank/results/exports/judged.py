@@ -1,4 +1,4 @@
-"""Determines the states of objectives in exports; an objective is met only if measured values show it."""
+"""Determines the states of objectives in exports. An objective is met only if measured values show this."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ State = Literal["met", "missed", "not measured", "not valid"]
 
 
 def state(objective: Mapping[str, Any]) -> State:
-    """Return the state of an objective; `not valid` if a load without a valid run leaves it undecided."""
+    """Return the state of an objective.
+
+    It is `not valid` if the objective is undecided because a load has no valid run.
+    """
     if objective["met"] is None:
         kinds = {gap["kind"] for gap in objective.get("not_judged") or ()}
         return "not valid" if kinds & {"invalid", "missing"} else "not measured"
@@ -20,7 +23,7 @@ def state(objective: Mapping[str, Any]) -> State:
 
 
 def explained(objective: Mapping[str, Any]) -> str:
-    """Explain the state of an objective."""
+    """Return an explanation of the state of an objective."""
     found = state(objective)
     if found == "not measured":
         return "no measured value decides it"
@@ -40,7 +43,10 @@ def doubt(objective: Mapping[str, Any]) -> str:
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst measured value in the unit of the objective, with three digits, because its error is unknown."""
+    """Render the worst measured value in the unit of the objective.
+
+    The value has three digits, because its error is unknown.
+    """
     value, metric = objective.get("seen"), str(objective.get("text")).split()[:1]
     if value is None:
         return "not measured"

@@ -1,7 +1,7 @@
 """Exports run summaries in the OpenMetrics text format, for a textfile collector.
 
 The file is valid in OpenMetrics 1.0 and in the older Prometheus text format, which the collector of node_exporter
-reads: gauges only, no time stamps, and `# EOF` at the end (a comment in the older format).
+reads. It contains only gauges without time stamps. The final `# EOF` is a comment in the older format.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOUNDS = {"value": "estimate", "low": "low", "high": "high"}
 _LEVELS = ("valid", "suspect", "invalid")
 _UNITS = ("seconds", "ratio", "bytes")
 
-# Metric families in the order of the file: the name without prefix, and the help text.
+# Metric families in the order of the file: name without prefix, and help text.
 _FAMILIES = {
     "study_runs": "Runs of the study by verdict.",
     "objective_met": "Whether an objective is met by a configuration; left out if no valid run decides.",
@@ -64,13 +64,13 @@ class _Page:
     samples: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in _FAMILIES})
 
     def add(self, family: str, labels: Labels, value: Any) -> None:
-        """Add a sample to a metric family, unless its value was not measured."""
+        """Add a sample to a metric family; a value that was not measured is skipped."""
         if isinstance(value, int | float) and math.isfinite(value):
             inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
             self.samples[family].append(f"towtank_{family}{{{inside}}} {float(value)!r}")
 
     def estimate(self, family: str, labels: Labels, estimate: Any) -> None:
-        """Add a value and the bounds of its interval to a metric family; a plain number has no bounds."""
+        """Add a value and the bounds of its interval to a metric family. A plain number has no bounds."""
         if not isinstance(estimate, Mapping):
             self.add(family, {**labels, "bound": "estimate"}, estimate)
             return
@@ -83,7 +83,7 @@ class _Page:
             self.estimate(family, {**labels, "statistic": name}, times.get(name))
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines of the file; families without samples are left out."""
+        """Yield all lines of the file; families without samples are omitted."""
         for family, samples in self.samples.items():
             if samples:
                 yield f"# HELP towtank_{family} {_FAMILIES[family]}"
@@ -149,7 +149,7 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
     page.estimate("throughput_requests_per_second", labels, summary["request_throughput_per_s"])
     page.times("response_time_seconds", labels, summary["response_time_s"])
     page.times("exchange_time_seconds", labels, summary["exchange_time_s"])
-    if window:  # Without a window there are no counts, and zeros would be wrong.
+    if window:  # A run without a window has no counts, and zeros would be wrong.
         page.add("failed_transactions", labels, summary["errors"]["count"])
         page.add("failed_ratio", labels, summary["errors"]["share"])
         for kind, count in (summary.get("request_errors") or {}).get("by_kind", {}).items():

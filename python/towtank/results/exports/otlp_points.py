@@ -1,4 +1,4 @@
-"""Makes data points of OTLP metrics in JSON: 64-bit integers as text, enumerations as numbers."""
+"""Creates data points of OTLP metrics in JSON, with 64-bit integers as text and enumerations as numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from towtank.results.exports.material import Decoded
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# As in the OpenTelemetry SDKs, at most 160 buckets, and no finer scale than Prometheus stores (scale 8, 0.27 %).
+# At most 160 buckets, as in the OpenTelemetry SDKs, and at most scale 8 (0.27 %), the finest that Prometheus
+# stores.
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 

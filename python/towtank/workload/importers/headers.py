@@ -12,7 +12,7 @@ from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
-# Connection headers that are kept if the author of a request set them.
+# Connection headers that are kept if the author of the request wrote them.
 _ANY_REQUEST = frozenset({"host", "priority", "upgrade-insecure-requests"})
 # Characters of a header name: RFC 9110, section 5.6.2.
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -70,7 +70,7 @@ def carry(
             continue
         reason = _why_not(low)
         if reason is not None:
-            # Browsers describe themselves in ten headers of every request, so one note is enough.
+            # Browsers describe themselves in about ten headers of every request, so these headers share one note.
             what = "headers sec-ch-*, sec-fetch-*" if low.startswith(_OF_BROWSER) else f"header {name}"
             notes.add(place, what, reason)
         elif low == "authorization":

@@ -44,7 +44,7 @@ def finish(draft: Draft, folder: Path) -> Imported:
     Raises
     ------
     StudyError
-        If there is nothing to run, or if the result is not a valid workload; positions are those of the imported file.
+        If the draft has no requests, or if the result is not a valid workload. Positions refer to the imported file.
     """
     if not draft.transactions:
         reasons = [Fault(draft.source, *min(note.places), note.what, note.why) for note in draft.notes.sorted()]
@@ -98,7 +98,7 @@ def _check(text: str, folder: Path) -> list[Fault]:
 
 
 def note_lines(source: str, note: Note, at_most: int) -> list[str]:
-    """Return the lines of a note, one per position."""
+    """Return the lines that print a note, one for each position."""
     shown = sorted(note.places)[:at_most]
     lines = [f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown]
     if note.times > len(shown):

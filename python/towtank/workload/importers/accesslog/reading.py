@@ -1,7 +1,7 @@
-"""Reads access logs of web servers: mix of pages, think times with goodness of fit, sessions, arrivals over time.
+"""Reads access logs of web servers: mix of pages, fitted think times, sessions, arrivals over time.
 
 The log is read once, line by line, in bounded memory: `lines` reads requests, `paths` builds path patterns,
-`sessions` tracks clients, and `thinking` fits the gaps between pages.
+`sessions` tracks clients, and `thinking` fits distributions to the gaps between pages.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ from towtank.workload.importers.draft import (
 from towtank.workload.importers.encoded import QUERY_SAFE, survives
 from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
 
-# Largest number of transactions. Less frequent pages are reported and left out. [1]
+# Largest number of transactions. Less frequent pages are omitted and reported in a note. [1]
 TRANSACTIONS_AT_MOST = 40
-# Share of the visits of a page that must request a static file for the file to belong to the page. [ratio]
+# A static file becomes part of a page if at least this share of the visits of the page requests the file.
+# [ratio]
 ASSET_SHARE = 0.5
-# P-value below which the gaps between pages do not follow a distribution.
+# Significance level: with a smaller p-value, the distribution is rejected for the gaps between pages.
 _P_AT_LEAST = 0.05
 
 _ROBOT = re.compile(r"bot\b|crawl|spider|slurp|monitor|health-?check|kube-probe|uptime", re.IGNORECASE)
@@ -95,7 +96,7 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
 
 
 def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
-    """Return the patterns that become transactions, the most frequent first. The other patterns are noted."""
+    """Return the most frequent patterns, which become transactions; the other patterns are reported in notes."""
     by_count = sorted(patterns.patterns.items(), key=lambda item: (-item[1].count, item[1].line))
     kept: dict[Key, Pattern] = {}
     for key, pattern in by_count:
@@ -143,7 +144,7 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
     pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    if len(query) < len(pairs) or not decoded:  # a mapping cannot hold a name twice
+    if len(query) < len(pairs) or not decoded:  # a mapping cannot have the same name twice
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
         draft.notes.add((pattern.line, 0), f"{label}: body", "a log has no bodies: the request is sent without one")
@@ -155,9 +156,7 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
 
 
 def _columns(key: Key) -> list[str]:
-    """Return the names of a pattern's parameters, taken from the path part before each parameter or the query
-    name.
-    """
+    """Return a name for each parameter of a pattern: the path part before the parameter, or the query name."""
     columns: list[str] = []
     for index, part in enumerate(key.parts):
         if part is None:
@@ -169,7 +168,7 @@ def _columns(key: Key) -> list[str]:
 
 
 def _encoded(part: str) -> str:
-    """Percent-encode a path part of a log. Most path parts are encoded already, and stay unchanged."""
+    """Percent-encode a path part of a log. Parts that are encoded already, as most are, stay unchanged."""
     return quote(part, safe=_PATH_SAFE)
 
 
@@ -178,7 +177,7 @@ def _path_value(value: str) -> str:
 
 
 def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tuple[str, ...], int]], bool]:
-    """Return query names and rows with their counts, decoded if decoding can be undone for the whole query.
+    """Return query names and rows with their counts, decoded if encoding restores the whole query.
 
     Returns
     -------
@@ -208,7 +207,7 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
 
 
 def _check(pattern: Pattern) -> dict[str, Any] | None:
-    """Return a check for the successful status codes in the log.
+    """Return a check that accepts the successful status codes in the log.
 
     304 (not modified) counts as 200, because simulated users have no cache.
     """
@@ -217,9 +216,9 @@ def _check(pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
-    """Return requests for the static files that most visits of a page requested.
+    """Return requests for the static files that most visits of a page request.
 
-    The other files are noted.
+    The other static files are reported in notes.
     """
     steps: list[Step] = []
     for url, times in pattern.assets.most_common():
@@ -239,7 +238,7 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
 def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
     """Return the distribution that fits the think times best, as a pause, and its mean [s].
 
-    The fits are added to the findings of the draft.
+    All fits are added to the findings of the draft.
     """
     if sessions.gap_count < GAPS_AT_LEAST:
         why = f"{sessions.gap_count} pauses are too few for a distribution"
@@ -289,7 +288,8 @@ def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float
     pages = sum(pattern.count for pattern in patterns.patterns.values())
     took = sum(pattern.response_time for pattern in patterns.patterns.values())
     response, timed = took / pages, sessions.with_response_time
-    # Little's law, N = X (R + Z), at the peak rate and with the pause of the workload.
+    # Users at the peak by Little's law, N = X (R + Z): X is the peak rate, R the response time, Z the pause of the
+    # workload.
     users = peak * (response + pause)
     draft.findings["sessions"] = {
         "count": sessions.ended,

@@ -43,7 +43,7 @@ _DATA = frozenset({"data", "data-raw", "data-ascii", "data-binary", "data-urlenc
 
 @dataclass
 class Call:
-    """curl command, as far as its options have been read."""
+    """curl command with the options that have been read so far."""
 
     place: tuple[int, int]
     urls: list[Word] = field(default_factory=list)
@@ -119,7 +119,7 @@ def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]
 
 
 def _is_setting(word: Word) -> bool:
-    """Return True if a word has the form NAME=value of a variable assignment."""
+    """Return True if a word is an assignment to a shell variable, NAME=value."""
     name, equals, _ = word.text.partition("=")
     return bool(equals) and "/" not in name
 
@@ -133,7 +133,7 @@ class _Reader:
         self.faults: list[Fault] = []
         # True if a request waits for its response without a time limit.
         self.endless = False
-        # Connection timeouts of the requests (None without the option), and where each was first read.
+        # Connection timeouts of the requests, None without the option, each with its first position in the file.
         self.connects: dict[float | None, tuple[int, int]] = {}
         self.variables = Variables()
 
@@ -157,14 +157,16 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))
             self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
-            # The splitter turns `NAME=$(a command)` into an assignment and further words.
+            # The splitter turns `NAME=$(command)` into an assignment and the remaining words of the command.
             self.variables.forget(set_for_it)
             return []
         steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]
         return self._with_parameters(steps, words)
 
     def _calls(self, first: Word, words: list[Word]) -> list[Step]:
-        """Return the requests of a command, or of its part between two `--next`; empty if one has a fault."""
+        """Return the requests of a command, or of its part between two `--next`; an empty list if a request has a
+        fault.
+        """
         call, faults = Call((first.line, first.column)), len(self.faults)
         self._arguments(words, call)
         if not call.urls:
@@ -204,7 +206,7 @@ class _Reader:
         return steps
 
     def _with_parameter(self, steps: list[Step], variable: str) -> tuple[list[Step], str]:
-        """Return the steps with a parameter in place of a shell variable, and the text of the note about it."""
+        """Replace a shell variable by a parameter in the steps; return the steps and the text of the note."""
         name = identifier(variable, "variable")
         replaced = [_replaced(step, {f"$${{{variable}}}": f"${{parameters.{name}}}"}) for step in steps]
         if replaced == steps:
@@ -232,7 +234,7 @@ class _Reader:
                 self._short(word, rest, call)
 
     def _short(self, word: Word, rest: Any, call: Call) -> None:
-        """Read several short options in one word; the value of the last option may follow in the same word."""
+        """Read several short options in one word; the value of the last one may follow in this word."""
         letters = word.text[1:]
         for index, letter in enumerate(letters):
             name = SHORT.get(letter, letter)
@@ -260,7 +262,7 @@ class _Reader:
         """Account for an option that sets no key of the request."""
         base = name.removeprefix("no-")
         if name not in OPTIONS and base in SWITCHES:
-            return  # the option switches off what is off by default
+            return  # the option switches off a feature that is off by default
         entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known: a value of it would be taken for a URL"))
         if entry.fate is not Fate.HARMLESS:
             shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
@@ -273,7 +275,7 @@ class _Reader:
         elif name == "header":
             self._header(word, value, call)
         elif name in {"user-agent", "referer"}:
-            # With `;auto`, curl derives the header from redirects. An empty value removes the header.
+            # With the suffix `;auto`, curl sets the header after redirects; without other text no header is sent.
             text = value.text.removesuffix(";auto") if name == "referer" else value.text
             if text:
                 call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), text, place))
@@ -299,7 +301,7 @@ class _Reader:
             self._settle(name, word)
 
     def _header(self, word: Word, value: Word, call: Call) -> None:
-        """Read a header: `Name: value` sets a value, `Name;` an empty value, and `Name:` removes the header."""
+        """Read a header option: `Name: value` sets a value, `Name;` an empty value, and `Name:` removes the header."""
         name, colon, rest = value.text.partition(":")
         place = (value.line, value.column)
         if colon and rest.strip():
@@ -338,11 +340,11 @@ class _Reader:
         if call.as_query and call.data:
             text += separator(text) + self._joined(call)
         for word in call.more:
-            # Text after a plus sign is encoded already.
+            # After a plus sign, the text is encoded already.
             encoded = word.text[1:] if word.text.startswith("+") else self._data("data-urlencode", word)
             text += separator(text) + encoded
         if call.upload is not None and urlsplit(text).path.endswith("/"):
-            text += quote(Path(call.upload.text).name)  # as curl does
+            text += quote(Path(call.upload.text).name)  # curl appends the file name, too
         path, query = path_and_query(text)
         method = self._method(call, bool(body))
         if carried.bearer is not None:
@@ -419,7 +421,7 @@ class _Reader:
         return body
 
     def _joined(self, call: Call) -> str:
-        """Join the values of all data options in the same way as curl."""
+        """Join the values of all data options with the separator that curl uses."""
         if any(is_file(name, word) for name, word in call.data):
             raise ValueError("must have one body, got several of which one is a file, or a file in the query")
         separator = "" if call.data[0][0] == "json" else "&"
@@ -455,7 +457,10 @@ class _Reader:
         return key, {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
-        """Return a file as the body, relative to the workload; a generated body if the file does not exist."""
+        """Return the key for a file as body, with a path relative to the workload.
+
+        If the file does not exist, the body is generated.
+        """
         path = Path(name)
         if is_regular_file(path):
             return {"file": relative_to_workload(path, self.options.folder)}

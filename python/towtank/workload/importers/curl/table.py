@@ -331,7 +331,7 @@ SHORT = dict(
         r"z=time-cond",
     ]
 )
-# These options change output or files on the user's machine, and not the request that is sent.
+# Options for output or for files on the user's machine; the request is the same with and without them.
 _PRINTED = "concerns output and files of curl, not the request"
 _HARMLESS = [
     "silent",

@@ -43,10 +43,10 @@ from towtank.workload.importers.textfile import read_text
 from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
-# Time without requests in flight after which the user is reading. It is longer than the gaps between a
-# browser's requests for one page, and shorter than the reaction time of a person. [s]
+# If no request is in flight for this time, the user is taken to be reading. It exceeds the gaps between a
+# browser's requests for one page, and is shorter than the reaction time of a person. [s]
 IDLE = 1.0
-# Beginning of recordings by `towtank record`, which have one entry per line.
+# First characters of recordings by `towtank record`, which have one entry per line.
 _RECORDED = '{"log":{"version":"1.2","creator":{"name": "towtank"'
 
 _ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
-    """Return the entries that can be carried over, sorted by start; the other entries are noted."""
+    """Return the entries that the workload includes, sorted by start; the other entries are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -177,7 +177,7 @@ def _response_text(entry: Node) -> str:
 
 
 def _is_asset(entry: Node, url: str) -> bool:
-    """Return True if an entry is a script, style sheet, picture or font, which is the same for all users."""
+    """Return True if an entry is a script, style sheet, picture or font, and therefore equal for all users."""
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -186,7 +186,7 @@ def _is_asset(entry: Node, url: str) -> bool:
 
 
 def _why_not(exchange: Exchange) -> str | None:
-    """Return the reason why an entry is left out of the workload; None if the entry is carried over."""
+    """Return the reason why the workload omits an entry; None if it includes the entry."""
     scheme, kind = urlsplit(exchange.url).scheme, text_of(exchange.node, "_resourceType").lower()
     if scheme in {"ws", "wss"} or kind == "websocket":
         return "dropped: WebSocket is not spoken"
@@ -208,7 +208,7 @@ def _why_not(exchange: Exchange) -> str | None:
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return the reason why a request did not reach a server; None if the request reached a server."""
+    """Return the reason why a request did not reach a server; None if it did."""
     if text_of(exchange.node, "_fromCache"):
         return "the browser had it in its cache; users who come anew would ask for it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
@@ -217,7 +217,7 @@ def _from_browser(exchange: Exchange) -> str | None:
 
 
 def _noise(exchange: Exchange, kind: str) -> str | None:
-    """Return the reason why a browser made a request on its own account; None for requests of the user."""
+    """Return the reason why a browser made a request that the user did not cause; None for all other requests."""
     if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
         return "a preflight of the browser for another origin; users of a workload need none"
     if kind in {"ping", "csp-violation-report", "report"}:
@@ -238,8 +238,9 @@ def _is_true(node: Node, *path: str) -> bool:
 
 
 def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
-    """Return the requests to the selected hosts, or to the host of the first document; other requests are
-    noted.
+    """Return the requests to the selected hosts, or to the host of the first document.
+
+    Requests to other hosts are reported in notes.
     """
     if not exchanges:
         return []
@@ -267,7 +268,7 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 
 
 def _views(exchanges: list[Exchange]) -> list[View]:
-    """Split the session into page views, at new pages of the browser and at pauses without requests in
+    """Split the session into page views: at each new page of the browser, and at each time without requests in
     flight.
     """
     views: list[View] = []
@@ -283,7 +284,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
-    """Note cookies that no recorded response sets, so that users of the workload will not send them."""
+    """Note cookies that no recorded response sets; users of the workload do not send them."""
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -384,7 +385,7 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Note a body of which only the size was recorded, as browsers do for uploads."""
+    """Note a body whose size is recorded but not its content, as browsers do for uploads."""
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""
@@ -395,8 +396,9 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
 
 
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
-    """Return the parts of a multipart form, as listed in the recording or parsed from its text (saved by
-    Chromium).
+    """Return the parts of a multipart form.
+
+    They are listed in the recording, or parsed from its text if Chromium saved the recording.
     """
     listed = items_of(data, "params")
     if not listed:
@@ -406,7 +408,7 @@ def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
 
 
 def _node_of(value: Any, place: Node) -> Node:
-    """Convert a value to a node that has the position of another node."""
+    """Convert a value to a node with the source position of the node `place`."""
     inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
     return Node(inner, place.path, place.line, place.column, place.file)
 
@@ -418,7 +420,7 @@ def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
 
 
 def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
-    """Remove the target from the steps if there is only one target, and move common headers to the defaults."""
+    """Remove the target from the steps if only one target exists, and move common headers to the defaults."""
     steps = [exchange.step for exchange in exchanges]
     if len(draft.targets) == 1:
         for step in steps:

@@ -8,10 +8,10 @@ from typing import Any
 from towtank.units import format_duration
 from towtank.workload.importers.draft import Draft, rounded, seconds
 
-# Upper bounds [s] and names of the groups of gaps, in steps of about a factor of three, as precise as one
-# recording allows.
+# Groups of gaps: upper bound [s] and name. Each bound is about three times the previous one, because a single
+# recording does not justify finer groups.
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
-# Pause of users after a session with a single page. [s]
+# Pause of users after a session that consists of one page. [s]
 _WITHOUT_GAPS = 1.0
 
 
@@ -24,7 +24,7 @@ class Pauses:
 
 
 def between_pages(gaps: list[float], draft: Draft) -> Pauses:
-    """Convert the gaps between pages into think times, with a parameter for each group of gaps.
+    """Convert the gaps between pages to think times, with one parameter for each group of gaps.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def between_pages(gaps: list[float], draft: Draft) -> Pauses:
     groups: dict[str, list[float]] = {}
     names = []
     for gap in gaps:
-        # If the next page was requested before the previous page was complete, there is no think time.
+        # A gap is negative if the next page was requested before the previous page was complete; it counts as 0.
         name = next(name for below, name in _GROUPS if max(gap, 0.0) < below)
         names.append(name)
         groups.setdefault(name, []).append(max(gap, 0.0))

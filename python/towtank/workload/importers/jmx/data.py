@@ -11,7 +11,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 from towtank.workload.importers.textfile import beside, relative_to_workload
 
-# Largest number of rows that are copied into the workload if the data file has no header. [1]
+# Largest number of rows that are copied into the workload if the data file itself cannot serve as a pool. [1]
 ROWS_AT_MOST = 5000
 _DELIMITERS = {"\\t": "\t", "": ","}
 
@@ -34,7 +34,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     path = beside(draft.source, file)
     delimiter = item.text("delimiter", ",")
     delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
-    # Names are always separated by commas, whatever separates the values (CSVDataSet of JMeter 5.5).
+    # The separator of names is always a comma, even if values have another separator (CSVDataSet of JMeter 5.5).
     names = [name.strip() for name in item.text("variableNames").split(",") if name.strip()]
     recycles = item.flag("recycle", default=True)
     skips, quotes = item.flag("ignoreFirstLine"), item.flag("quotedData")
@@ -63,7 +63,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
 
 
 def _sharing(item: Item, draft: Draft) -> None:
-    """Note how JMeter distributes the rows of a data set differently from a pool."""
+    """Note differences between the distribution of rows by JMeter and by a pool."""
     shared = item.text("shareMode", "shareMode.all").strip()
     if shared not in {"", "shareMode.all"}:
         why = "JMeter deals the rows to each group or thread anew; here all users draw from one pool"
@@ -76,7 +76,7 @@ def _sharing(item: Item, draft: Draft) -> None:
 
 
 def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
-    """Return the rows of a data file, limited in number; None if the file cannot be read."""
+    """Return the first rows of a data file; None if the file cannot be read."""
     encoding = item.text("fileEncoding").strip() or "utf-8-sig"
     placeholders = "one row with placeholders is in its place"
     if path is None:

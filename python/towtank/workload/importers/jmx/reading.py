@@ -1,4 +1,4 @@
-"""Reads JMeter test plans: each thread group becomes a user group with one transaction, the body of its loop."""
+"""Reads JMeter test plans. The loop of each thread group becomes a user group with one transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, inner, items, text_of
 from towtank.workload.importers.xmlfile import Element
 
-# Number of users that is assumed if the number of a thread group cannot be read. [1]
+# Number of users of a thread group whose number of threads cannot be read. [1]
 _USERS_UNKNOWN = 1.0
 
 
@@ -83,7 +83,8 @@ class _Plan:
                     self._group(item, scope, users)
                 else:
                     self.controllers.leave_out(item, f"left out: it has {users:g} threads, so that it does nothing")
-                # In JMeter, the threads of a group that is left out here run as well.
+                # JMeter runs the threads of a group that is left out here, too, and they share the throughput of
+                # timers.
                 threads += max(users, 0.0)
             else:
                 self.controllers.leave_out(item, "is outside of thread groups: left out")
@@ -98,9 +99,7 @@ class _Plan:
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
 
     def _names(self, below: list[Item]) -> None:
-        """Collect the names of variables that are set anywhere in the plan, so that references to them are
-        recognized.
-        """
+        """Collect the names of all variables that the plan sets, so that references to them are recognized."""
         for item in below:
             if not item.enabled:
                 continue
@@ -142,7 +141,7 @@ class _Plan:
     def _on_error(self, item: Item) -> None:
         """Read the action after a failed sample.
 
-        By default the thread goes on (AbstractThreadGroup of JMeter 5.5).
+        Without the property, the thread continues (AbstractThreadGroup of JMeter 5.5).
         """
         action = item.text("ThreadGroup.on_sample_error", "continue").strip() or "continue"
         self.controllers.requests.on_failure = "go_on" if action == "continue" else None
@@ -157,11 +156,10 @@ class _Plan:
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
     def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
-        """Complete a transaction: draw rows at the start, and set variables that are read too early to an empty
-        text.
+        """Complete a transaction with draws of rows, and with empty values for variables that are read too early.
 
-        If the steps of the first round (`once`) have `drawn` a row, the first round uses that row and the
-        next row is drawn at the end of the round.
+        Rows are drawn at the start. The steps of the first round (`once`) may have `drawn` a row already: then the
+        first round uses this row, and the next one is drawn at the end of each round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)
@@ -181,7 +179,7 @@ class _Plan:
         return [*head, *steps, *tail]
 
     def _load(self, item: Item, name: str, users: float) -> None:
-        """Add users, ramp and duration of a group to the findings of the draft."""
+        """Add the users, the ramp-up and the duration of a group to the findings of the draft."""
         self.users[name] = users
         ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
         scheduled, length = item.flag("ThreadGroup.scheduler"), item.text("ThreadGroup.duration")
@@ -205,10 +203,10 @@ class _Plan:
             self.controllers.note(item, why)
 
     def _users(self, item: Item) -> float:
-        """Return the number of threads of a group; groups of plugins are supported. [1]"""
+        """Return the number of threads of a group, also for the thread groups of plugins. [1]"""
         what = f"users of {item.name!r}"
         numbers = [item.text("ThreadGroup.num_threads") or item.text("TargetLevel")]
-        # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with its number of threads.
+        # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with the number of threads that it starts.
         rows = item.collection("ultimatethreadgroupdata")
         if rows:
             numbers = [row.children[0].text if row.children else "0" for row in rows]
@@ -218,8 +216,8 @@ class _Plan:
         return sum(self.texts.number(number, item.place, what, _USERS_UNKNOWN) for number in numbers)
 
     def _loops(self, controller: Element | None) -> str:
-        """Return the loop count of a thread group; -1, the default, means forever (LoopController of JMeter
-        5.5).
+        """Return the loop count of a thread group as text; -1, the default, is an endless loop (LoopController of
+        JMeter 5.5).
         """
         if controller is None:
             return "-1"
@@ -228,9 +226,7 @@ class _Plan:
         return "-1" if forever else loops
 
     def _targets(self) -> None:
-        """Remove the target from the steps if there is only one target, and move common headers to the
-        defaults.
-        """
+        """Remove the target from the steps if only one target exists, and move common headers to the defaults."""
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]
         self._connections()
@@ -243,7 +239,7 @@ class _Plan:
                 each.pop("target", None)
 
     def _connections(self) -> None:
-        """Set connection mode and connection timeout, which apply to the whole workload."""
+        """Set the connection mode and the connection timeout, which apply to all requests of the workload."""
         made = self.controllers.requests
         closing = [item for item, keeps in made.keepalive if not keeps]
         if closing and len(closing) == len(made.keepalive):

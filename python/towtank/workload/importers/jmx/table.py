@@ -1,7 +1,6 @@
 """Treatment of each property of JMeter's elements.
 
-Names and defaults are those of JMeter 5.5: the getters of element classes, as listed by
-`scripts/import-keys`.
+Names and defaults are those in the getters of the element classes of JMeter 5.5, which `scripts/import-keys` lists.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ _REQUEST: dict[str, Key] = {
         "HTTPSampler.embedded_url_allow_re",
     ),
 }
-# Of request defaults, only address, path, arguments and timeouts are carried over.
+# The importer converts only the address, path, arguments and timeouts of request defaults.
 _DEFAULTS: dict[str, Key] = {
     **noted("HTTPsampler.Files", "files of the defaults are not sent: add them to each request"),
     **noted("HTTPSampler.method", "each request has its own method", "GET"),

@@ -19,10 +19,9 @@ from towtank.workload.importers.k6.values import File, FilePart, Json, Part, Ran
 _PATH = re.compile(r"([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
-# Media type of a file in k6 without a media type, and its file name, the time in nanoseconds (http.file of k6
-# 1.0).
+# Defaults of k6 for a file: its media type, and its name, which is the time in nanoseconds (http.file of k6 1.0).
 _FILE_MEDIA, _FILE_NAME = "application/octet-stream", "${now.ms}000000"
-# Largest file of a script that the workload contains as text. [character]
+# Largest file of the script that is copied into the workload as text. [character]
 _FILE_AT_MOST = 100_000
 _METHODS = {"del": "delete", "get": "get", "post": "post", "put": "put", "patch": "patch", "head": "head"}
 Place = tuple[int, int]
@@ -113,7 +112,10 @@ class Requests:
         return {**{name: templates[name] for name in carried.headers}, **login}
 
     def _cookies(self, cookies: Any, headers: dict[str, str], place: Place) -> None:
-        """Add the cookies of a request to its Cookie header. k6 sends them in addition to those of the jar."""
+        """Add the cookies of a request to its Cookie header.
+
+        k6 sends these cookies in addition to the cookies that it keeps for the user.
+        """
         if cookies is None:
             return
         if not isinstance(cookies, dict):
@@ -130,7 +132,7 @@ class Requests:
             if not (isinstance(entry, dict) and entry.get("replace") is True):
                 why = "replaces a cookie of the same name from the server; k6 sends both"
                 self.draft.notes.add(place, what, why)
-            # Go's net/http quotes values that contain a space or a comma.
+            # k6 uses Go's net/http, which quotes values that contain a space or a comma.
             pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
         if pairs:
             headers[given] = "; ".join(pairs)
@@ -169,7 +171,7 @@ class Requests:
         return keys
 
     def _known(self, value: Any, name: str, place: Place) -> Any:
-        """Return a body in which placeholders replace single unknown values."""
+        """Return a body in which the text `change-me` replaces each value that is not known."""
         value = _content(value)
         if isinstance(value, dict):
             return {key: self._known(inner, key, place) for key, inner in value.items()}
@@ -196,7 +198,7 @@ class Requests:
         return {"json": written[0]}
 
     def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
-        """Return a form with fields sorted by name, as k6 sorts them; with a file, a multipart body."""
+        """Return a form with its fields sorted by name, as k6 sorts them. A form with a file becomes a multipart body."""
         pairs = [
             (name, each)
             for name, value in sorted(fields.items())
@@ -217,9 +219,9 @@ class Requests:
         return {"body": "&".join(f"{quote(name, safe='')}={encoded(text)}" for name, text in texts)}
 
     def _multipart(self, pairs: list[tuple[str, Any]], place: Place) -> dict[str, Any] | None:
-        """Return a multipart body: first fields, then files.
+        """Return a multipart body with the fields first and then the files.
 
-        Several values of a name become several parts.
+        If a name has several values, each value becomes a part.
         """
         parts: list[tuple[str, Any]] = []
         for name, value in sorted(pairs, key=lambda pair: isinstance(pair[1], FilePart)):
@@ -230,7 +232,7 @@ class Requests:
         return {"multipart": parts_of(parts)}
 
     def _file(self, field: str, part: FilePart, place: Place) -> dict[str, Any]:
-        """Return the multipart part for a file. Content that is not known as text is generated."""
+        """Return the multipart part for a file. If its content is not known as text, the content is generated."""
         file = part.content if isinstance(part.content, File) else None
         text = self.writer.text(_content(part.content))
         content: Step = {"value": text} if text is not None else {"generated": {"size": "10 KiB"}}
@@ -248,7 +250,7 @@ class Requests:
         return {**content, "filename": name, "content_type": media}
 
     def _field(self, value: Any) -> str | None:
-        """Return a form field as k6 writes it; None becomes `<nil>`, as in Go."""
+        """Return a form field as k6 sends it; None becomes `<nil>`, because k6 is written in Go."""
         return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: dict[str, Any], place: Place) -> str | None:
@@ -256,7 +258,7 @@ class Requests:
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():
-            # A null callback means that k6 counts no response as failed. For other parameters null is the
+            # `null` as responseCallback makes k6 count no response as failed; for other parameters `null` is the
             # default.
             text = "null" if key == "responseCallback" and value is None else json_text(value)
             self.ledger.settle("params", key, text, place)
@@ -277,10 +279,10 @@ class Requests:
 def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
     """Return the path, and the query as a mapping.
 
-    A query that a mapping cannot represent stays in the path.
+    If a mapping cannot represent the query, it stays in the path.
     """
     found = _PATH.fullmatch(template)
-    assert found is not None  # the expression matches any text
+    assert found is not None  # the expression matches every text
     path = _each(found[1], lambda text: quote(text, safe=_SAFE))
     if found[2] is None:
         return path, {}
@@ -293,13 +295,13 @@ def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
 
 
 def _content(value: Any) -> Any:
-    """Return the text of a short file that the script opens; other values are returned unchanged."""
+    """Return the text of a short file that the script opens; any other value is returned unchanged."""
     known = isinstance(value, File) and value.text is not None and len(value.text) <= _FILE_AT_MOST
     return value.text if known else value
 
 
 def _survives(template: str) -> bool:
-    """Return True if decoding and encoding preserves the texts of a query template."""
+    """Return True if decoding and encoding leaves the literal texts of a query template unchanged."""
     return survives(texts_of(template), in_query=True)
 
 
@@ -308,7 +310,7 @@ def _decoded(text: str) -> str:
 
 
 def _as_written(key: str, sign: str, value: str) -> str:
-    """Return a pair of a query as written in the script. The engine encodes values known at run time."""
+    """Return a name and value of a query as written in the script; the engine encodes values of the run."""
     return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 
@@ -342,5 +344,5 @@ def duration(value: Any) -> float | None:
 
 
 def _each(template: str, change: Any) -> str:
-    """Apply a function to the texts of a template, but not to its places `${...}`."""
+    """Apply a function to the literal texts of a template, but not to its placeholders `${...}`."""
     return "".join(piece if piece.startswith("${") else change(piece) for piece in _PLACE.split(template))

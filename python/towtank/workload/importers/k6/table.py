@@ -9,7 +9,7 @@ from towtank.workload.importers.accounting import Fate, Key, Table, carried, har
 
 
 def _left_out(*names: str) -> dict[str, Key]:
-    """Declare functions without a counterpart; expressions that use their values are left out as well."""
+    """Declare functions without a counterpart; expressions that use their values are omitted as well."""
     return {name: Key(Fate.NOTED, "left out, with what needs its value") for name in names}
 
 

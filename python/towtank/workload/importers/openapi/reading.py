@@ -33,9 +33,9 @@ from towtank.yamlfile import Node
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _FORM = "application/x-www-form-urlencoded"
-# Headers that OpenAPI does not allow as parameters.
+# Headers that OpenAPI excludes from the parameters, because other keys describe them.
 _NO_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
-# Keys of a path item that are not operations.
+# Keys of a path item that do not name an operation.
 _NOT_OPERATIONS = frozenset({"parameters", "servers", "summary", "description", "$ref"})
 _OTHER_METHODS = frozenset({"options", "trace"})
 
@@ -59,7 +59,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _tree(path: Path) -> Node:
-    """Read JSON with a reader that has no limits of study files; read other files as YAML."""
+    """Read JSON with a reader that is not subject to the limits of study files; read other files as YAML."""
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root
@@ -157,7 +157,10 @@ class _Reader:
         ]
 
     def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
-        """Return the reason why an operation may change data, or needs a value without an example; None without one."""
+        """Return the reason why an operation cannot be part of a load that only reads; None if it can.
+
+        An operation is excluded if it may change data, or if a required value has no example.
+        """
         if method.lower() != "get":
             return "it may change data"
         declared = [self.references.resolve(each) for each in (*shared, *items_of(operation, "parameters"))]
@@ -214,7 +217,7 @@ class _Reader:
         return values
 
     def _example(self, parameter: Node) -> tuple[bool, Any]:
-        """Return whether a parameter has an example, and the example."""
+        """Return a pair: True if a parameter has an example, and the example."""
         holders: list[Node | None] = [parameter, self.references.resolve(parameter.child("schema"))]
         for media in entries_of(parameter, "content").values():
             holders += [media, self.references.resolve(media.child("schema"))]
@@ -225,7 +228,7 @@ class _Reader:
         return False, None
 
     def _given(self, parameter: Node) -> tuple[bool, Any]:
-        """Return whether a parameter has an example, and the example or else a generated value."""
+        """Return a pair: True if a parameter has an example, and the example or a generated value."""
         given, value = self._example(parameter)
         if given:
             return True, value
@@ -235,7 +238,10 @@ class _Reader:
         return False, self.maker.value(schema)
 
     def _serialised(self, value: Any, parameter: Node, label: str) -> str:
-        """Return the value of a parameter as text: lists joined with commas, mappings as JSON with a note."""
+        """Return the value of a parameter as text.
+
+        Lists are joined with commas. A mapping becomes JSON, and a note is added.
+        """
         if isinstance(value, list):
             if len(value) > 1 and text_of(parameter, "in") == "query":
                 self.note(place_of(parameter), label, "several values are sent as one, joined with commas")
@@ -295,8 +301,10 @@ class _Reader:
         return _text(value)
 
     def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
-        """Return the login of the first security requirement; keys and tokens of the requirement are added to
-        the request as parameters."""
+        """Return the login for the first security requirement of an operation.
+
+        Keys and tokens that the requirement names are added to the request as parameters.
+        """
         declared = operation.child("security") or self.root.child("security")
         ways, auth = items_of(declared), None
         for way in ways[1:]:
@@ -335,8 +343,7 @@ class _Reader:
 
 
 def _check(operation: Node) -> dict[str, Any] | None:
-    """Return a check of the successful status codes that an operation declares; None if no status code is
-    declared."""
+    """Return a check for the successful status codes that an operation declares; None if it declares none."""
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     if not statuses:
