@@ -36,7 +36,7 @@ class OptionCheck:
         self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
 
     def form(self, option: str, text: str, read: Callable[[str], object]) -> None:
-        """Check that a text can be read; the reader raises `ValueError` with the message of the fault."""
+        """Check that `read` accepts a text; if `read` raises `ValueError`, its message becomes the fault."""
         try:
             read(text)
         except ValueError as error:
@@ -86,7 +86,9 @@ class OptionCheck:
         return rate
 
     def trace(self, file: str | None, others: Mapping[str, object]) -> Curve | None:
-        """Read a trace of the arrival rate, which must not be combined with other options for amount and length."""
+        """Read a trace of the arrival rate, which must not be combined with other options for the load and its
+        duration.
+        """
         from towtank.study.model import Trace  # noqa: PLC0415
         from towtank.study.traces import read_trace  # noqa: PLC0415
 
@@ -100,7 +102,7 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check a limit that only an open load has, and return the limit or its default."""
+        """Check a limit that applies to open loads only, and return the limit or its default."""
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load has as many as its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:

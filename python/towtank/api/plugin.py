@@ -1,7 +1,7 @@
 """Plugin of pytest: the fixture `towtank`, and messages that report the measurement behind a failed assertion.
 
-An invalid or failed measurement is an error of the test, not a failure, because it says nothing about the system under
-test.
+An invalid or failed measurement is an error of the test, not a failure, because it gives no information about the
+system under test.
 """
 
 from __future__ import annotations

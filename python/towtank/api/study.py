@@ -28,7 +28,7 @@ def run(
     trusted: bool = False,
     progress: Callback | bool | None = None,
 ) -> Results:
-    """Run a study. A study starts programs: read a study of someone else before you run it.
+    """Run a study. A study starts programs, so read another person's study before you run it.
 
     Does not change signal handlers, environment variables or CPU affinities of the calling process. An interrupt
     (Ctrl-C, or the stop button of a notebook) ends the current run, keeps the recorded data and raises

@@ -1,4 +1,4 @@
-"""`towtank compare`: two results, with intervals over runs and a verdict."""
+"""`towtank compare`: compares two results, with intervals over runs and a verdict."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Markdown, for the comment of a pull request.")] = False,
 ) -> int:
-    """Compare two results. Status 7 if B is worse beyond chance and by the threshold, 4 if a side is not valid."""
+    """Compare two results, A and B. Exit status 7 if B is significantly worse by at least the threshold, 4 if A or B
+    has no valid run.
+    """
     from towtank.analysis import compare  # noqa: PLC0415 - imports the analysis
     from towtank.cli.compare_sides import Selection, threshold_of  # noqa: PLC0415
     from towtank.cli.compare_table import compare_markdown, compare_table  # noqa: PLC0415
@@ -58,7 +60,7 @@ def command(
 
 
 def _keep(selection: Selection, json: bool) -> ExitStatus:
-    """Keep the result as baseline; there is nothing to compare it with."""
+    """Store the result as baseline instead of comparing it."""
     from towtank.cli.output import console, print_json  # noqa: PLC0415 - imports rich
     from towtank.errors import ExitStatus  # noqa: PLC0415
     from towtank.terminal import visible  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`towtank diagnose`: what limits the system of a results folder."""
+"""`towtank diagnose`: finds the limit of the system in a results folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
-    """Show what limits the system, with the evidence for and against it, and what would settle it."""
+    """Show what limits the system, with the evidence for and against each limit, and the measurement that would decide."""
     from towtank.analysis import diagnoses_of  # noqa: PLC0415 - imports the analysis
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415

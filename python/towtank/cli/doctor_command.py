@@ -40,7 +40,7 @@ def command(
         typer.Option("--install", help="Install the servers that SYSTEM or STUDY needs; prints their names first."),
     ] = False,
 ) -> int:
-    """Print what this machine offers, and how to install what is missing."""
+    """Print the abilities of this machine, and the commands that install missing programs."""
     if clean:
         return _clean(json)
     if needs_of is not None or install:
@@ -73,7 +73,7 @@ def command(
 
 
 def _clean(json: bool) -> int:
-    """Remove processes, groups and files of systems whose keeper has ended, and print what was removed."""
+    """Remove processes, groups and files of systems whose supervising process has ended, and print what was removed."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.system.hosts.cleaning import clean_dead  # noqa: PLC0415
 
@@ -89,7 +89,7 @@ def _clean(json: bool) -> int:
 
 
 def _calibrated(missing: list[str]) -> dict[str, Any] | None:
-    """Measure how much load this machine can generate, and store the result; None if the engine is missing."""
+    """Measure the load that this machine can generate, and store the result; None if the engine is missing."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.calibration import calibrate_here  # noqa: PLC0415
     from towtank.conduct.envelope import save_envelope  # noqa: PLC0415

@@ -14,8 +14,7 @@ from towtank.estimates import few_digits, interval_texts, number_estimate
 from towtank.terminal import visible
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
-# Failures for which the engine records a response time: an answer arrived, or the wait for an answer timed
-# out.
+# Failures for which the engine records a response time: a response arrived, or the wait for a response timed out.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
@@ -134,7 +133,7 @@ def _generator(document: dict[str, Any]) -> str:
 
 
 def _diagnosis(document: Mapping[str, Any]) -> list[str]:
-    """Render what limits the target; empty for documents of older versions."""
+    """Render the limit of the target; empty for documents of older versions."""
     found = document.get("diagnosis")
     return [] if found is None else [visible(line) for line in Diagnosis.read(found).lines]
 

@@ -1,4 +1,4 @@
-"""Renders as text how much load this machine can generate, by its calibration."""
+"""Renders the load that this machine can generate, as measured by its calibration, as text."""
 
 from __future__ import annotations
 

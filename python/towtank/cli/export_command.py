@@ -37,7 +37,7 @@ def command(
     i_may_send: MaySend = None,
     json: Annotated[bool, typer.Option("--json", help="Print a summary of the export as JSON.")] = False,
 ) -> int:
-    """Write results in a form that other tools read."""
+    """Write results in a format that other tools read."""
     import os  # noqa: PLC0415
 
     from towtank.containment import contained  # noqa: PLC0415

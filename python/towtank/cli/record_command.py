@@ -23,8 +23,7 @@ group = typer.Typer(
     help="Record a session as a workload, through a proxy or in a headless browser.", no_args_is_help=True
 )
 
-# A browser sends the same headers with every request, so one place for each note is sufficient on the
-# terminal.
+# A browser sends the same headers with every request, so the terminal shows only one position for each note.
 _PLACES_SHOWN = 1
 _Out = Annotated[Path | None, typer.Option(help="Workload file to write; default: standard output.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
@@ -109,7 +108,7 @@ def proxy(
         def started() -> None:
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
             say(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
-            if password:  # the password cannot be found out in any other way
+            if password:  # the user has no other way to learn the password
                 _note(f"it lets in user {USER} with password {relay.password}")
             if authority is not None:
                 until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"

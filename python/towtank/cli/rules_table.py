@@ -66,7 +66,7 @@ def _example(rule: Rule, example: RuleExample) -> str:
 
 
 def worked_out(rule: Rule, answer: Answer) -> Iterator[str]:
-    """Render how the answer of a rule is computed, step by step."""
+    """Render the calculation of a rule's result, step by step."""
     yield f"{rule.name}: {rule.entry.title}"
     for line in answer.lines:
         yield f"  {line.name} = {line.formula}" if line.name != "follows" else f"  follows: {line.formula}"

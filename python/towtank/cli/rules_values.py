@@ -12,7 +12,7 @@ from towtank.yamlfile import did_you_mean
 
 
 def answer_for(rule: Rule, settings: list[str]) -> Answer:
-    """Compute the answer of a rule for values as typed.
+    """Compute the result of a rule for values as typed on the command line.
 
     Raises
     ------

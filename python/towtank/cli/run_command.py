@@ -57,7 +57,7 @@ def command(
     quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Whether to write the report.")] = True,
 ) -> int:
-    """Run a study, write its report. A study starts programs: read one of somebody else before you run it."""
+    """Run a study and write its report. A study starts programs, so read another person's study before you run it."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.display import display_for  # noqa: PLC0415
     from towtank.conduct.request import StudyRequest, new_folder, recorded_request  # noqa: PLC0415

@@ -123,7 +123,7 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the sizing result as JSON.")] = False,
 ) -> int:
-    """Find the cheapest hardware that carries a load within its objectives, with every step shown."""
+    """Find the cheapest hardware that carries a load within its objectives, and show every step of the calculation."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415

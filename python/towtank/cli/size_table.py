@@ -29,8 +29,8 @@ _FULLY = 0.9995
 
 
 def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
-    """Render the answer, reasons against cheaper candidates, next bottlenecks, and the evidence for the
-    answer.
+    """Render the hardware found, the reasons against cheaper candidates, the next bottlenecks, and the evidence for the
+    result.
     """
     yield _question(document)
     answer = document["answer"]
@@ -192,7 +192,7 @@ def _sentences(document: Json) -> Iterator[str]:
 
 
 def _carries(answer: Json) -> str:
-    """Render the load that the answer carries and the headroom, or that nothing limits the load."""
+    """Render the highest load that the hardware carries and its headroom, or a note that nothing limits the load."""
     if answer["load_at_limit"] is None:
         return str(answer["no_limit"])
     spare = interval_of(answer.get("headroom_interval"))
@@ -201,7 +201,7 @@ def _carries(answer: Json) -> str:
 
 
 def limited_by(answer: Json) -> str:
-    """Name what limits the load.
+    """Return the words for the objectives and limits that can limit the load.
 
     A throughput objective never limits the load, since throughput rises with the load.
     """
@@ -210,7 +210,7 @@ def limited_by(answer: Json) -> str:
 
 
 def _alone(answer: Json) -> str:
-    """Render the share of draws that miss only a throughput objective, which the headroom does not include."""
+    """Render the share of random draws that miss only a throughput objective; the headroom does not cover these misses."""
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
     return "" if missed is None else f"; a throughput alone is missed in {share_text(missed, known)} of the draws"
@@ -295,7 +295,7 @@ def carried(row: Json) -> str:
 
 
 def rests_text(rest: Json) -> str:
-    """Render an input on which the answer depends, with the origin of the input."""
+    """Render an input of the sizing, with the origin of the input."""
     counted = ", counted in the probability" if rest["counted"] else ""
     return f"{rest['part']}: {rest['origin']}{counted}: {rest['text']}"
 
@@ -315,7 +315,7 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load limit in the table of dates; `any load` without a limit."""
+    """Render the load limit for the table of dates; `any load` without a limit."""
     if row["limit"] is None:
         return ANY_LOAD
     known = interval_of(row.get("limit_interval"))
@@ -325,7 +325,7 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render the reason why growth never meets the limit in the table of dates."""
+    """Render, for the table of dates, the reason why the growing load never reaches the limit."""
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 
 

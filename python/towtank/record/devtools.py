@@ -88,7 +88,8 @@ class Devtools:
         try:
             while True:
                 self._take(json.loads((await reader.readuntil(b"\0"))[:-1]))
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):  # no JSON is a ValueError
+        # data that are not JSON raise a ValueError
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):
             words = self._browser.last_words()
             self._gone = "the browser ended" + (f": {words}" if words else "")
             for answer in self._answers.values():

@@ -19,7 +19,7 @@ from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# Name in notes of an archive that is not kept; line n of the archive is request n.
+# Name that notes use for an archive that is not kept. Line n of the archive is request n.
 UNKEPT = "recording"
 
 
@@ -142,7 +142,7 @@ def in_workload(draft: Draft) -> dict[str, int]:
 def _without_columns(draft: Draft) -> None:
     """Remove columns from notes.
 
-    Lines are request numbers, but columns of an archive that is not kept mean nothing.
+    In the notes, lines are request numbers. Columns would refer to an archive that is not kept.
     """
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})

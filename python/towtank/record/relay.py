@@ -212,7 +212,7 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Respond to the client in place of the server, unless a part of a response was already sent."""
+    """Respond to the client instead of the server, unless a part of a response was already sent."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()

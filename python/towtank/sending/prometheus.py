@@ -223,7 +223,7 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: Decoded) -> list[int]:
-    """Return the number of values up to each bound in `BOUNDS_S`, by the middles of the histogram's buckets.
+    """Return the number of values up to each bound in `BOUNDS_S`; all values of a histogram bucket count at its middle.
     [1]
     """
     running = np.concatenate([[0], np.cumsum(values.counts)])

@@ -73,7 +73,7 @@ class StudyCheck:
         self.loads = loads
 
     def faults(self) -> list[Fault]:
-        """Return all faults, sorted by place."""
+        """Return all faults, sorted by position."""
         parts = (self._factors, self._load, self._repeat, self._size, self._overrides, self._objectives, self._claims)
         return sorted({fault for part in parts for fault in part()})
 
@@ -177,7 +177,7 @@ class StudyCheck:
             yield self._at(("load", "rate"), "must be above 0, got 0 instead")
 
     def _repeat(self) -> Iterator[Fault]:
-        """Check that a study that repeats its runs until it is decided has something to decide."""
+        """Check `repeat: until decided`: the study must have claims or objectives to decide, and no prediction."""
         if self.study.repeat is None:
             return
         if self.study.predict is not None:

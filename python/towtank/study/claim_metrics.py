@@ -1,8 +1,11 @@
 """Reads the quantities of claims: metrics of objectives, or paths in the summary of a run.
 
-p95 of search               transactions.search.response_time_s.p95 mean of search in ramp_up
-transactions.search.phases.ramp_up.mean_s throughput                  throughput_per_s tiers.database.cpus_used    the
-value at this path of the summary hosts.*.disks.*.read_bytes_per_s    the sum over all hosts and disks
+The quantity on the left is read as the path on the right:
+
+    p95 of search                       transactions.search.response_time_s.p95 mean of search in ramp_up
+    transactions.search.phases.ramp_up.mean_s throughput                          throughput_per_s
+    tiers.database.cpus_used            the value at this path of the summary hosts.*.disks.*.read_bytes_per_s    the
+    sum over all hosts and disks
 """
 
 from __future__ import annotations

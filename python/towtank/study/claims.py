@@ -1,8 +1,8 @@
-"""Defines claims: statements of a reference about comparable systems, with the measures that test them.
+"""Defines claims: statements from a reference about comparable systems, with the measures that test them.
 
 A claim is tested by a direction, a ratio or a level, never by absolute values from other machines. The measure of a
-claim has one of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which
-a quantity is highest or lowest.
+claim has one of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which a
+quantity is highest or lowest.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TOTAL = (
 
 
 class ValueMeasure(FileModel):
-    """Quantity at one place of the design."""
+    """Quantity at one combination of factor levels."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -50,7 +50,7 @@ class ValueMeasure(FileModel):
 
 
 class PairMeasure(FileModel):
-    """Quantity at two places of the design, to compare."""
+    """Quantity at two combinations of factor levels, to compare."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -60,7 +60,7 @@ class PairMeasure(FileModel):
 
 
 class CourseMeasure(FileModel):
-    """Quantity over the levels of a factor; with `to`, its ratio to another place at each level."""
+    """Quantity over the levels of a factor; if `to` is set, its ratio to the quantity at `to`, for each level."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -118,7 +118,7 @@ class Measure(FileModel):
 
 
 class Claim(FileModel):
-    """Claim of a reference, and the condition that confirms it."""
+    """Claim from a reference, and the condition that confirms the claim."""
 
     says: str = Field(min_length=1, description="The claim, as one sentence.")
     source: str = Field("", description="Reference that makes the claim: document, table or figure.")

@@ -103,7 +103,7 @@ def load_study(
 def _check_all(
     document: Document, preset: str | None, changes: dict[str, str], corrected: Corrected
 ) -> tuple[Study | None, list[Fault]]:
-    """Check all variants of a study; return the one that is asked for, and the faults of all."""
+    """Check all variants of a study; return the requested variant, and the faults of all variants."""
     files = _Files(corrected.document(document), corrected)
     document = files.document
     faults: list[Fault] = []
@@ -254,7 +254,7 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
 
 
 def _with_curve(study: Study, curve: Curve) -> Study:
-    """Return the study with the rates of its trace; the text of the trace is kept with the texts of the other files."""
+    """Return the study with the rates of its trace; the text of the trace is stored with the texts of the other files."""
     path = study.trace_path
     assert path is not None
     # Line ends are kept, because the hash of the text is used later to detect changes of the file.
@@ -282,7 +282,7 @@ def _make(
 
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
-    """Return faults for targets and services that the workload names but the system lacks."""
+    """Return faults for targets and services that the workload names but that the system lacks."""
     faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():

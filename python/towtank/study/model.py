@@ -186,7 +186,7 @@ class Load(FileModel):
 
 
 class FindLimit(SearchLoad):
-    """Search for the limit: the load rises in steps until the system fails, then falls to its limit."""
+    """Search for the limit: the load rises in steps until the system fails, and then narrows down the limit."""
 
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process, if `of` is `rate`.")
     users_at_most: int = Field(

@@ -139,12 +139,12 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
 
 
 def read_planned_objective(text: str) -> Objective:
-    """Read an objective for a model: as for a study, and also any percentile, a waiting time or a loss.
+    """Read an objective for a model: any objective of a study, and also any percentile, a waiting time or a loss.
 
     Raises
     ------
     ValueError
-        If the text is not such an objective; the message shows the form.
+        If the text is not an objective for a model; the message shows the form.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Defines the load `kind: find-limit`, which rises until the system fails, and then closes in on its limit."""
+"""Defines the load `kind: find-limit`, which rises until the system fails, and then narrows down the limit."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Refine(FileModel):
 
 
 class SearchLoad(FileModel):
-    """Search for the limit, without its stages and its arrivals."""
+    """Settings of a search for the limit, except stages and arrivals."""
 
     kind: Literal["find-limit"] = Field(
         description="Kind of load: `find-limit` raises the load in steps until the system fails."

@@ -37,7 +37,8 @@ class PilotResult:
     Attributes
     ----------
     users : float
-        Users at which the line of ideal scaling reaches the highest throughput: N* = X_max / (X / N). [1]
+        Number of users at which ideal scaling would reach the highest throughput: the highest throughput divided by
+        the throughput per user under ideal scaling. [1]
     is_lower_bound : bool
         Whether throughput followed ideal scaling up to the last plateau.
     plateaus : tuple of dict

@@ -1,4 +1,4 @@
-"""Texts of the files of a first study, with comments on what to change."""
+"""Creates the texts of the files of a first study, with comments on what to change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Words that YAML 1.1 or 1.2 reads as something else than text.
+# Words that YAML 1.1 or 1.2 does not read as text.
 _WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _WRITTEN = "# Written by `towtank init`. `towtank validate` checks the file after a change.\n"
 
@@ -20,9 +20,9 @@ class Running:
     name : str
         Name of the service.
     address : str
-        Its address, as `http://host:port`.
+        Address of the application, in the form `http://host:port`.
     is_here : bool
-        Whether it runs on this machine.
+        True if the application runs on this machine.
     """
 
     name: str
@@ -39,15 +39,15 @@ class Started:
     name : str
         Name of the service.
     program : str
-        Program, as in the system file.
+        Program, as written in the system file.
     arguments : tuple of str
-        Arguments, with `${port}` in place of the port.
+        Arguments, with `${port}` instead of the port number.
     port : int
-        Its port; 0 for a free one.
+        Port of the application; 0 for any free port.
     folder : str
         Working folder, relative to the system file.
     environment : dict of str to str
-        Variables in front of the command.
+        Environment variables, from the assignments before the command.
     """
 
     name: str
@@ -195,5 +195,5 @@ groups:
 
 
 def imported_text(text: str) -> str:
-    """Return the text of an imported workload, with the line of its origin below the first one."""
+    """Return the text of an imported workload, with a first line that names `towtank init` as its origin."""
     return _WRITTEN + text
