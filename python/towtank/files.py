@@ -140,7 +140,7 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         if not path.is_dir():  # The message of the operating system would name the wrong cause.
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:
-        raise PermissionError(errno.EACCES, "its file system takes no new folder", str(path)) from error
+        raise PermissionError(errno.EACCES, "its file system accepts no new folder", str(path)) from error
 
 
 def _make_empty(temporary: Path, place: Path) -> None:
@@ -158,7 +158,7 @@ def _open_new(path: Path) -> int:
     try:
         return os.open(path, flags, 0o666)
     except FileNotFoundError as error:  # `/proc` reports this error
-        raise PermissionError(errno.EACCES, "its file system takes no new file", str(path)) from error
+        raise PermissionError(errno.EACCES, "its file system accepts no new file", str(path)) from error
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -195,4 +195,4 @@ def other_kind(path: Path) -> str | None:
 def _refuse_other_kinds(path: Path, place: Path) -> None:
     kind = other_kind(place)
     if kind is not None:
-        raise NotAFileError(errno.EEXIST, f"must be a regular file or a new one, got {kind}", str(path))
+        raise NotAFileError(errno.EEXIST, f"must be a regular file or a new file, got {kind}", str(path))

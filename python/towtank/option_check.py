@@ -96,7 +96,7 @@ class OptionCheck:
             return None
         for option, value in others.items():
             if value is not None:
-                self.fault("--trace", f"must not be given together with {option}: the file says it all")
+                self.fault("--trace", f"must not be given together with {option}: the file sets rate and duration")
         curve, faults = read_trace(Path(file), Trace(csv=file))
         self._faults += faults
         return curve
@@ -104,7 +104,7 @@ class OptionCheck:
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
         """Check a limit that applies to open loads only, and return the limit or its default."""
         if value is not None and not is_open:
-            self.fault(option, "must be given with --rate or --trace only: a closed load has as many as its users")
+            self.fault(option, "must be given with --rate or --trace only: a closed load is limited by its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:
             self.fault(option, f"must be from {least} to {_BOUND_AT_MOST}, got {value} instead")
         return default if value is None else value
@@ -120,7 +120,7 @@ class OptionCheck:
         elif path.is_dir():
             self.fault(option, f"must be a file, got the folder {str(path)!r} instead")
         elif path.exists() and not force:
-            self.fault(option, f"must not be there yet (or give --force), got {str(path)!r}")
+            self.fault(option, f"must not exist yet (--force overwrites it), got {str(path)!r}")
         elif not path.exists() and (reason := why_no_file(path)):
             self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 
@@ -134,7 +134,7 @@ class OptionCheck:
         kind = "''" if path == Path() else other_kind(path)
         if kind is not None:
             got = kind if kind == "''" else f"{kind}, {str(path)!r}"
-            self.fault(option, f"must name a regular file or a new one, got {got} instead")
+            self.fault(option, f"must name a regular file or a new file, got {got} instead")
         elif reason := why_no_file(path):
             self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 

@@ -112,7 +112,9 @@ def _client(word: str) -> _Options | None:
 
 
 def _hidden_option(client: _Options | None, before: str, word: str, hidden: str) -> str:
-    """Return an argument of a client with its password hidden; an argument that a shell would partly run is unchanged."""
+    """Return an argument of a client with its password hidden; an argument that a shell would partly run is
+    unchanged.
+    """
     if client is None or "$(" in word or "`" in word:
         return word
     if before in client.before and not word.startswith("-"):

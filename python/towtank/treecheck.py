@@ -130,7 +130,9 @@ def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fau
 
 
 def _text_of(error: Exception | str) -> str:
-    """Return the message of an error as it was raised; `str(error)` would lose the correction in a `Misspelt` message."""
+    """Return the message of an error as it was raised; `str(error)` would lose the correction in a `Misspelt`
+    message.
+    """
     text = error.args[0] if isinstance(error, Exception) and error.args else error
     return text if isinstance(text, str) else str(text)
 

@@ -46,7 +46,9 @@ def all_places() -> list[Place]:
 
 
 def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: float) -> list[str]:
-    """Return the first tests within the limits of number and total time, at least one test; longer tests are skipped."""
+    """Return the first tests within the limits of number and total time, at least one test; longer tests are
+    skipped.
+    """
     chosen: list[str] = []
     spent = 0.0
     for name in names:
@@ -57,7 +59,9 @@ def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: f
 
 
 def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
-    """Plant one fault, and run tests until one fails: the nearest, then all that execute the fault, then others nearby."""
+    """Plant one fault, and run tests until one fails: the nearest, then all that execute the fault, then others
+    nearby.
+    """
     executing, seconds = executed.tests_of(place), executed.seconds
     if not executing:
         return Verdict(place, "not executed", 0)

@@ -37,7 +37,9 @@ class Equivalent:
 
 
 def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
-    """Return the entries for Python, and the reasons of the entries for Rust by the name of the fault in cargo-mutants."""
+    """Return the entries for Python, and the reasons of the entries for Rust by the name of the fault in
+    cargo-mutants.
+    """
     listed = YAML(typ="safe").load(file.read_text("utf-8"))
     python = [
         Equivalent(entry["file"], entry.get("in", ""), entry.get("was", ""), entry.get("planted", ""), entry["reason"])

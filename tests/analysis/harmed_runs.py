@@ -657,7 +657,9 @@ def paused(run):
 
 
 def overloaded(run):
-    """Let eight transactions arrive and seven end in each second, so the number in the system grows by one per second."""
+    """Let eight transactions arrive and seven end in each second, so the number in the system grows by one per
+    second.
+    """
 
     def change(document, ends_s):
         document |= {"user_ns": round(4 * max(0.0, ends_s - 2) * SECOND), "arrivals": [8]}

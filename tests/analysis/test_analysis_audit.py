@@ -1,4 +1,6 @@
-"""Audit of the load: no alarm for specified loads, an alarm for other loads, no result for loads that cannot be tested."""
+"""Audit of the load: no alarm for specified loads, an alarm for other loads, no result for loads that cannot be
+tested.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,9 @@ def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
 
 
 def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
-    """In the second half 0, 8, 0 and 8 requests are in flight: a standard deviation of sqrt(64 / 3), which is above 2."""
+    """In the second half 0, 8, 0 and 8 requests are in flight: a standard deviation of sqrt(64 / 3), which is above
+    2.
+    """
     found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
     assert found is not None
     assert found["swing"] == pytest.approx(math.sqrt(64 / 3))

@@ -63,7 +63,9 @@ def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors(
 
 
 def test_a_ratio_of_means_over_runs_is_symmetric_in_its_logarithm() -> None:
-    """By hand: the means 20 and 10 both have a relative standard error of 5 % / sqrt(3), so t has 4 degrees of freedom."""
+    """By hand: the means 20 and 10 both have a relative standard error of 5 % / sqrt(3), so t has 4 degrees of
+    freedom.
+    """
     found = ratio_interval(mean_of([19.0, 20.0, 21.0]), mean_of([9.5, 10.0, 10.5]))
     half = stats.t.ppf(0.975, 4) * 0.05 * math.sqrt(2 / 3)
     assert (found.value, found.method, found.n) == (2.0, RUNS, 3)
@@ -232,7 +234,9 @@ def tier(busy: float | None, used: float | None, cpus: float | None) -> dict[str
 
 
 def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:
-    """Return the integral of the autocorrelation of the number of requests in an M/M/1 queue, from its rate matrix. [s]"""
+    """Return the integral of the autocorrelation of the number of requests in an M/M/1 queue, from its rate matrix.
+    [s]
+    """
     rates = np.zeros((most + 1, most + 1))
     for number in range(most):
         rates[number, number + 1], rates[number + 1, number] = used / service_s, 1 / service_s

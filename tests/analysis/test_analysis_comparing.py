@@ -1,4 +1,6 @@
-"""Comparison of two results: statistics compared with SciPy and statsmodels, verdicts on data with known differences."""
+"""Comparison of two results: statistics compared with SciPy and statsmodels, verdicts on data with known
+differences.
+"""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ def test_correlated_times_have_wider_intervals_than_their_number_suggests(tmp_pa
 
 
 def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int]:
-    """Return the number of files with an interval, and the number of wrong intervals, for M/M/1 with 10,000 requests."""
+    """Return the number of files with an interval, and the number of wrong intervals, for M/M/1 with 10,000
+    requests.
+    """
     rng, given, wrong = np.random.default_rng(31), 0, 0
     for _ in range(files):
         known = queue(rng, 10_000, utilization)

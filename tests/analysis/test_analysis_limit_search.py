@@ -118,7 +118,9 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
 
 
 def by_script(plan, first, otherwise):
-    """Search a system in which the first plateaus of some levels have given outcomes; a rule gives all other outcomes."""
+    """Search a system in which the first plateaus of some levels have given outcomes; a rule gives all other
+    outcomes.
+    """
     made = {}
 
     def carries(level, number):

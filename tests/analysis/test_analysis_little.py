@@ -116,7 +116,9 @@ def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
 
 
 def refusing(every, failure_s=5.0, leave_s=44.0):
-    """Simulate users of whose transactions every `every`-th fails to connect after `failure_s`; none fails if it is 0."""
+    """Simulate users of whose transactions every `every`-th fails to connect after `failure_s`; none fails if it is
+    0.
+    """
     stream, exchanges, number = np.random.default_rng(3), [], 0
     for user in range(USERS):
         at = 0.0

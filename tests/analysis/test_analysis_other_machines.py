@@ -1,4 +1,6 @@
-"""Tiers on other machines: each condition that raises a doubt about this machine also raises it about another machine."""
+"""Tiers on other machines: each condition that raises a doubt about this machine also raises it about another
+machine.
+"""
 
 from __future__ import annotations
 

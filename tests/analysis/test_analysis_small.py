@@ -26,7 +26,9 @@ from towtank.analysis.windows.stretch import stretch_of, stretches
 
 
 def test_seconds_are_pooled_until_five_arrivals_are_expected() -> None:
-    """With two arrivals per second, three seconds expect six arrivals; the rest at the end is added to the last group."""
+    """With two arrivals per second, three seconds expect six arrivals; the rest at the end is added to the last
+    group.
+    """
     counts, expected = _pooled(np.arange(1.0, 12.0), np.full(11, 2.0))
     assert list(expected) == [6, 6, 10]
     assert list(counts) == [6, 15, 45]
@@ -112,7 +114,9 @@ def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
 def test_segments_sent_again_are_a_share_of_the_requests(
     again: float, needless: float | None, asked: bool, level: Level | None
 ) -> None:
-    """The limit is one retransmission per 1,000 requests; a segment that the peer had received does not count as lost."""
+    """The limit is one retransmission per 1,000 requests; a segment that the peer had received does not count as
+    lost.
+    """
     assert RETRANSMITS_SHARE == 0.001
     counts = {"retransmits": again, "needless_retransmits": needless}
     found = list(retransmitted([Counted("here", counts)], 10_000.0, asked=asked))

@@ -1,4 +1,6 @@
-"""Users that keep one of several services: exact counts, and the error of the fairness index for a known distribution."""
+"""Users that keep one of several services: exact counts, and the error of the fairness index for a known
+distribution.
+"""
 
 from __future__ import annotations
 

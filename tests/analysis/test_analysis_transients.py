@@ -20,7 +20,9 @@ def response_times(slow_from, slow_until, seconds=60):
 
 
 def test_a_convoy_that_begins_within_the_window_is_no_transient():
-    """A convoy (five slow seconds after five normal seconds) stays in the window, although MSER alone would cut it off."""
+    """A convoy (five slow seconds after five normal seconds) stays in the window, although MSER alone would cut it
+    off.
+    """
     series = response_times(5, 10)
     assert steady.mser(series).observations == 10
     assert transient_of({"response_time": series}).observations == 0
@@ -52,7 +54,9 @@ def test_a_start_that_differs_is_left_out():
 
 @pytest.mark.parametrize("settled", [False, True])
 def test_nothing_is_left_out_behind_a_stage_that_settled(settled, monkeypatch):
-    """Response times are twelve times as long in the first 10 s; they stay if the load stage has waited for stability."""
+    """Response times are twelve times as long in the first 10 s; they stay if the load stage has waited for
+    stability.
+    """
     plain = windows.tested
     monkeypatch.setattr("simulated_windows.tested", lambda *given: plain(*given, settled=settled))
     ends = np.arange(0.025, 60, 0.05)

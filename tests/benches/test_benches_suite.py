@@ -1,4 +1,6 @@
-"""Computations of the benches: true response times during a stall, ratios, and parsers of the outputs of other tools."""
+"""Computations of the benches: true response times during a stall, ratios, and parsers of the outputs of other
+tools.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,9 @@ def test_interval_by_hand():
 
 
 def test_an_end_within_chance_moves_out_to_the_next_level():
-    """The mean 0.05 at 100 is not significant (limit 0.16), so the interval ends at 110, where 0.5 exceeds 2.776 x 0.1."""
+    """The mean 0.05 at 100 is not significant (limit 0.16), so the interval ends at 110, where 0.5 exceeds 2.776 x
+    0.1.
+    """
     levels = [90, 100, 90, 100, 90, 100, 110]
     margins = [-0.2, -0.05, -0.4, 0.15, -0.3, 0.05, 0.5]
     found = estimate_limit(levels, margins, 90, 100)

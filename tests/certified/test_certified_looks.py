@@ -1,4 +1,6 @@
-"""Studies that are judged after each block of runs: wrong decisions for equal systems, and the stated number of runs."""
+"""Studies that are judged after each block of runs: wrong decisions for equal systems, and the stated number of
+runs.
+"""
 
 from __future__ import annotations
 

@@ -114,7 +114,9 @@ class Tally:
 
 
 def fieller(top: np.ndarray, bottom: np.ndarray) -> Bounds:
-    """Return Fieller's interval with Welch and Satterthwaite's degrees of freedom; None if the interval is unbounded."""
+    """Return Fieller's interval with Welch and Satterthwaite's degrees of freedom; None if the interval is
+    unbounded.
+    """
     first, second = top.std(ddof=1) / len(top) ** 0.5, bottom.std(ddof=1) / len(bottom) ** 0.5
     ratio, scaled = top.mean() / bottom.mean(), top.mean() / bottom.mean() * second
     inverse = first**4 / (len(top) - 1) + scaled**4 / (len(bottom) - 1)

@@ -80,7 +80,9 @@ PLANTED = Section(
 
 
 def outage(stream, down_s, capacity):
-    """Simulate a queue without service for some seconds; return the described recovery and the true recovery time. [s]"""
+    """Simulate a queue without service for some seconds; return the described recovery and the true recovery time.
+    [s]
+    """
     # With arrivals of 100 /s, the queue at the end of the outage shrinks by the service rate minus the arrival rate.
     drained_s = 100 * down_s / (capacity - 100)
     ok, means = quiet(stream, BEFORE + round(down_s + drained_s) + 60, 0.3)

@@ -193,7 +193,9 @@ def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> Non
 
 
 def test_sums_that_disagree_are_not_used() -> None:
-    """Responses in the first three seconds are changed as if they had begun before the window, so both sums disagree."""
+    """Responses in the first three seconds are changed as if they had begun before the window, so both sums
+    disagree.
+    """
     system = Closed(1.5)
     ended, responses, unpaused = system.seconds(50, np.random.default_rng(6))
     assert response_by_users(unpaused, responses, ended, 50.0 * system.users) is unpaused

@@ -1,4 +1,6 @@
-"""MSER-5, compared with case V64 and small cases by hand; verdicts on windows of simulated queues with a known state."""
+"""MSER-5, compared with case V64 and small cases by hand; verdicts on windows of simulated queues with a known
+state.
+"""
 
 from __future__ import annotations
 

@@ -228,7 +228,9 @@ def test_busy_generator_ends_the_search_with_a_lower_bound(run):
 
 
 def test_throughput_that_no_longer_grows(run):
-    """Without an objective, the search ends when throughput stays the same: 160 users have the throughput of 120 users."""
+    """Without an objective, the search ends when throughput stays the same: 160 users have the throughput of 120
+    users.
+    """
     wavering = lambda load, name, second: (min(load / 0.55, 200.0) + second % 2, 0.05)  # noqa: E731
     load = load_of(start=120, stop_when=["throughput grows < 5 % of the ideal"], refine=None)
     _, _, found = search(run, load, wavering, objectives=())

@@ -33,7 +33,9 @@ class Shown(Judgement):
 
 @dataclass(frozen=True)
 class Same(Judgement):
-    """A block that shows a file of the repository, whose path is in the line above the block; `saved` as in `Snippet`."""
+    """A block that shows a file of the repository, whose path is in the line above the block; `saved` as in
+    `Snippet`.
+    """
 
     file: str
     keeps_first_line: bool = False

@@ -117,7 +117,9 @@ class Ended:
 
 @dataclass
 class Session:
-    """A shell in a fresh copy of the examples, with the programs of this tree on its search path; `here` follows `cd`."""
+    """A shell in a fresh copy of the examples, with the programs of this tree on its search path; `here` follows
+    `cd`.
+    """
 
     folder: Path
     ended: list[Ended] = field(default_factory=list)
@@ -214,7 +216,9 @@ class Session:
         return self.ended[-1]
 
     def _shorter(self, command: str, line: Line) -> str:
-        """Return the definition of a shell function that runs the program of a command with further options appended."""
+        """Return the definition of a shell function that runs the program of a command with further options
+        appended.
+        """
         more = self.addressed(line.more) + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
         program = command.split(maxsplit=1)[0]
         return f'{program}() {{ command {program} "$@" {more}; }}\n' if more else ""

@@ -80,7 +80,9 @@ def slow_to_roll_back(client: socket.socket) -> None:
 
 
 def never_rolls_back(client: socket.socket) -> None:
-    """Act as a PostgreSQL server that begins transactions, refuses other statements, and never responds to a rollback."""
+    """Act as a PostgreSQL server that begins transactions, refuses other statements, and never responds to a
+    rollback.
+    """
     roll_back(client, None)
 
 

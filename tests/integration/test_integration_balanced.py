@@ -1,4 +1,6 @@
-"""The balanced example at small scale: requests by server, as counted by the gateways, in summaries and in the report."""
+"""The balanced example at small scale: requests by server, as counted by the gateways, in summaries and in the
+report.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The diagnosis names the known limit of a running application, with `drive` and with a study that reads its metrics."""
+"""The diagnosis names the known limit of a running application, with `drive` and with a study that reads its
+metrics.
+"""
 
 from __future__ import annotations
 

@@ -206,7 +206,9 @@ def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
 
 
 def attacked(bench: Bench, serve: Callable[..., str], attack: Attack) -> int:
-    """Return the number of transactions of the good server's users during an attack, after checking the other limits."""
+    """Return the number of transactions of the good server's users during an attack, after checking the other
+    limits.
+    """
     options = ("--http2",) if attack.http2 else ()
     good = serve(*options)
     with attacking(attack) as address:

@@ -78,7 +78,9 @@ def runs_of(results: Path) -> list[dict[str, Any]]:
 
 
 def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, found: list[list[Any]]) -> None:
-    """Record how often the intervals of a quantity contain the true value; an end that is None is a missing interval."""
+    """Record how often the intervals of a quantity contain the true value; an end that is None is a missing
+    interval.
+    """
     given = [ends for ends in found if ends[0] is not None and ends[1] is not None]
     held = sum(low <= truth <= high for low, high in given)
     least = least_by_chance(len(given))

@@ -1,4 +1,6 @@
-"""A smaller version of the study of one node and four: nodes and mounts on separate hosts, one node fails under load."""
+"""A smaller version of the study of one node and four: nodes and mounts on separate hosts, one node fails under
+load.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,6 @@
-"""Sends metrics during a run with the real engine: a real Prometheus returns the values that the run itself recorded."""
+"""Sends metrics during a run with the real engine: a real Prometheus returns the values that the run itself
+recorded.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ from towtank.model.fitting.observations import observations
 
 
 def good(number: int, users: float) -> Quantities:
-    """Return a run whose users think for 2 s; the system responds in 0.5 s and uses 20 ms of CPU time per transaction."""
+    """Return a run whose users think for 2 s; the system responds in 0.5 s and uses 20 ms of CPU time per
+    transaction.
+    """
     rate = users / 2.5
     return Quantities(f"r{number:03d}", users, rate, 0.5, 2.0, users, 0.05, {"web": 0.02 * rate})
 

@@ -148,7 +148,9 @@ def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> N
 
 
 def test_lack_of_fit_is_the_test_of_two_nested_regressions() -> None:
-    """The test compares a line through the origin with a separate mean for each level (Draper and Smith, section 2.1)."""
+    """The test compares a line through the origin with a separate mean for each level (Draper and Smith, section
+    2.1).
+    """
     load = np.repeat([1.0, 2.0, 4.0, 8.0], 3)
     rate = 10 * load * (1 + np.tile([0.01, -0.02, 0.015], 4)) - 0.02 * load**2
     fit = fit_curve(LINEAR, observations(load, rate))

@@ -91,7 +91,9 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
 
 
 def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, capsys: Any) -> None:
-    """Half of the replicates saturate `app`, which the class `batch` does not visit, so its time stays D / (1 - 10 D)."""
+    """Half of the replicates saturate `app`, which the class `batch` does not visit, so its time stays D / (1 - 10
+    D).
+    """
     app, db = np.linspace(0.8, 1.2, 200), np.linspace(0.9, 1.1, 200)
     text = (
         "classes: {web: {rate: 99 /s}, batch: {rate: 10 /s}}\nstations:\n  app: {demand: {web: 10 ms}}\n"

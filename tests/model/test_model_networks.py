@@ -326,7 +326,9 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
 
 @pytest.mark.waits
 def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
-    """40 runs of one interval have throughputs from 80 to 120 /s, so the error of the mean is 12 / sqrt(40) = 1.9 /s."""
+    """40 runs of one interval have throughputs from 80 to 120 /s, so the error of the mean is 12 / sqrt(40) = 1.9
+    /s.
+    """
     rates = np.linspace(80.0, 120.0, 40)
     one = np.ones((1, 1))
     runs = tuple(Run(0, np.ones(1), rate * one, rate * 0.2 * one, 0.5 * one) for rate in rates)

@@ -162,7 +162,9 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
 
 
 def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> None:
-    """Two CPUs at 85 %, regarded as a single CPU of twice the speed, take 1 / (1 - 0.85) = 6.7 times the service time."""
+    """Two CPUs at 85 %, regarded as a single CPU of twice the speed, take 1 / (1 - 0.85) = 6.7 times the service
+    time.
+    """
     rise = 1 / (1 - 0.85)
     found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
     assert found["kind"] == "none"

@@ -1,4 +1,6 @@
-"""`towtank model simulate`: published networks without a product form, comparisons with other simulators, the command."""
+"""`towtank model simulate`: published networks without a product form, comparisons with other simulators, the
+command.
+"""
 
 from __future__ import annotations
 

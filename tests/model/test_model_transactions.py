@@ -52,7 +52,9 @@ def put(others: tuple[Any, ...], user: Any) -> tuple[Any, ...]:
 
 
 def test_throughput_and_response_by_transaction_are_those_of_the_markov_chain() -> None:
-    """Transactions at processor-sharing stations have a product form (Baskett et al. 1975), so the solution is exact."""
+    """Transactions at processor-sharing stations have a product form (Baskett et al. 1975), so the solution is
+    exact.
+    """
     chances = stationary((None,) * USERS, moves)
     answer = solved(shop())
     assert answer["exact"]

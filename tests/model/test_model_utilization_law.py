@@ -1,4 +1,6 @@
-"""The utilization law limits curves: no limit above servers / demand, and a doubt about one curve through two systems."""
+"""The utilization law limits curves: no limit above servers / demand, and a doubt about one curve through two
+systems.
+"""
 
 from __future__ import annotations
 

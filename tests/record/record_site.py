@@ -1,4 +1,6 @@
-"""A small site that verifies returned values: every form has a new token, and identifiers are created for each session."""
+"""A small site that verifies returned values: every form has a new token, and identifiers are created for each
+session.
+"""
 
 from __future__ import annotations
 

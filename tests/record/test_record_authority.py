@@ -1,4 +1,6 @@
-"""The certificate authority ends with its recording, or is stored privately for a month; an unusable one is reported."""
+"""The certificate authority ends with its recording, or is stored privately for a month; an unusable one is
+reported.
+"""
 
 from __future__ import annotations
 

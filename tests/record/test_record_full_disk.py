@@ -1,4 +1,6 @@
-"""If the disk is full at any write of a recording, earlier exchanges are complete, and the command reports the failure."""
+"""If the disk is full at any write of a recording, earlier exchanges are complete, and the command reports the
+failure.
+"""
 
 from __future__ import annotations
 

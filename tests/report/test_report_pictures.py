@@ -1,4 +1,6 @@
-"""The pictures of a report are drawn once, and stored with the results as long as they belong to their specifications."""
+"""The pictures of a report are drawn once, and stored with the results as long as they belong to their
+specifications.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Drawing of a system with hosts: a group of copies is drawn once, with load generator, nodes and links between hosts."""
+"""Drawing of a system with hosts: a group of copies is drawn once, with load generator, nodes and links between
+hosts.
+"""
 
 from __future__ import annotations
 

@@ -338,7 +338,9 @@ def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
 
 
 def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
-    """Buffers of a database on a host of 8 GiB are judged by these 8 GiB, not by the 64 GiB of the machine around it."""
+    """Buffers of a database on a host of 8 GiB are judged by these 8 GiB, not by the 64 GiB of the machine around
+    it.
+    """
     sizes = {"cpus": 2.0, "memory": 8 * 2**30, "in_force": True}
     assert memory_of_host({"provider": "virtual", "sizes": sizes}) == 8 * 2**30
     assert memory_of_host({"provider": "virtual", "sizes": {**sizes, "in_force": False}}) is None

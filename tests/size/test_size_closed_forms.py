@@ -109,7 +109,9 @@ def test_a_load_that_shrinks_is_highest_today() -> None:
 
 
 def test_the_growth_of_a_history_is_that_of_linear_regression() -> None:
-    """Slope and interval equal those of `scipy.stats.linregress` for the logarithms, converted to years of 365.25 days."""
+    """Slope and interval equal those of `scipy.stats.linregress` for the logarithms, converted to years of 365.25
+    days.
+    """
     count = 60
     days = [date(2026, 1, 1) + timedelta(days=2 * place) for place in range(count)]
     logs = 3 + 0.002 * 2 * np.arange(count) + 0.02 * np.random.default_rng(4).standard_normal(count)

@@ -69,7 +69,9 @@ def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(wai
 
 
 def test_the_staffing_factor_of_one_half() -> None:
-    """For alpha = 1/2, beta Phi(beta) = phi(beta) gives beta = 0.5061; table 1 of Halfin and Whitt (1981) prints 0.506."""
+    """For alpha = 1/2, beta Phi(beta) = phi(beta) gives beta = 0.5061; table 1 of Halfin and Whitt (1981) prints
+    0.506.
+    """
     assert staffing_factor(0.5) == pytest.approx(0.506, abs=5e-4)
 
 
@@ -112,7 +114,9 @@ def test_two_equal_queues_in_a_row_have_erlang_percentiles(tmp_path: Path) -> No
 
 
 def test_growth_given_reaches_a_limit_by_logarithms() -> None:
-    """A growth of 20 % a year doubles the load in ln 2 / ln 1.2 = 3.80 years; without uncertainty the day is certain."""
+    """A growth of 20 % a year doubles the load in ln 2 / ln 1.2 = 3.80 years; without uncertainty the day is
+    certain.
+    """
     start = date(2026, 1, 1)
     found = reached(GivenGrowth(1.2, 1.2, 1.2), start, [2.0], 0.1)
     days = math.log(2) / math.log(1.2) * YEAR_D

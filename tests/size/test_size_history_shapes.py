@@ -1,4 +1,6 @@
-"""Histories of various shapes: smooth growth has no step, and forecasts of the highest load of a period are calibrated."""
+"""Histories of various shapes: smooth growth has no step, and forecasts of the highest load of a period are
+calibrated.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
 
 
 def history(shape: Callable[[Any], Any], weeks: int, seed: int, *, noise: float = 0.03) -> History:
-    """Return daily loads of whole weeks with a weekly season; `shape` maps the time, from 0 to 1, to a relative load."""
+    """Return daily loads of whole weeks with a weekly season; `shape` maps the time, from 0 to 1, to a relative
+    load.
+    """
     count = 7 * weeks
     days = tuple(START + timedelta(days=day) for day in range(count))
     loads = 300 * shape(np.arange(count) / count) * WEEK[[day.weekday() for day in days]]

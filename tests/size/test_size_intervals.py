@@ -109,7 +109,9 @@ def test_without_draws_the_reason_stands_once_and_values_have_three_digits(tmp_p
 
 @pytest.mark.waits
 def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, capsys: Any) -> None:
-    """p95 is 0.9 [0.6, 2.5] times the computed value, and nothing else is uncertain, so p95 has this relative interval."""
+    """p95 is 0.9 [0.6, 2.5] times the computed value, and nothing else is uncertain, so p95 has this relative
+    interval.
+    """
     model = written(tmp_path, "model.yaml", OPEN + FITTED)
     options = ("--objective", "p95 < 300 ms", "--cpus", "app=1..8", "--probability", "50 %")
     found = sized(capsys, model, *options)

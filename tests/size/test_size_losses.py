@@ -88,7 +88,9 @@ def test_loss_is_an_objective(tmp_path: Path, capsys: Any, most: float, needed: 
 
 
 def test_the_probability_counts_losses(tmp_path: Path, capsys: Any) -> None:
-    """The service time S has a deviation of 10 %, and the loss is met only if S <= 1.012 s, in about half of the draws."""
+    """The service time S has a deviation of 10 %, and the loss is met only if S <= 1.012 s, in about half of the
+    draws.
+    """
     model = written(tmp_path, "model.yaml", TRUNK.replace("capacity: 5", "capacity: 15"))
     assert erlang_b(15, 8.108) < 0.01 < erlang_b(15, 8.3)
     options = ("--objective", "loss < 1 %", "--cpus", "trunk=15", "--uncertainty", "10 %", "--probability", "10 %")

@@ -114,7 +114,9 @@ def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
 def test_a_limit_of_many_users_has_the_interval_of_its_dates_or_a_reason(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only models with at most one user may be solved for intervals, so no limit has an interval from its own search."""
+    """Only models with at most one user may be solved for intervals, so no limit has an interval from its own
+    search.
+    """
     model = written(tmp_path, "model.yaml", CLOSED)
     growing = written(tmp_path, "sizing.yaml", GROWING + "objectives: [mean < 400 ms]\n")
     own = sized(capsys, model, "--for", growing)

@@ -41,7 +41,9 @@ def test_the_reference_machine_has_100_units_on_one_cpu_alone() -> None:
 
 
 def test_every_area_counts_once_however_many_kernels_it_has() -> None:
-    """If one of seven areas is four times as fast, the rating is 100 x 4^(1/7), whether the area has one kernel or six."""
+    """If one of seven areas is four times as fast, the rating is 100 x 4^(1/7), whether the area has one kernel or
+    six.
+    """
     expected = 100 * 4 ** (1 / 7)
     for area in ("ciphers", "tls_handshake", "network"):
         vector = {name: 4000.0 if KERNELS[name].area == area else 1000.0 for name in KERNELS}

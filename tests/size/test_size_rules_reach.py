@@ -227,7 +227,9 @@ def test_a_law_between_figures_of_one_window_is_judged_on_these_figures(tmp_path
 @pytest.mark.waits
 @pytest.mark.parametrize("dependence", [-1.0, 0.0, 0.7, 1.0])
 def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_path: Path, dependence: float) -> None:
-    """The 95 % interval of the product of two measured means contains the true product in at least 94 % of the rounds."""
+    """The 95 % interval of the product of two measured means contains the true product in at least 94 % of the
+    rounds.
+    """
     rule, random = own_rule(tmp_path), np.random.default_rng(2)
     rounds, error = 2000, 0.03
     first, other = random.standard_normal((2, rounds))

@@ -197,7 +197,9 @@ def test_the_front_has_nobody_who_is_better_in_everything(tmp_path: Path, capsys
 
 
 def test_the_next_bottleneck_is_what_limits_after_the_first_is_doubled(tmp_path: Path, capsys: Any) -> None:
-    """The application with 4 CPUs saturates first (40 ms, 100 /s), and the database with 3 CPUs next (25 ms, 120 /s)."""
+    """The application with 4 CPUs saturates first (40 ms, 100 /s), and the database with 3 CPUs next (25 ms, 120
+    /s).
+    """
     model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 20 s", "--cpus", "app=4", "--cpus", "db=3")
     first, second = found["bottlenecks"][:2]

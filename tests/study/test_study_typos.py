@@ -218,7 +218,9 @@ def test_a_key_is_not_renamed_to_one_that_is_there_already(files: Files) -> None
 
 
 def test_a_word_misspelt_inside_a_place_of_a_shipped_study_is_one_fault(tmp_path: Path) -> None:
-    """The check of the study also reads the texts of its workload, and does not report the fault of the workload twice."""
+    """The check of the study also reads the texts of its workload, and does not report the fault of the workload
+    twice.
+    """
     shipped = find_shipped("content-users")
     assert shipped is not None
     folder = tmp_path / "study"

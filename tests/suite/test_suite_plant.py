@@ -1,4 +1,6 @@
-"""Planted faults: each is as described and judged by its tests; the list of equivalent mutants has no outdated entry."""
+"""Planted faults: each is as described and judged by its tests; the list of equivalent mutants has no outdated
+entry.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ print(copy.pass_all([test], 1.0))
 
 
 def test_a_fault_is_noticed_where_a_test_fails(tmp_path: Path) -> None:
-    """The test passes if 3 * 2 + 1 is 7, so it detects changes of the factor and the sum, but not of negative values."""
+    """The test passes if 3 * 2 + 1 is 7, so it detects changes of the factor and the sum, but not of negative
+    values.
+    """
     package = tmp_path / "python" / "smallpackage"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

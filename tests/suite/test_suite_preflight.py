@@ -1,4 +1,6 @@
-"""Before a build, a single line reports the requirements that the machine lacks, with the commands that install them."""
+"""Before a build, a single line reports the requirements that the machine lacks, with the commands that install
+them.
+"""
 
 from __future__ import annotations
 

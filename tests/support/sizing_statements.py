@@ -134,7 +134,9 @@ def busiest_station(document: Json) -> Iterator[str]:
 
 
 def bottlenecks_and_loads(document: Json) -> Iterator[str]:
-    """Doubling a bottleneck does not lower the load limit; the load factor is this limit divided by the requested load."""
+    """Doubling a bottleneck does not lower the load limit; the load factor is this limit divided by the requested
+    load.
+    """
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     reached = 0.0
     for row in document["bottlenecks"]:
@@ -148,7 +150,9 @@ def bottlenecks_and_loads(document: Json) -> Iterator[str]:
 
 
 def met_and_carried(document: Json) -> Iterator[str]:
-    """Hardware meets every objective if and only if its load limit exceeds the load; throughput objectives are ignored."""
+    """Hardware meets every objective if and only if its load limit exceeds the load; throughput objectives are
+    ignored.
+    """
     load = document["load"]["users"] or document["load"]["rate_per_s"]
     for row in _answered(document):
         changes_load = any(word.strip().split()[0] in ("users", "rate") for word in row["what_if"].split(","))

@@ -23,8 +23,7 @@ pub struct Settings {
     pub entries: Vec<u64>,
     /// Numbers of bytes at which to report misses, and limits for the table of limits. [byte]
     pub bytes: Vec<u64>,
-    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes.
-    /// [byte]
+    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes. [byte]
     pub metadata_bytes: u64,
     /// Sampling of the keys; by default all keys are used.
     pub sampling: Option<Sampling>,
@@ -72,7 +71,7 @@ pub fn analyse(source: impl BufRead, settings: &Settings) -> Result<Answer, Faul
     let mut reader = Reader::open(source)?;
     let plan = plan(settings, reader.weighted());
     if !plan.weighted && (!settings.bytes.is_empty() || settings.metadata_bytes > 0) {
-        let message = "must be a column of the trace where caches have a limit on bytes, got none";
+        let message = "must be a column of the trace if caches have a limit on bytes, got none";
         reader.fault(1, "bytes", message);
     }
     let mut counter = Counter::new(&plan, settings);
@@ -91,19 +90,19 @@ pub fn analyse(source: impl BufRead, settings: &Settings) -> Result<Answer, Faul
                 goes_on = false;
             }
         }
-        // A trace with a fault has no result. Its remaining lines are read only to find further
-        // faults.
+        // A trace with a fault has no result. Its remaining lines are read only to find further faults.
         goes_on &= reader.faults.is_empty();
     }
     if reader.faults.is_empty() && totals.counted > 0 && counter.keys() <= 0.0 {
-        let message = "must have keys that are sampled, got none at this rate: sample more";
+        let message =
+            "must have at least one sampled key, got none at this rate: increase the sample";
         reader.fault(1, "", message);
     }
     if reader.faults.is_empty() && totals.counted == 0 {
         let message = match totals.read {
             0 => "must have at least one row after its header, got none".to_owned(),
             read => format!(
-                "must have more rows than the {} that only warm up, got {read}",
+                "must have more rows than the {} rows of the warm-up, got {read}",
                 settings.warm_up
             ),
         };
@@ -181,14 +180,15 @@ impl Counter {
         };
         if bytes > FOOTPRINT_AT_MOST {
             return Err(
-                "must have keys of at most 2^62 bytes in all, got more up to this line".into(),
+                "must have keys with a total size of at most 2^62 bytes, got more up to this line"
+                    .into(),
             );
         }
         if let Self::Exact(exact) = self
             && memory > settings.memory_bytes
         {
             return Err(format!(
-                "must have fewer different keys to be exact within {} bytes of memory, got {} up to this line; a sample of the keys (--samples 8192) takes a few megabytes",
+                "must have fewer different keys for an exact result within {} bytes of memory, got {} keys up to this line; a sample of the keys (--samples 8192) takes a few megabytes",
                 settings.memory_bytes,
                 exact.keys()
             ));
@@ -242,8 +242,8 @@ impl Counter {
 
 /// Ratio of the misses (`all` - `hits`) to the exact total `of`, limited to [0, 1].
 ///
-/// In a sample, `all` is an estimate of `of`, and the difference between them counts as hits. The
-/// quotient may therefore exceed 1 if nearly all references miss.
+/// In a sample, `all` is an estimate of `of`, and the difference between them counts as hits. The quotient may
+/// therefore exceed 1 if nearly all references miss.
 fn missed(all: f64, hits: f64, of: f64) -> f64 {
     if of > 0.0 {
         ((all - hits) / of).clamp(0.0, 1.0)
@@ -254,8 +254,7 @@ fn missed(all: f64, hits: f64, of: f64) -> f64 {
 
 fn answer(plan: &Plan, settings: &Settings, counter: &Counter, totals: &Totals) -> Answer {
     let curve = entries_curve(plan, counter, totals);
-    // If an entry changes its size, its largest size is kept. Distances in bytes are then upper
-    // bounds.
+    // If an entry changes its size, its largest size is kept. Distances in bytes are then upper bounds.
     let exact = matches!(counter, Counter::Exact(_)) && counter.resized() == 0;
     let sampling = match counter {
         Counter::Exact(_) => None,
@@ -294,8 +293,8 @@ fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
     }
 }
 
-/// Smallest cache size to report at a sampling rate. A smaller cache holds fewer sampled keys than
-/// there are groups: its result is random, and the error is unknown. [entries]
+/// Smallest cache size to report at a sampling rate. A smaller cache holds fewer sampled keys than there are groups:
+/// its result is random, and the error is unknown. [entries]
 fn resolution(rate: f64) -> f64 {
     if rate < 1.0 {
         GROUPS as f64 / rate
@@ -331,11 +330,10 @@ fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<Entries
         .collect()
 }
 
-/// Half-width of the 95 % interval from the groups of a sample; `None` if a cache of `entries`
-/// holds less than one sampled key per group.
+/// Half-width of the 95 % interval from the groups of a sample; `None` if a cache of `entries` holds less than one
+/// sampled key per group.
 ///
-/// The interval is corrected for the finite number of keys: its width is 0 if all keys were
-/// sampled.
+/// The interval is corrected for the finite number of keys: its width is 0 if all keys were sampled.
 fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
     let enough = !groups.is_empty() && entries >= resolution(rate);
     let seen = (1.0 - rate).sqrt();
@@ -430,13 +428,13 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
     let mut warnings = Vec::new();
     if answer.trace.first_reference_ratio > 0.5 {
         warnings.push(format!(
-            "{:.0} % of the references are the first to their keys and miss in every cache: the trace is too short to predict a warm cache",
+            "{:.0} % of the references are first references to a key, which miss in every cache: the trace is too short to predict a warm cache",
             100.0 * answer.trace.first_reference_ratio
         ));
     }
     if counter.resized() > 0 {
         warnings.push(format!(
-            "{} references name another size than their key had before: an entry keeps the largest",
+            "{} references have another size than their key had before: an entry keeps its largest size",
             counter.resized()
         ));
     }
@@ -445,7 +443,7 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
         && sampling.rate < 1.0
     {
         warnings.push(format!(
-            "only {} keys were sampled, which says little: sample more",
+            "only {} keys were sampled, too few for a reliable result: increase the sample",
             sampling.keys
         ));
     }
@@ -453,7 +451,7 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
     let unknown = unknown.count();
     if answer.sampling.is_some() && unknown > 0 {
         warnings.push(format!(
-            "{unknown} of the limits hold fewer than {GROUPS} sampled keys: their miss ratios may be far off, sample more or none"
+            "{unknown} caches of the table of limits hold fewer than {GROUPS} sampled keys: their miss ratios may be far off; increase the sample, or use all keys"
         ));
     }
     warnings

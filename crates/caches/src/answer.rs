@@ -51,8 +51,8 @@ pub struct EntriesPoint {
     pub miss_ratio: f64,
     /// Half-width of the 95 % interval of the miss ratio; null without a sample, or if its groups are too small.
     pub half_width: Option<f64>,
-    /// Miss ratio of independent references with the popularities of this trace, without first
-    /// references; null for a sample.
+    /// Miss ratio of independent references with the popularities of this trace, without first references; null for a
+    /// sample.
     pub independent_miss_ratio: Option<f64>,
 }
 
@@ -99,8 +99,8 @@ pub struct SamplingAnswer {
     pub keys: usize,
     /// References of the sample that were counted. [1]
     pub references: u64,
-    /// Difference between the references of the trace and their estimate from the sample. It counts
-    /// as hits of the smallest cache. [1]
+    /// Difference between the references of the trace and their estimate from the sample. It counts as hits of the
+    /// smallest cache. [1]
     pub correction_references: f64,
     /// Number of groups of keys from which intervals are computed. [1]
     pub groups: usize,

@@ -4,8 +4,8 @@ use crate::keys::Numbers;
 use crate::recency::Recency;
 use crate::tally::{Plan, Seen, Tally};
 
-/// Memory per key without the text of the key. It includes the old tables, which still exist while
-/// tables are doubled. [byte]
+/// Memory per key without the text of the key. It includes the old tables, which still exist while tables are doubled.
+/// [byte]
 const BYTES_OF_A_KEY: usize = 256;
 
 /// Exact distances of all keys of a trace.

@@ -134,8 +134,7 @@ mod tests {
 
     #[test]
     fn hashes_of_numbered_keys_are_even() {
-        // 100,000 hashes in 256 buckets: chi-squared with 255 degrees of freedom is below 347 in
-        // 9,999 of 10,000 cases.
+        // 100,000 hashes in 256 buckets: chi-squared with 255 degrees of freedom is below 347 in 9,999 of 10,000 cases.
         for shift in [0, 28, 56] {
             let mut counts = [0_u32; 256];
             for number in 0..100_000 {

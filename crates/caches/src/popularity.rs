@@ -1,17 +1,15 @@
-//! Hit ratio of a least-recently-used cache for independent references, from the popularities of
-//! the keys.
+//! Hit ratio of a least-recently-used cache for independent references, from the popularities of the keys.
 //!
-//! The approximation is by Che, Tung and Wang, *IEEE J. Selected Areas in Communications* 20(7),
-//! 2002: every key stays in the cache for about the same time T after its last reference. A key of
-//! popularity p is therefore cached with probability 1 - exp(-p T). The sum of these probabilities
-//! over all keys equals the capacity of the cache, which determines T.
+//! The approximation is by Che, Tung and Wang, *IEEE J. Selected Areas in Communications* 20(7), 2002: every key stays
+//! in the cache for about the same time T after its last reference. A key of popularity p is therefore cached with
+//! probability 1 - exp(-p T). The sum of these probabilities over all keys equals the capacity of the cache, which
+//! determines T.
 //!
-//! The result is exact if all keys are equally popular. Otherwise the error is a few thousandths
-//! even for small caches (Fricker, Robert and Roberts, *24th International Teletraffic Congress*,
-//! 2012).
+//! The result is exact if all keys are equally popular. Otherwise the error is a few thousandths even for small caches
+//! (Fricker, Robert and Roberts, *24th International Teletraffic Congress*, 2012).
 
-/// Last rank of Zipf's law that is treated separately. Beyond it, ranks that differ by less than a
-/// thousandth form a group.
+/// Last rank of Zipf's law that is treated separately. Beyond it, ranks that differ by less than a thousandth form a
+/// group.
 const SINGLY_AT_MOST: u64 = 4096;
 const RANKS_TOGETHER: u64 = 1000;
 /// Limit on the steps of Newton's method, far more than it needs.
@@ -53,8 +51,8 @@ impl Popularity {
         Self::of(&groups)
     }
 
-    /// Creates popularities from pairs of a number of references and the number of keys that have
-    /// this many references. At least one key must have references.
+    /// Creates popularities from pairs of a number of references and the number of keys that have this many references.
+    /// At least one key must have references.
     #[must_use]
     pub fn counted(groups: &[(u64, u64)]) -> Self {
         let groups: Vec<(f64, f64)> = groups
@@ -92,8 +90,8 @@ impl Popularity {
 
     /// Time that an entry stays in a cache of `room` entries after its last reference. [references]
     fn time(&self, room: f64) -> f64 {
-        // The expected number of cached keys is concave in this time, so that Newton's method never
-        // overshoots if it starts at 0.
+        // The expected number of cached keys is concave in this time, so that Newton's method never overshoots if it
+        // starts at 0.
         let mut time = 0.0;
         for _ in 0..STEPS_AT_MOST {
             let (mut held, mut slope) = (0.0, 0.0);
@@ -112,8 +110,8 @@ impl Popularity {
     }
 }
 
-/// Sum of i^-skew over the ranks i from `from` to before `to`, approximated by the integral from
-/// `from` - 1/2 to `to` - 1/2. The relative error is 10^-8 for the ranks for which it is used.
+/// Sum of i^-skew over the ranks i from `from` to before `to`, approximated by the integral from `from` - 1/2 to `to` -
+/// 1/2. The relative error is 10^-8 for the ranks for which it is used.
 fn between(from: u64, to: u64, skew: f64) -> f64 {
     let (low, high) = (from as f64 - 0.5, to as f64 - 0.5);
     let (power, stretch) = (1.0 - skew, (high / low).ln());
@@ -159,8 +157,8 @@ mod tests {
     #[test]
     fn counts_are_a_popularity() {
         let counted = Popularity::counted(&[(4, 1), (2, 1), (1, 2)]);
-        // The popularities are 1/2, 1/4, 1/8, 1/8. By definition of the time, the expected number
-        // of cached keys equals the capacity, 2.
+        // The popularities are 1/2, 1/4, 1/8, 1/8. By definition of the time, the expected number of cached keys equals
+        // the capacity, 2.
         let time = counted.time(2.0);
         let held: f64 = [0.5_f64, 0.25, 0.125, 0.125]
             .iter()

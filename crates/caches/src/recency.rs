@@ -1,17 +1,14 @@
 //! Stack of keys in the order of their last references, and the depth of a key in this stack.
 //!
-//! Mattson, Gecsei, Slutz and Traiger, *IBM Systems Journal* 9(2), 1970: a cache that evicts the
-//! least recently used key holds the top of this stack, whatever the size of the cache. The depth
-//! at which a reference finds its key therefore determines for all cache sizes whether the
-//! reference hits.
+//! Mattson, Gecsei, Slutz and Traiger, *IBM Systems Journal* 9(2), 1970: a cache that evicts the least recently used
+//! key holds the top of this stack, whatever the size of the cache. The depth at which a reference finds its key
+//! therefore determines for all cache sizes whether the reference hits.
 //!
-//! The depth is found in O(log n). Every reference takes the next slot, and each key has a mark at
-//! the slot of its last reference. Marks are counted by blocks in a tree of partial sums (Fenwick,
-//! *Software: Practice and Experience* 24(3), 1994). When all slots are used, the marks are
-//! compacted.
+//! The depth is found in O(log n). Every reference takes the next slot, and each key has a mark at the slot of its last
+//! reference. Marks are counted by blocks in a tree of partial sums (Fenwick, *Software: Practice and Experience*
+//! 24(3), 1994). When all slots are used, the marks are compacted.
 //!
-//! The same holds for cache sizes in bytes if no key shrinks: an entry therefore keeps its largest
-//! size.
+//! The same holds for cache sizes in bytes if no key shrinks: an entry therefore keeps its largest size.
 
 /// Slots of a block. Their marks are the bits of one word.
 const BLOCK: usize = 64;
@@ -168,8 +165,8 @@ impl Recency {
             .add(slot / BLOCK, 1_u32.wrapping_neg(), size.wrapping_neg());
     }
 
-    /// Moves the marks to the first slots, in their order. As many slots stay free as are used, so
-    /// that the mean cost per reference is constant.
+    /// Moves the marks to the first slots, in their order. As many slots stay free as are used, so that the mean cost
+    /// per reference is constant.
     fn compact(&mut self) {
         let slots = (2 * self.keys).max(SLOTS_AT_LEAST).next_multiple_of(BLOCK);
         let mut key_at = Vec::with_capacity(slots);

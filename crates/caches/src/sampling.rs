@@ -1,21 +1,18 @@
 //! Stack distances from a sample of the keys: SHARDS.
 //!
-//! Waldspurger, Park, Garthwaite and Ahmad, *13th USENIX Conference on File and Storage
-//! Technologies*, 2015: a key and all of its references are in the sample if its hash is below a
-//! threshold. A distance among sampled keys, divided by the share R of sampled keys, estimates the
-//! distance among all keys. With a limit on the number of sampled keys, the threshold decreases as
-//! keys arrive, so that memory is constant for a trace of any length.
+//! Waldspurger, Park, Garthwaite and Ahmad, *13th USENIX Conference on File and Storage Technologies*, 2015: a key and
+//! all of its references are in the sample if its hash is below a threshold. A distance among sampled keys, divided by
+//! the share R of sampled keys, estimates the distance among all keys. With a limit on the number of sampled keys, the
+//! threshold decreases as keys arrive, so that memory is constant for a trace of any length.
 //!
-//! A reference in the sample stands for 1/R references. If the sample has more or fewer references
-//! than the share R, the main reason is that some of the most popular keys were sampled, or were
-//! not. References to popular keys hit in any case, so that the difference counts as hits of the
-//! smallest cache (SHARDS_adj). The miss ratio is therefore the weight of sampled misses divided by
-//! the number of *all* references.
+//! A reference in the sample stands for 1/R references. If the sample has more or fewer references than the share R,
+//! the main reason is that some of the most popular keys were sampled, or were not. References to popular keys hit in
+//! any case, so that the difference counts as hits of the smallest cache (SHARDS_adj). The miss ratio is therefore the
+//! weight of sampled misses divided by the number of *all* references.
 //!
-//! The error is estimated from the sample. A second hash divides the sampled keys into [`GROUPS`]
-//! groups, each of which is a sample at the rate R/[`GROUPS`]. The variance between the curves of
-//! the groups gives an interval for their mean (random groups; Wolter, *Introduction to Variance
-//! Estimation*, 2nd edition, 2007, chapter 2).
+//! The error is estimated from the sample. A second hash divides the sampled keys into [`GROUPS`] groups, each of which
+//! is a sample at the rate R/[`GROUPS`]. The variance between the curves of the groups gives an interval for their mean
+//! (random groups; Wolter, *Introduction to Variance Estimation*, 2nd edition, 2007, chapter 2).
 
 use std::collections::BinaryHeap;
 
@@ -72,8 +69,7 @@ impl Sampled {
     #[must_use]
     pub fn new(plan: &Plan, sampling: Sampling) -> Self {
         Self {
-            // At a rate of 1 the product is 2^64. The conversion saturates, which selects all
-            // hashes.
+            // At a rate of 1 the product is 2^64. The conversion saturates, which selects all hashes.
             threshold: (sampling.rate * HASHES) as u64,
             keys_at_most: sampling.keys_at_most.unwrap_or(usize::MAX),
             all: Part::new(plan),
@@ -110,8 +106,7 @@ impl Sampled {
         }
     }
 
-    /// Removes the key with the largest hash from the sample, and lowers the threshold below this
-    /// hash.
+    /// Removes the key with the largest hash from the sample, and lowers the threshold below this hash.
     fn lower(&mut self) {
         if let Some(hash) = self.largest.pop() {
             self.threshold = hash - 1;
@@ -197,8 +192,8 @@ impl Part {
     }
 }
 
-/// Converts a distance among sampled keys to a distance among all keys. The keys in between are
-/// scaled by 1/`rate`; the key itself counts as one key of `own` bytes.
+/// Converts a distance among sampled keys to a distance among all keys. The keys in between are scaled by 1/`rate`; the
+/// key itself counts as one key of `own` bytes.
 fn scaled(distance: Distance, own: u64, rate: f64) -> Distance {
     Distance {
         entries: 1 + ((distance.entries - 1) as f64 / rate).round() as u64,
@@ -261,8 +256,8 @@ mod tests {
 
     #[test]
     fn an_interval_is_that_of_student() {
-        // Eight values with mean 2 and a sum of squared deviations of 20; t(0.975, 7) is from a
-        // table of Student's distribution.
+        // Eight values with mean 2 and a sum of squared deviations of 20; t(0.975, 7) is from a table of Student's
+        // distribution.
         let values = [0.0, 4.0, 0.0, 4.0, 1.0, 3.0, 1.0, 3.0];
         let exact = 2.364_624_251_592_784 * (20.0_f64 / 7.0 / 8.0).sqrt();
         assert!((half_width(&values) - exact).abs() < 1e-12);

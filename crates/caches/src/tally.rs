@@ -1,13 +1,13 @@
 //! Hits by size of the cache, for the curves and the table of limits.
 //!
-//! A cache with two limits, on bytes B and on the number of entries F, evicts the least recently
-//! used entries until both limits are met. As long as no entry shrinks, an entry is always evicted
-//! before the entries above it in the stack. The cache then holds the longest part from the top of
-//! the stack that fits into both limits. Therefore a reference hits if its distance is at most F
-//! entries *and* at most B bytes, and one pass gives a whole table of limits.
+//! A cache with two limits, on bytes B and on the number of entries F, evicts the least recently used entries until
+//! both limits are met. As long as no entry shrinks, an entry is always evicted before the entries above it in the
+//! stack. The cache then holds the longest part from the top of the stack that fits into both limits. Therefore a
+//! reference hits if its distance is at most F entries *and* at most B bytes, and one pass gives a whole table of
+//! limits.
 //!
-//! Metadata in the same memory reduces the space for bytes. It is kept for up to F entries, even if
-//! their bytes are no longer cached. Since metadata only grows, the same argument holds.
+//! Metadata in the same memory reduces the space for bytes. It is kept for up to F entries, even if their bytes are no
+//! longer cached. Since metadata only grows, the same argument holds.
 
 use crate::ladder::Ladder;
 use crate::recency::Distance;
@@ -39,8 +39,7 @@ pub struct Plan {
     pub bytes: Ladder,
     /// Rows of the table of limits.
     pub limits: Vec<Limits>,
-    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes.
-    /// [byte]
+    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes. [byte]
     pub metadata_bytes: u64,
     /// `true` if references have sizes.
     pub weighted: bool,

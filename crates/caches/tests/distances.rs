@@ -146,8 +146,8 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
 
 #[test]
 fn too_many_entries_crowd_the_bytes_out() {
-    // Files have 100 bytes and their metadata 20. With few entries, only few files are cached; with
-    // many entries, metadata leaves too little memory for files.
+    // Files have 100 bytes and their metadata 20. With few entries, only few files are cached; with many entries,
+    // metadata leaves too little memory for files.
     let zipf = Zipf::new(2000, 0.8);
     let mut draw = random(7);
     let references: Vec<(u64, u64)> = (0..40_000).map(|_| (zipf.key(draw()), 100)).collect();
@@ -181,8 +181,8 @@ fn many() -> String {
     trace(&references)
 }
 
-/// The mean errors of the miss ratios of references and of bytes are small at a hundred evenly
-/// spaced sizes. The reported intervals contain most of the exact values.
+/// The mean errors of the miss ratios of references and of bytes are small at a hundred evenly spaced sizes. The
+/// reported intervals contain most of the exact values.
 #[test]
 fn samples_are_near_the_exact_curve_and_say_how_near() {
     let text = many();
@@ -234,8 +234,8 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
                     (one.miss_ratio - other.miss_ratio).abs() <= one.half_width.unwrap()
                 })
                 .count();
-            // The confidence level is 95 %, but fewer points may be inside, since the errors of the
-            // points of one curve are correlated.
+            // The confidence level is 95 %, but fewer points may be inside, since the errors of the points of one curve
+            // are correlated.
             assert!(
                 held >= 80 && width < 4.0 * within,
                 "{sampling:?}: {held} {width}"
@@ -248,8 +248,8 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
 
 #[test]
 fn independent_references_hit_as_che_says() {
-    // Fricker, Robert and Roberts (2012) report errors of a few thousandths for the approximation.
-    // The random references of the trace add 0.001.
+    // Fricker, Robert and Roberts (2012) report errors of a few thousandths for the approximation. The random
+    // references of the trace add 0.001.
     for (skew, seed) in [(0.0, 1), (0.7, 2), (1.0, 3), (1.2, 4)] {
         let zipf = Zipf::new(5000, skew);
         let mut draw = random(seed);

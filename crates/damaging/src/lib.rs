@@ -1,8 +1,7 @@
 //! Damaged inputs for tests of parsers: valid inputs with random damage.
 //!
-//! By default, a test uses the same inputs in every run. `make fuzz` sets `TOWTANK_FUZZ_S`, the
-//! duration of each test [s], and `TOWTANK_FUZZ_SEED`, a number that selects other inputs. A test
-//! that fails prints this number.
+//! By default, a test uses the same inputs in every run. `make fuzz` sets `TOWTANK_FUZZ_S`, the duration of each test
+//! [s], and `TOWTANK_FUZZ_SEED`, a number that selects other inputs. A test that fails prints this number.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -58,8 +57,7 @@ impl Damaging {
         (self.next() % bound as u64) as usize
     }
 
-    /// Returns the next random number, by xorshift64*. The quality of the generator does not matter
-    /// here.
+    /// Returns the next random number, by xorshift64*. The quality of the generator does not matter here.
     const fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -113,8 +111,8 @@ impl Damaging {
         text.splice(start..end, number.bytes());
     }
 
-    /// Picks an input at random and damages it at up to `times_at_most` places. In half of the
-    /// cases, the end of the input is first replaced by the end of another input.
+    /// Picks an input at random and damages it at up to `times_at_most` places. In half of the cases, the end of the
+    /// input is first replaced by the end of another input.
     pub fn one_of<B: AsRef<[u8]>>(&mut self, inputs: &[B], times_at_most: u64) -> Vec<u8> {
         let mut bytes = inputs[self.below(inputs.len())].as_ref().to_vec();
         if self.next().is_multiple_of(2) {
@@ -133,8 +131,7 @@ impl Default for Damaging {
     }
 }
 
-/// Numbers of the rounds of a test: `usual` rounds, or as many as fit into the time
-/// `TOWTANK_FUZZ_S` if it is set.
+/// Numbers of the rounds of a test: `usual` rounds, or as many as fit into the time `TOWTANK_FUZZ_S` if it is set.
 pub fn rounds(usual: u64) -> impl Iterator<Item = u64> {
     let given = env::var("TOWTANK_FUZZ_S").ok();
     let seconds = given.and_then(|text| text.parse::<f64>().ok());

@@ -74,8 +74,8 @@ pub enum FailureKind {
 pub struct Failed {
     /// Kind of the failure.
     pub kind: FailureKind,
-    /// Error code of the server, or error message of the operating system. Failures are counted by
-    /// this text, so the number of different texts must be small.
+    /// Error code of the server, or error message of the operating system. Failures are counted by this text, so the
+    /// number of different texts must be small.
     pub reason: String,
 }
 

@@ -23,11 +23,9 @@ pub struct Call {
     pub location: usize,
     /// Values of the operation.
     pub values: Vec<Value>,
-    /// Time at which the call was sent, by the monotonic clock. The executor sets it; before that
-    /// it is 0. [ns]
+    /// Time at which the call was sent, by the monotonic clock. The executor sets it; before that it is 0. [ns]
     pub left_ns: Arc<AtomicU64>,
-    /// Time limit of the whole call. The load thread enforces it; a driver may also pass it to the
-    /// server. [ns]
+    /// Time limit of the whole call. The load thread enforces it; a driver may also pass it to the server. [ns]
     pub timeout_ns: u64,
     /// `true` if the session is closed after this call, unless a transaction still holds it.
     pub is_single: bool,
@@ -40,8 +38,8 @@ pub enum Orders {
     Call(Call),
     /// Roll back an open transaction.
     Reset,
-    /// Close the session without waiting. The closing message of the protocol is only sent if the
-    /// socket accepts it immediately. A session that executes a call is closed after the call.
+    /// Close the session without waiting. The closing message of the protocol is only sent if the socket accepts it
+    /// immediately. A session that executes a call is closed after the call.
     Close,
     /// Discard the session immediately, together with its current call.
     Abandon,
@@ -58,8 +56,7 @@ pub struct Done {
     pub left_ns: u64,
     /// Time to open a session, if one was opened. [ns]
     pub connect_ns: Option<u64>,
-    /// `true` if a session was closed before the call because its server had sent data without a
-    /// request.
+    /// `true` if a session was closed before the call because its server had sent data without a request.
     pub unasked: bool,
     /// Bytes sent and received.
     pub meter: Meter,
@@ -175,10 +172,9 @@ pub(crate) fn no_such_task() -> Failed {
     Failed::new(FailureKind::Internal, "no such task")
 }
 
-/// Makes the calls of one load thread. Sessions that wait for a server over a socket run in the
-/// load thread itself. Sessions that compute in this process (SQLite, files) borrow a worker thread
-/// for each call. Calls that need no wait, such as a read from the page cache, run without a worker
-/// thread.
+/// Makes the calls of one load thread. Sessions that wait for a server over a socket run in the load thread itself.
+/// Sessions that compute in this process (SQLite, files) borrow a worker thread for each call. Calls that need no wait,
+/// such as a read from the page cache, run without a worker thread.
 pub struct Executor {
     known: Arc<Known>,
     sessions: Sessions,
@@ -194,9 +190,8 @@ impl std::fmt::Debug for Executor {
 }
 
 impl Executor {
-    /// Creates an executor. `servers` has an entry for each target of the plan, `None` for HTTP
-    /// targets. `watch` registers sockets with the poller of this thread, and call threads invoke
-    /// `wake` when results are ready.
+    /// Creates an executor. `servers` has an entry for each target of the plan, `None` for HTTP targets. `watch`
+    /// registers sockets with the poller of this thread, and call threads invoke `wake` when results are ready.
     pub fn new(
         servers: Vec<Option<(Server, Vec<Location>)>>,
         tasks: Arc<[Task]>,
@@ -238,8 +233,7 @@ impl Executor {
         }
     }
 
-    /// Returns `true` if the calls of a target run in call threads, and therefore may wait for a
-    /// free thread.
+    /// Returns `true` if the calls of a target run in call threads, and therefore may wait for a free thread.
     #[must_use]
     pub fn works(&self, target: usize) -> bool {
         matches!(self.known.servers.get(target), Some(Some((server, _))) if server.works())
@@ -267,8 +261,7 @@ impl Executor {
         self.sessions.is_opening(place)
     }
 
-    /// Bytes that the current call of a slot has sent and received so far; zero for calls in call
-    /// threads.
+    /// Bytes that the current call of a slot has sent and received so far; zero for calls in call threads.
     #[must_use]
     pub fn meter(&self, place: u32) -> Meter {
         self.sessions.meter(place)

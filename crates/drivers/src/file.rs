@@ -1,7 +1,7 @@
 //! Driver for files below a folder.
 //!
-//! A session keeps files open until they are closed. Paths cannot leave the folder: the kernel
-//! resolves them below the folder and refuses symbolic links (`openat2`, Linux 5.6).
+//! A session keeps files open until they are closed. Paths cannot leave the folder: the kernel resolves them below the
+//! folder and refuses symbolic links (`openat2`, Linux 5.6).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -47,8 +47,7 @@ thread_local! {
     static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES]);
 }
 
-/// File systems on a local disk or in memory. On these, opening a cached file does not wait
-/// (`statfs(2)`).
+/// File systems on a local disk or in memory. On these, opening a cached file does not wait (`statfs(2)`).
 const LOCAL: [FsType; 5] = [
     EXT4_SUPER_MAGIC,
     XFS_SUPER_MAGIC,
@@ -227,8 +226,7 @@ impl Session {
         Ok(())
     }
 
-    /// Calls `act` with the file at a path. A file that is not open is opened for this operation
-    /// only.
+    /// Calls `act` with the file at a path. A file that is not open is opened for this operation only.
     fn with<T>(
         &mut self,
         path: &[u8],
@@ -271,8 +269,7 @@ impl Session {
                     Err(_) => return None,
                 }
             }
-            // If the size is not given, one additional byte is read, which shows whether the file
-            // is too long.
+            // If the size is not given, one additional byte is read, which shows whether the file is too long.
             (done <= AT_ONCE_BYTES).then_some(done)
         })?;
         if done > 0 {
@@ -288,8 +285,7 @@ impl Session {
             return None;
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::CACHED;
-        // Without `NONBLOCK`, opening a cached pipe, or a file with a lease of another process,
-        // would wait.
+        // Without `NONBLOCK`, opening a cached pipe, or a file with a lease of another process, would wait.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         rustix::fs::openat2(&self.root, path, flags, rustix::fs::Mode::empty(), resolve).ok()
     }
@@ -339,8 +335,7 @@ impl Session {
         }
     }
 
-    /// Replaces a file atomically: readers find either the complete previous file or the complete
-    /// new one.
+    /// Replaces a file atomically: readers find either the complete previous file or the complete new one.
     fn put(
         &mut self,
         values: &Values<'_>,
@@ -505,8 +500,8 @@ impl Session {
 }
 
 impl Working for Session {
-    /// Reads from the page cache, which needs no wait. Invalid values and errors are left to
-    /// `perform`, which reports them.
+    /// Reads from the page cache, which needs no wait. Invalid values and errors are left to `perform`, which reports
+    /// them.
     fn at_once(
         &mut self,
         task: &Task,
@@ -528,7 +523,10 @@ impl Working for Session {
 
     fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed> {
         let Operation::File { action } = &task.operation else {
-            return Err(Failed::new(FailureKind::Internal, "no operation on files"));
+            return Err(Failed::new(
+                FailureKind::Internal,
+                "the operation is not a file operation",
+            ));
         };
         let values = Values::new(&call.values)?;
         let done = self.act(*action, &values, task, meter);

@@ -16,9 +16,8 @@ pub(crate) fn beside(folder: Option<&[u8]>) -> (Vec<u8>, u64) {
     (path, number)
 }
 
-/// Generates bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016),
-/// with a new seed for each file. Contents differ, so that a block that belongs to another file is
-/// detected.
+/// Generates bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016), with a new seed for
+/// each file. Contents differ, so that a block that belongs to another file is detected.
 pub(crate) struct Noise(u64);
 
 impl Noise {
@@ -53,8 +52,7 @@ mod tests {
         assert!(next > number);
     }
 
-    /// Computed by hand: the state 1 becomes 1 and then 1 + 2^25. The last shift by 27 bits changes
-    /// nothing.
+    /// Computed by hand: the state 1 becomes 1 and then 1 + 2^25. The last shift by 27 bits changes nothing.
     #[test]
     fn bytes_are_those_of_xorshift64_star() {
         let mut noise = Noise(1);

@@ -10,8 +10,7 @@ use crate::clock::thread_cpu_ns;
 use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Working;
 
-/// Limit on concurrent calls of one load thread. Further calls wait for a thread, and this wait
-/// counts as start lag.
+/// Limit on concurrent calls of one load thread. Further calls wait for a thread, and this wait counts as start lag.
 const THREADS_AT_MOST: usize = 1024;
 
 #[derive(Default)]
@@ -19,8 +18,7 @@ struct State {
     /// Slots that have orders but no thread.
     queue: VecDeque<(u32, u64)>,
     places: HashMap<u32, Slot>,
-    /// Number of the slot entry created last. It distinguishes a discarded slot from a later one
-    /// with the same index.
+    /// Number of the slot entry created last. It distinguishes a discarded slot from a later one with the same index.
     serial: u64,
     idle: usize,
     threads: usize,
@@ -56,8 +54,7 @@ impl Lending {
     pub(crate) fn order(&self, target: usize, place: u32, orders: Orders) {
         let mut state = self.0.lock();
         if matches!(orders, Orders::Abandon) {
-            // The thread that works on the slot will discard the session when it finds the slot
-            // removed.
+            // The thread that works on the slot will discard the session when it finds the slot removed.
             state.places.remove(&place);
             return;
         }
@@ -79,9 +76,8 @@ impl Lending {
         entry.is_busy = true;
         let waiting = (place, entry.serial);
         state.queue.push_back(waiting);
-        // A woken thread counts as idle until it holds the lock; it then takes one of the waiting
-        // calls. Each call needs its own thread, since a call may wait for the effect of another
-        // call.
+        // A woken thread counts as idle until it holds the lock; it then takes one of the waiting calls. Each call
+        // needs its own thread, since a call may wait for the effect of another call.
         if state.queue.len() <= state.idle {
             self.0.work.notify_one();
         } else if state.threads < THREADS_AT_MOST {
@@ -113,8 +109,7 @@ impl Lending {
         Some(attempt.end(result, !ends, is_held))
     }
 
-    /// Starts another call thread. If the operating system refuses, an existing thread takes the
-    /// call later.
+    /// Starts another call thread. If the operating system refuses, an existing thread takes the call later.
     fn lend(&self, state: &mut State) {
         let shared = Arc::clone(&self.0);
         let thread = std::thread::Builder::new().name("call".to_owned());

@@ -26,8 +26,8 @@ pub enum Operation {
         /// The request, which refers to the values of the call by index.
         request: DirectoryRequest,
     },
-    /// An exchange of bytes over a connection. Its values are the number of bytes to send, a text
-    /// to send first, and the number of bytes to receive.
+    /// An exchange of bytes over a connection. Its values are the number of bytes to send, a text to send first, and
+    /// the number of bytes to receive.
     Tcp {},
 }
 
@@ -47,8 +47,8 @@ pub enum FileAction {
     Write,
     /// Append `size` bytes to the file.
     Append,
-    /// Replace the file atomically: write `size` bytes to a temporary file in the same folder, wait
-    /// until they are on disk, and rename the temporary file.
+    /// Replace the file atomically: write `size` bytes to a temporary file in the same folder, wait until they are on
+    /// disk, and rename the temporary file.
     Put,
     /// Wait until the file is on disk.
     Sync,
@@ -67,8 +67,7 @@ pub enum FileAction {
 /// An operation with the settings that the plan gives for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Number among all tasks of the plan. A session stores its prepared statement under this
-    /// number.
+    /// Number among all tasks of the plan. A session stores its prepared statement under this number.
     pub number: u32,
     /// Operation to perform.
     pub operation: Operation,
@@ -76,8 +75,7 @@ pub struct Task {
     pub keeps_rows: bool,
     /// Limit on the bytes of the kept rows. [B]
     pub rows_bytes_at_most: usize,
-    /// `true` if the answer contains length and digest of a content that is stored or read
-    /// completely.
+    /// `true` if the answer contains length and digest of a content that is stored or read completely.
     pub keeps_content: bool,
 }
 
@@ -88,25 +86,25 @@ impl Operation {
         match self {
             Self::File { .. } => {
                 if !matches!(server, Server::File { .. }) {
-                    return Some("must be asked of a target with driver `file`".to_owned());
+                    return Some("must be sent to a target with driver `file`".to_owned());
                 }
                 wrong_count(4, values)
             }
             Self::Tcp {} => {
                 if !matches!(server, Server::Tcp {}) {
-                    return Some("must be asked of a target with driver `tcp`".to_owned());
+                    return Some("must be sent to a target with driver `tcp`".to_owned());
                 }
                 wrong_count(3, values)
             }
             Self::Ldap { request } => {
                 if !matches!(server, Server::Ldap { .. }) {
-                    return Some("must be asked of a target with driver `ldap`".to_owned());
+                    return Some("must be sent to a target with driver `ldap`".to_owned());
                 }
                 request.fault(values)
             }
             Self::Sql { text } => {
                 if !server.speaks_sql() {
-                    return Some("must be asked of a target that speaks SQL".to_owned());
+                    return Some("must be sent to a target with an SQL driver".to_owned());
                 }
                 let placed = places(text);
                 (placed != values).then(|| {
@@ -118,7 +116,8 @@ impl Operation {
 }
 
 fn wrong_count(wanted: usize, values: usize) -> Option<String> {
-    (wanted != values).then(|| format!("must have {wanted} values, null included, got {values}"))
+    (wanted != values)
+        .then(|| format!("must have {wanted} values (null values included), got {values}"))
 }
 
 /// Finds the parameters `$n` of a statement outside of quotes and comments: the position of each,

@@ -84,8 +84,7 @@ pub enum Synchronous {
 pub enum Location {
     /// A TCP address.
     Tcp(std::net::SocketAddr),
-    /// The addresses of a host name; the session uses the first address that accepts the
-    /// connection.
+    /// The addresses of a host name; the session uses the first address that accepts the connection.
     Name(Vec<std::net::SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
@@ -110,8 +109,7 @@ impl Server {
         )
     }
 
-    /// Returns `true` if the sessions of this server compute in this process and block the calling
-    /// thread.
+    /// Returns `true` if the sessions of this server compute in this process and block the calling thread.
     #[must_use]
     pub fn works(&self) -> bool {
         matches!(self, Self::Sqlite { .. } | Self::File { .. })

@@ -13,8 +13,8 @@ use crate::{ldap, tcp};
 /// A value of an operation; `None` is SQL's NULL or a missing value.
 pub type Value = Option<Vec<u8>>;
 
-/// A session that waits for its server over a socket. A session never sleeps, retries or records.
-/// The failure of a server is returned as a result.
+/// A session that waits for its server over a socket. A session never sleeps, retries or records. The failure of a
+/// server is returned as a result.
 pub(crate) enum Session {
     Postgresql(postgresql::Session),
     Mysql(mysql::Session),
@@ -93,9 +93,8 @@ impl Session {
         }
     }
 
-    /// Returns `true` if the server has sent data to the idle session that is neither a notice nor
-    /// a closing message. Such data would be taken for the answer to the next call. Plain TCP
-    /// connections may receive bytes at any time.
+    /// Returns `true` if the server has sent data to the idle session that is neither a notice nor a closing message.
+    /// Such data would be taken for the answer to the next call. Plain TCP connections may receive bytes at any time.
     pub(crate) fn has_unasked(&self) -> bool {
         match self {
             Self::Postgresql(session) => postgresql::has_unasked(&session.wire.received),

@@ -1,10 +1,8 @@
-//! The sessions of a load thread that wait for servers over sockets. The load thread runs them
-//! itself.
+//! The sessions of a load thread that wait for servers over sockets. The load thread runs them itself.
 //!
-//! Each session is a future. The thread polls it when the session gets an order and when the kernel
-//! reports an event of its socket. It also polls it in the next turn if the session used up its
-//! share of a turn. Nothing else wakes a session: there is no thread, channel or lock between a
-//! user and its server.
+//! Each session is a future. The thread polls it when the session gets an order and when the kernel reports an event of
+//! its socket. It also polls it in the next turn if the session used up its share of a turn. Nothing else wakes a
+//! session: there is no thread, channel or lock between a user and its server.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -24,8 +22,7 @@ const NOWHERE: u32 = u32::MAX;
 /// Storage of one session. Its number is reused after the session has ended.
 #[derive(Default)]
 struct Seat {
-    /// Generation number of the current session. Socket events of an earlier session have another
-    /// number.
+    /// Generation number of the current session. Socket events of an earlier session have another number.
     generation: u32,
     running: Option<Running>,
 }
@@ -34,8 +31,8 @@ struct Running {
     turn: Rc<Turn>,
     place: u32,
     course: Pin<Box<dyn Future<Output = ()>>>,
-    /// `true` if the session is in the list for the next turn. It is listed only once, even if
-    /// further socket events arrive.
+    /// `true` if the session is in the list for the next turn. It is listed only once, even if further socket events
+    /// arrive.
     is_listed: bool,
 }
 
@@ -78,8 +75,8 @@ impl Sessions {
                 if let Some(seat) = seat {
                     self.leave(place);
                     self.carry_out(seat, Orders::Close);
-                    // A closing message that cannot be sent immediately is dropped, since the wait
-                    // would have no time limit.
+                    // A closing message that cannot be sent immediately is dropped, since the wait would have no time
+                    // limit.
                     if self.seats[seat as usize].running.is_some() {
                         self.vacate(seat);
                     }
@@ -287,8 +284,8 @@ async fn exchange(
     turn: &Rc<Turn>,
 ) -> Result<Answer, Failed> {
     let (server, location, task) = known.find(target, call).ok_or_else(no_such_task)?;
-    // If the server closed the session while it was idle, a new session is opened, as for
-    // connections. If a transaction was open, it is lost.
+    // If the server closed the session while it was idle, a new session is opened, as for connections. If a transaction
+    // was open, it is lost.
     if let Some(open) = session.as_mut() {
         let (is_held, is_closed) = (open.is_held(), open.is_closed());
         attempt.unasked = open.has_unasked();

@@ -60,8 +60,7 @@ impl Session {
                 self.wire.receive(meter).await?;
             }
             let now = left.min(self.wire.received.len() as u64);
-            // `clear` keeps the capacity of the buffer, whereas `split_to` would give part of it
-            // away.
+            // `clear` keeps the capacity of the buffer, whereas `split_to` would give part of it away.
             if now == self.wire.received.len() as u64 {
                 self.wire.received.clear();
             } else {
@@ -87,7 +86,10 @@ impl Session {
     ) -> Result<Answer, Failed> {
         let (Operation::Tcp {}, [sent, text, received]) = (&task.operation, &call.values[..])
         else {
-            return Err(Failed::new(FailureKind::Internal, "no exchange of bytes"));
+            return Err(Failed::new(
+                FailureKind::Internal,
+                "the operation is not an exchange of bytes",
+            ));
         };
         let (sent, received) = (size(sent)?, size(received)?);
         let closed = |error: std::io::Error| Failed::closed(&error);

@@ -11,8 +11,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use crate::turns::{Edge, Thread, Turn, Watch};
 
-/// Longest time without a socket event. A test that reaches this limit waits for an event that
-/// never occurs. [ms]
+/// Longest time without a socket event. A test that reaches this limit waits for an event that never occurs. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]

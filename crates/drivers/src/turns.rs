@@ -1,5 +1,5 @@
-//! The turns of a session in the event loop of its load thread: the events of its socket, and a
-//! limit on the bytes and the time of one turn.
+//! The turns of a session in the event loop of its load thread: the events of its socket, and a limit on the bytes and
+//! the time of one turn.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -13,33 +13,29 @@ use crate::answer::Meter;
 use crate::clock::monotonic_ns;
 use crate::executor::Orders;
 
-/// Limit on the bytes that a session sends and receives in one turn. Other sessions of the thread
-/// run before its next turn. [B]
+/// Limit on the bytes that a session sends and receives in one turn. Other sessions of the thread run before its next
+/// turn. [B]
 pub(crate) const TURN_BYTES: usize = 256 * 1024;
 
-/// Limit on the time of a session in one turn. It may be exceeded by the time of up to [`PACE`]
-/// messages. [ns]
+/// Limit on the time of a session in one turn. It may be exceeded by the time of up to [`PACE`] messages. [ns]
 const TURN_NS: u64 = 100_000;
 
-/// Number of messages after which a session reads the clock. Reading the clock costs as much as
-/// reading a message.
+/// Number of messages after which a session reads the clock. Reading the clock costs as much as reading a message.
 const PACE: u32 = 32;
 
-/// Limit on the bytes that are read from an idle session. The rest stays in the socket until a call
-/// waits for an answer. [B]
+/// Limit on the bytes that are read from an idle session. The rest stays in the socket until a call waits for an
+/// answer. [B]
 pub(crate) const UNASKED_BYTES: usize = 64 * 1024;
 
 /// Size of the read buffer that all sessions of a thread share. [B]
 const READ_BYTES: usize = 16 * 1024;
 
-/// Flag in the data of socket events of sessions. No other event of a load thread has it in the
-/// lower half of its data.
+/// Flag in the data of socket events of sessions. No other event of a load thread has it in the lower half of its data.
 pub const SESSION: u64 = 1 << 31;
 
 /// Registers sockets with the poller of a load thread.
 pub trait Watch {
-    /// Registers a file. The poller reports each of its events with `data` until the file is
-    /// closed.
+    /// Registers a file. The poller reports each of its events with `data` until the file is closed.
     ///
     /// # Errors
     ///
@@ -90,9 +86,8 @@ pub(crate) struct Turn {
     /// Number of messages read, over all turns.
     messages: Cell<u32>,
     goes_on: Cell<bool>,
-    /// Bytes of the current call. They are stored here because they would be lost if the session
-    /// were discarded. `None` between calls, so that the bytes of a rollback are not counted for a
-    /// call.
+    /// Bytes of the current call. They are stored here because they would be lost if the session were discarded. `None`
+    /// between calls, so that the bytes of a rollback are not counted for a call.
     meter: Cell<Option<Meter>>,
 }
 
@@ -230,9 +225,8 @@ impl Turn {
         .await;
     }
 
-    /// Counts a message that was read, and yields to other sessions if this session has used up its
-    /// turn. Bytes alone are not a sufficient limit, since a short message costs far more time than
-    /// its bytes suggest.
+    /// Counts a message that was read, and yields to other sessions if this session has used up its turn. Bytes alone
+    /// are not a sufficient limit, since a short message costs far more time than its bytes suggest.
     pub(crate) async fn pace(&self) {
         self.messages.set(self.messages.get().wrapping_add(1));
         if !self.messages.get().is_multiple_of(PACE) {
@@ -277,9 +271,9 @@ impl Turn {
         self.moved.set(self.moved.get() + count);
     }
 
-    /// Counts a read of `count` bytes into a buffer of `room` bytes. A read that does not fill the
-    /// buffer has emptied the socket, so that further bytes cause another event. The event for the
-    /// end of the connection may have been reported already.
+    /// Counts a read of `count` bytes into a buffer of `room` bytes. A read that does not fill the buffer has emptied
+    /// the socket, so that further bytes cause another event. The event for the end of the connection may have been
+    /// reported already.
     pub(crate) fn read(&self, count: usize, room: usize) {
         self.moved(count);
         if count < room && !self.closed.get() {

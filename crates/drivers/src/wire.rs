@@ -1,8 +1,7 @@
 //! A socket with its receive and send buffers, for the drivers of network protocols.
 //!
-//! The load thread polls the session that owns the socket after each of its events. Reads and
-//! writes never block. They continue at the next event, or in the next turn of the loop after they
-//! have moved [`TURN_BYTES`].
+//! The load thread polls the session that owns the socket after each of its events. Reads and writes never block. They
+//! continue at the next event, or in the next turn of the loop after they have moved [`TURN_BYTES`].
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -48,8 +47,8 @@ impl Socket {
                 let file = open(family)?;
                 begin(&file, &SockaddrStorage::from(*address))?;
                 let stream = TcpStream::from(file);
-                // Requests are written as a whole, so waiting for more bytes would only delay them.
-                // If the system refuses this option, requests are slower but still correct.
+                // Requests are written as a whole, so waiting for more bytes would only delay them. If the system
+                // refuses this option, requests are slower but still correct.
                 let _ = stream.set_nodelay(true);
                 Self::Tcp(stream)
             }
@@ -125,8 +124,8 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Connects to a server. If the server is given by name, connects to the first of its addresses
-    /// that accepts the connection.
+    /// Connects to a server. If the server is given by name, connects to the first of its addresses that accepts the
+    /// connection.
     ///
     /// # Errors
     ///
@@ -194,8 +193,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends as much of `out` as the kernel accepts immediately. Used for the last bytes of a
-    /// discarded session.
+    /// Sends as much of `out` as the kernel accepts immediately. Used for the last bytes of a discarded session.
     pub(crate) fn send_now(&mut self) {
         // The session is over, so a failure has no consequence.
         let _ = self.socket.write(&self.out);
@@ -218,7 +216,7 @@ impl Wire {
                 if count == 0 {
                     return Err(io::Error::new(
                         io::ErrorKind::UnexpectedEof,
-                        "closed by the server before its answer was whole: see its log for the reason",
+                        "closed by the server before its answer was complete: see its log for the reason",
                     ));
                 }
                 meter.first_byte_ns.get_or_insert_with(monotonic_ns);
@@ -247,8 +245,8 @@ impl Wire {
         }
     }
 
-    /// Returns `true` if the peer has closed the connection. Bytes received before are kept. The
-    /// number of bytes read is limited, so that a server cannot fill the memory of an idle session.
+    /// Returns `true` if the peer has closed the connection. Bytes received before are kept. The number of bytes read
+    /// is limited, so that a server cannot fill the memory of an idle session.
     pub(crate) fn is_closed(&mut self) -> bool {
         while self.turn.is_readable() && self.received.len() < UNASKED_BYTES {
             match self.read() {

@@ -1,6 +1,5 @@
-//! Tests that every driver of a network protocol must pass. The loop of the test determines the
-//! order of events: for example, the server sends a byte, then the loop passes on the socket
-//! events.
+//! Tests that every driver of a network protocol must pass. The loop of the test determines the order of events: for
+//! example, the server sends a byte, then the loop passes on the socket events.
 //!
 //! To test a new protocol, add a case to [`cases`].
 
@@ -19,8 +18,7 @@ use towtank_drivers::{
     Task, Watch,
 };
 
-/// Longest time without a socket event. A test that reaches this limit waits for an event that
-/// never occurs. [ms]
+/// Longest time without a socket event. A test that reaches this limit waits for an event that never occurs. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]
@@ -95,8 +93,8 @@ impl Bench {
         stream
     }
 
-    /// Runs one turn of a load thread, which waits for a socket event for at most this time;
-    /// returns the calls that ended.
+    /// Runs one turn of a load thread, which waits for a socket event for at most this time; returns the calls that
+    /// ended.
     fn turn(&mut self, within_ms: u16) -> Vec<Done> {
         let mut events = [EpollEvent::empty(); 8];
         let timeout = EpollTimeout::from(if self.executor.is_busy() {
@@ -206,8 +204,7 @@ fn postgresql() -> Case {
     }
 }
 
-/// All bytes of a session with MariaDB 10.11: greeting, login, a prepared statement, and its answer
-/// with two rows.
+/// All bytes of a session with MariaDB 10.11: greeting, login, a prepared statement, and its answer with two rows.
 fn mysql() -> Case {
     let recorded = include_bytes!("data/mysql-session.bin");
     let end_of = |packets: usize| {
@@ -216,9 +213,8 @@ fn mysql() -> Case {
             at + 4 + length as usize
         })
     };
-    // Packets: two for the login. For the prepared statement, one packet, one parameter, six
-    // columns and two end packets. For the table, its head, six columns, an end, two rows and an
-    // end.
+    // Packets: two for the login. For the prepared statement, one packet, one parameter, six columns and two end
+    // packets. For the table, its head, six columns, an end, two rows and an end.
     let (welcome, answer) = (end_of(2), end_of(2 + (1 + 2 + 7) + (1 + 6 + 1 + 2 + 1)));
     Case {
         name: "mysql",
@@ -334,8 +330,7 @@ fn a_server_that_closes_anywhere_ends_the_call_and_the_next_one_has_a_new_sessio
             } else {
                 FailureKind::Closed
             };
-            // Closing a socket with unread bytes sends a reset, which may overtake the client's own
-            // bytes.
+            // Closing a socket with unread bytes sends a reset, which may overtake the client's own bytes.
             let is_so = failed.kind == during
                 || (failed.kind == FailureKind::Closed && length == case.welcome.len());
             assert!(is_so, "{} after {length}: {failed:?}", case.name);
@@ -452,8 +447,7 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next_one() {
     }
 }
 
-/// A notice, or the error with which a server ends a session, does not count as an answer without a
-/// request.
+/// A notice, or the error with which a server ends a session, does not count as an answer without a request.
 #[test]
 fn what_a_server_may_say_at_any_time_is_not_counted() {
     let message = |tag: u8, body: &[u8]| {
@@ -483,8 +477,8 @@ fn what_a_server_may_say_at_any_time_is_not_counted() {
     );
 }
 
-/// A server that sends without end does not delay the answers of other servers, and its session
-/// takes one turn per loop.
+/// A server that sends without end does not delay the answers of other servers, and its session takes one turn per
+/// loop.
 #[test]
 fn a_session_that_is_flooded_takes_turns() {
     let flood = tcp();

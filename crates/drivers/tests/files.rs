@@ -1,5 +1,4 @@
-//! Tests the file driver through its executor: its operations, and that it reaches nothing outside
-//! of its folder.
+//! Tests the file driver through its executor: its operations, and that it reaches nothing outside of its folder.
 
 mod common;
 
@@ -261,8 +260,8 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
         bench.was_at_once
     });
     assert!(is_back);
-    // Columns: offset, size, number of bytes that are found, and `true` if the read is small enough
-    // for the load thread.
+    // Columns: offset, size, number of bytes that are found, and `true` if the read is small enough for the load
+    // thread.
     for (from, size, found, is_little) in [
         (Some(100), Some(4096), 4096, true),
         (None, Some(65_536), 65_536, true),
@@ -293,8 +292,8 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     assert_eq!(refused, (FailureKind::Refused, "ELOOP".to_owned()));
 }
 
-/// Opening a pipe blocks until the pipe has a writer. The call runs in a call thread, so that the
-/// load thread continues.
+/// Opening a pipe blocks until the pipe has a writer. The call runs in a call thread, so that the load thread
+/// continues.
 #[test]
 fn a_read_of_a_pipe_keeps_nobody_waiting_but_its_own_session() {
     let folder = Folder::new();

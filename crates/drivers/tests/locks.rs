@@ -1,5 +1,4 @@
-//! Sessions that compute in this process may wait for each other's locks, since each call has a
-//! separate thread.
+//! Sessions that compute in this process may wait for each other's locks, since each call has a separate thread.
 
 mod common;
 
@@ -14,8 +13,7 @@ use towtank_drivers::{Call, Done, Executor, Operation, Orders, Server, Task};
 const STATEMENTS: [&str; 2] = ["begin immediate", "commit"];
 const BEGIN: u32 = 0;
 const COMMIT: u32 = 1;
-/// Long enough for any machine. A call that takes this long waits for an event that never occurs.
-/// [ns]
+/// Long enough for any machine. A call that takes this long waits for an event that never occurs. [ns]
 const TIMEOUT_NS: u64 = 20_000_000_000;
 
 struct Bench {
@@ -100,8 +98,7 @@ fn who_lets_go_of_a_lock_is_not_kept_waiting_by_who_waits_for_it() {
         let mut bench = Bench::new(&database);
         bench.ask(0, BEGIN);
         bench.well(0);
-        // The thread of the first call is idle, or will be soon. Both orders arrive before it can
-        // wake up.
+        // The thread of the first call is idle, or will be soon. Both orders arrive before it can wake up.
         std::thread::sleep(Duration::from_millis(1));
         bench.ask(1, BEGIN);
         bench.ask(0, COMMIT);

@@ -1,10 +1,8 @@
-//! `towtank-engine caches [FILE] [options]`: computes miss ratios of a trace for caches of all
-//! sizes.
+//! `towtank-engine caches [FILE] [options]`: computes miss ratios of a trace for caches of all sizes.
 //!
-//! The trace is CSV, from the file or from standard input. The output is JSON: `{"answer": {...}}`,
-//! or `{"faults": [...], "more": 0}` with exit status 2. With `--zipf KEYS:SKEW` no trace is read.
-//! The output is then the hit ratio of caches with `--entries` entries, for independent references
-//! that follow Zipf's law.
+//! The trace is CSV, from the file or from standard input. The output is JSON: `{"answer": {...}}`, or `{"faults":
+//! [...], "more": 0}` with exit status 2. With `--zipf KEYS:SKEW` no trace is read. The output is then the hit ratio of
+//! caches with `--entries` entries, for independent references that follow Zipf's law.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -96,7 +94,7 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
     let (entries, bytes) = (parsed.settings.entries.len(), parsed.settings.bytes.len());
     if entries.max(1) * bytes.max(1) > LIMITS_AT_MOST {
         return Err(format!(
-            "--entries and --bytes must make at most {LIMITS_AT_MOST} pairs, got {entries} times {bytes}"
+            "--entries and --bytes must form at most {LIMITS_AT_MOST} pairs, got {entries} times {bytes}"
         ));
     }
     if parsed.zipf.is_some() && (parsed.path.is_some() || entries == 0 || bytes > 0) {
@@ -141,7 +139,7 @@ fn set(parsed: &mut Arguments, option: &str, value: &str) -> Result<(), String> 
                     .filter(|&skew: &f64| (0.0..=100.0).contains(&skew));
                 Some((whole(keys, 1)?, skew?))
             });
-            parsed.zipf = Some(law.ok_or_else(|| wrong("KEYS:SKEW, as 1000000:0.9"))?);
+            parsed.zipf = Some(law.ok_or_else(|| wrong("KEYS:SKEW, such as 1000000:0.9"))?);
         }
         _ => return Err(format!("{option} is not an option")),
     }

@@ -29,8 +29,7 @@ pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// Restricts the calling thread to some CPUs, and with it all threads and processes that it starts
-/// later.
+/// Restricts the calling thread to some CPUs, and with it all threads and processes that it starts later.
 ///
 /// # Errors
 ///

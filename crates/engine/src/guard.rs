@@ -1,9 +1,9 @@
 //! `towtank-engine guard`: runs a command and leaves none of its processes behind.
 //!
-//! The guard is the reaper of all descendants of the command, including those that detached
-//! themselves. It ends all of them when its standard input ends, when its parent dies (because the
-//! conductor has ended), and when the command itself exits. It runs in a separate session, so
-//! Ctrl-C reaches only the conductor, which then shuts everything down in order.
+//! The guard is the reaper of all descendants of the command, including those that detached themselves. It ends all of
+//! them when its standard input ends, when its parent dies (because the conductor has ended), and when the command
+//! itself exits. It runs in a separate session, so Ctrl-C reaches only the conductor, which then shuts everything down
+//! in order.
 
 mod descendants;
 mod options;
@@ -36,8 +36,8 @@ const FORWARDED: [Signal; 6] = [
 ];
 /// Interval between searches for descendants that are still ending.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Limit on the wait for a process after `SIGKILL`. If the kernel cannot end the process (because
-/// of a faulty disk, for example), the guard reports its process id and gives up.
+/// Limit on the wait for a process after `SIGKILL`. If the kernel cannot end the process (because of a faulty disk, for
+/// example), the guard reports its process id and gives up.
 const KILLED_AT_LATEST: Duration = Duration::from_secs(30);
 /// Interval between checks whether the parent is alive, if the kernel cannot report its death. [ms]
 const LOOK_AT_PARENT_EVERY: u16 = 500;
@@ -109,8 +109,7 @@ impl Guard {
         // This comes first, so that the death of the parent is detected from here on.
         let parent = getppid();
         let parent_death = processes::death_of(parent);
-        // This fails if the guard leads a process group, as it does when a shell starts it; see
-        // `forward`.
+        // This fails if the guard leads a process group, as it does when a shell starts it; see `forward`.
         let _ = setsid();
         prctl::set_child_subreaper(true)?;
         let mut mask = SigSet::empty();
@@ -199,8 +198,8 @@ impl Guard {
             let Ok(signal) = Signal::try_from(news.ssi_signo.cast_signed()) else {
                 continue;
             };
-            // If the kernel sent one of these two signals, it comes from the terminal: Ctrl-C and
-            // Ctrl-\ are intended for the conductor.
+            // If the kernel sent one of these two signals, it comes from the terminal: Ctrl-C and Ctrl-\ are intended
+            // for the conductor.
             let from_terminal = matches!(signal, Signal::SIGINT | Signal::SIGQUIT)
                 && news.ssi_code == libc::SI_KERNEL;
             if signal != Signal::SIGCHLD && !from_terminal && self.status.is_none() {
@@ -221,8 +220,7 @@ impl Guard {
         status
     }
 
-    /// Ends all descendants: sends `SIGTERM`, and `SIGKILL` to those that remain after the grace
-    /// period.
+    /// Ends all descendants: sends `SIGTERM`, and `SIGKILL` to those that remain after the grace period.
     fn end_all(&mut self) {
         let started = Instant::now();
         let mut asked = Descendants::default();
@@ -234,14 +232,13 @@ impl Guard {
             let left = Descendants::of_this_process();
             let waited = started.elapsed();
             if waited >= self.grace + KILLED_AT_LATEST {
-                eprintln!("guard: the kernel does not end {left}");
+                eprintln!("guard: the kernel could not end {left}");
                 return;
             }
             if waited >= self.grace {
                 left.kill();
             } else {
-                // Each process gets `SIGTERM` once, including processes that appear while others
-                // end.
+                // Each process gets `SIGTERM` once, including processes that appear while others end.
                 left.ask_to_end(&asked);
                 asked = left;
             }

@@ -1,5 +1,4 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate |
-//! null-server | peer`.
+//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server | peer`.
 //!
 //! Each subcommand has a separate module; this file selects it.
 

@@ -9,13 +9,12 @@ use towtank_queueing::model::{Fault, Model};
 /// Exit status if the model or the command line is invalid.
 pub const WRONG: u8 = 2;
 
-/// Parses the options of a command line and passes each option to `set`. Options in `flags` have no
-/// value, and `set` gets an empty text for them.
+/// Parses the options of a command line and passes each option to `set`. Options in `flags` have no value, and `set`
+/// gets an empty text for them.
 ///
 /// # Errors
 ///
-/// A description of the first fault: an option without its value, an option that `set` refuses, or
-/// a second file.
+/// A description of the first fault: an option without its value, an option that `set` refuses, or a second file.
 pub fn options(
     arguments: &[String],
     flags: &[&str],

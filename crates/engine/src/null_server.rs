@@ -1,9 +1,8 @@
 //! `towtank-engine null-server`: answers every request immediately with the same bytes.
 //!
-//! It calibrates load generators, since no real server is faster. Options turn it into a server
-//! with a known delay, a known demand for CPU time, or stalls. It can also violate the protocol in
-//! every way that a client must survive. With several threads and ports it holds a million
-//! connections, since each thread has a separate table of open files.
+//! It calibrates load generators, since no real server is faster. Options turn it into a server with a known delay, a
+//! known demand for CPU time, or stalls. It can also violate the protocol in every way that a client must survive. With
+//! several threads and ports it holds a million connections, since each thread has a separate table of open files.
 
 mod answering;
 mod bomb;
@@ -62,8 +61,7 @@ fn serve(options: &Options) -> io::Result<()> {
     }
     // The limit is raised because every connection is an open file.
     raise_open_files()?;
-    // The signals are blocked before any thread starts, so that only `wait_for_the_end` receives
-    // them.
+    // The signals are blocked before any thread starts, so that only `wait_for_the_end` receives them.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
     mask.add(Signal::SIGINT);
@@ -129,8 +127,8 @@ fn start_workers(
             thread::Builder::new()
                 .name(format!("answering-{number}"))
                 .spawn(move || {
-                    // With its own table, each thread can hold as many connections as a process. If
-                    // the system forbids it, all threads share one table.
+                    // With its own table, each thread can hold as many connections as a process. If the system forbids
+                    // it, all threads share one table.
                     let _ = towtank_load::sys::own_files();
                     // The null server is a reference, so other programs should not delay it.
                     towtank_load::sys::come_first();

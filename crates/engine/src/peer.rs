@@ -1,8 +1,8 @@
-//! `towtank-engine peer --listen ADDRESS [--take BYTES] [--give BYTES]`: the server for calls of
-//! the `tcp` driver, over TCP or a Unix socket.
+//! `towtank-engine peer --listen ADDRESS [--take BYTES] [--give BYTES]`: the server for calls of the `tcp` driver, over
+//! TCP or a Unix socket.
 //!
-//! It responds to every `take` bytes with `give` bytes; each connection has a separate thread. It
-//! does nothing else, so its cost is that of the kernel.
+//! It responds to every `take` bytes with `give` bytes; each connection has a separate thread. It does nothing else, so
+//! its cost is that of the kernel.
 
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
@@ -67,7 +67,7 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
         }
     }
     if options.listen.is_empty() {
-        return Err("--listen is needed".to_owned());
+        return Err("--listen must be given".to_owned());
     }
     if options.take == 0 {
         return Err("--take must be above 0".to_owned());

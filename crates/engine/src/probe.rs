@@ -10,13 +10,13 @@ const USAGE: &str = "\
 usage: towtank-engine probe --out FILE|- [--interval SECONDS] [--group NAME=PID ...]
                             [--observer PID] [--until-stdin-closes] [--duration SECONDS]
 
-Lines on standard input change what is watched: `group NAME PID`, `drop NAME`.";
+Commands on standard input, one per line, change the sampled groups: `group NAME PID`, `drop NAME`.";
 
 const SHORTEST_INTERVAL_S: f64 = 0.01;
 const LONGEST_S: f64 = 1e9;
 
-/// Runs the subcommand. The exit status is 0 if it ended as requested, 1 if the stream cannot be
-/// written, and 2 for an invalid command line.
+/// Runs the subcommand. The exit status is 0 if it ended as requested, 1 if the stream cannot be written, and 2 for an
+/// invalid command line.
 #[must_use]
 pub fn main(arguments: &[String]) -> ExitCode {
     if arguments

@@ -1,10 +1,8 @@
-//! `towtank-engine solve [FILE] [--method NAME | --check]`: solves a model, or each model of a
-//! list.
+//! `towtank-engine solve [FILE] [--method NAME | --check]`: solves a model, or each model of a list.
 //!
-//! The input is JSON, from the file or from standard input: a model, or a list of models. The
-//! output is JSON: `{"answer": ...}` or `{"faults": [...]}` for a model, and a list of such objects
-//! for a list of models. With `--check`, models are not solved, and the list of faults may be
-//! empty. The exit status is 2 if any model has faults.
+//! The input is JSON, from the file or from standard input: a model, or a list of models. The output is JSON:
+//! `{"answer": ...}` or `{"faults": [...]}` for a model, and a list of such objects for a list of models. With
+//! `--check`, models are not solved, and the list of faults may be empty. The exit status is 2 if any model has faults.
 
 use std::process::ExitCode;
 

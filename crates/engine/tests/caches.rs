@@ -1,5 +1,4 @@
-//! Tests `towtank-engine caches` as a program: traces from files and streams, and answers and
-//! faults as JSON.
+//! Tests `towtank-engine caches` as a program: traces from files and streams, and answers and faults as JSON.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -33,8 +32,8 @@ fn a_stream_and_a_file_have_the_same_answer() {
     let streamed = run(&options, trace);
     assert_eq!(streamed.status.code(), Some(0));
     let answer = &document(&streamed)["answer"];
-    // Key a hits with two entries. Key b hits with three entries and 35 bytes, or 38 bytes
-    // including one byte of metadata for each of the three entries.
+    // Key a hits with two entries. Key b hits with three entries and 35 bytes, or 38 bytes including one byte of
+    // metadata for each of the three entries.
     let limits = answer["limits"].as_array().expect("rows");
     let missed: Vec<f64> = limits
         .iter()

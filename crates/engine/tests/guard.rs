@@ -1,6 +1,5 @@
-//! Tests the guard with real processes. Each test marks its processes with a unique number of
-//! seconds to sleep. At its end, even if it fails, it searches all processes for the mark and kills
-//! those that it finds.
+//! Tests the guard with real processes. Each test marks its processes with a unique number of seconds to sleep. At its
+//! end, even if it fails, it searches all processes for the mark and kills those that it finds.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -240,8 +239,8 @@ fn children_that_come_during_the_grace_time_are_ended_too() {
 fn nothing_outlives_a_parent_that_is_killed() {
     for (test, option) in [(6, "--stdin-watch"), (7, "--no-stdin-watch")] {
         let mark = Mark::new(test);
-        // The guard's input is a pipe that the test keeps open. Therefore only the death of the
-        // parent can end the guard.
+        // The guard's input is a pipe that the test keeps open. Therefore only the death of the parent can end the
+        // guard.
         let script = format!(
             "{ENGINE} guard {option} -- sh -c '(setsid sleep {0} &); sleep {0}' <&3 & wait",
             mark.0
@@ -272,16 +271,15 @@ fn the_command_dies_with_a_guard_that_is_killed() {
 
 #[test]
 fn signals_are_passed_on() {
-    // SIGINT is ignored in background jobs, and a shell cannot trap signals that were ignored when
-    // it started. Safety: this test does not handle the signal.
+    // SIGINT is ignored in background jobs, and a shell cannot trap signals that were ignored when it started. Safety:
+    // this test does not handle the signal.
     unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }.expect("SIGINT has a default");
     for (sent, name, status) in [(Signal::SIGTERM, "TERM", 42), (Signal::SIGINT, "INT", 43)] {
         let script =
             format!("trap 'exit {status}' {name}; echo ready; while :; do sleep 0.02; done");
         let mut guard = guarded(&[], &["sh", "-c", &script]);
         let (_, _reader) = first_line(&mut guard);
-        // Waiting for a child closes its standard input, which would end the guard. Therefore the
-        // input is kept here.
+        // Waiting for a child closes its standard input, which would end the guard. Therefore the input is kept here.
         let _stdin = guard.stdin.take();
         kill(pid_of(&guard), sent).expect("the guard is there");
         assert_eq!(guard.wait().expect("the guard ends").code(), Some(status));

@@ -375,9 +375,8 @@ fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     signal(&engine, "TERM");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
     let summary = folder.engine_json();
-    // One thread needs more than 200 files for 300 users, 64 spare files and a waker. Two threads
-    // also need more, for 150 users, 64 and 2, but three threads need fewer, for 100 users, 64 and
-    // 3.
+    // One thread needs more than 200 files for 300 users, 64 spare files and a waker. Two threads also need more, for
+    // 150 users, 64 and 2, but three threads need fewer, for 100 users, 64 and 3.
     assert_eq!(summary["threads"], 3);
     let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
     assert_eq!(summary["open_files"], files);

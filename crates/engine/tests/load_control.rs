@@ -136,8 +136,7 @@ impl Session {
     }
 }
 
-/// The results of a run: `engine.json`, and the lines of every segment in the order of threads and
-/// parts.
+/// The results of a run: `engine.json`, and the lines of every segment in the order of threads and parts.
 struct Written {
     engine: Value,
     parts: Vec<Vec<Value>>,
@@ -148,8 +147,8 @@ fn seconds(value: &Value) -> f64 {
 }
 
 impl Written {
-    /// Checks the invariants of every run. Counts add up, intervals have no gaps or overlaps and
-    /// stay within their stage, and all segments end with the stages of `engine.json`.
+    /// Checks the invariants of every run. Counts add up, intervals have no gaps or overlaps and stay within their
+    /// stage, and all segments end with the stages of `engine.json`.
     fn check(&self) {
         let holds = json!({"offered_holds": true, "started_holds": true});
         assert_eq!(self.engine["identity"], holds);
@@ -372,8 +371,7 @@ fn commands_after_the_drain_began_are_refused() {
 
 #[test]
 fn arrivals_that_wait_are_told_and_carried_over_an_edit() {
-    // Arrivals at 50/s for two users whose transactions take one second each: nearly all arrivals
-    // must wait.
+    // Arrivals at 50/s for two users whose transactions take one second each: nearly all arrivals must wait.
     let stage = |name: &str| json!({"name": name, "phase": "steady", "duration_s": 600.0, "rate": 50.0, "until": "command"});
     let load = json!({"kind": "open", "arrivals": "poisson", "users_at_most": 2, "backlog_at_most": 1000,
                       "stages": [stage("one"), stage("two")]});

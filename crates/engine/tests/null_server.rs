@@ -126,8 +126,7 @@ impl Client {
                 self.unread = bytes.split_off(consumed);
                 return Ok(self.scanner.answer().status());
             }
-            // If the process is stopped and continued, a read with a time limit is interrupted and
-            // must be repeated.
+            // If the process is stopped and continued, a read with a time limit is interrupted and must be repeated.
             let length = loop {
                 match self.stream.read(&mut buffer) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}

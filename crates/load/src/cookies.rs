@@ -8,8 +8,8 @@ mod site;
 use set_cookie::SetCookie;
 pub use site::Site;
 
-/// Limit on the cookies of one domain per user, as in browsers. Without it, a server could increase
-/// the memory of users without bound.
+/// Limit on the cookies of one domain per user, as in browsers. Without it, a server could increase the memory of users
+/// without bound.
 pub const MOST: usize = 50;
 
 /// Expiry time of a cookie without Max-Age and Expires. [ms since 1970]
@@ -67,9 +67,8 @@ impl Jar {
         });
     }
 
-    /// Stores one Set-Cookie field of the response to a request of `request_path` (RFC 6265,
-    /// section 5.3). A cookie that has already expired at `now_ms` [ms since 1970] deletes the
-    /// stored cookie.
+    /// Stores one Set-Cookie field of the response to a request of `request_path` (RFC 6265, section 5.3). A cookie
+    /// that has already expired at `now_ms` [ms since 1970] deletes the stored cookie.
     pub fn store(&mut self, site: &Site, request_path: &[u8], field: &[u8], now_ms: i64) {
         let Some(set) = SetCookie::parse(field, now_ms) else {
             return;
@@ -135,11 +134,11 @@ impl Jar {
         }
     }
 
-    /// Appends the cookies for this path to the value of the Cookie header that begins at `start`
-    /// of `out`. A request has only one Cookie header (RFC 6265, section 5.4).
+    /// Appends the cookies for this path to the value of the Cookie header that begins at `start` of `out`. A request
+    /// has only one Cookie header (RFC 6265, section 5.4).
     ///
-    /// Cookies already in the value were set by the step, and override stored cookies of the same
-    /// name. `now_ms` [ms since 1970] is called only if a cookie may expire.
+    /// Cookies already in the value were set by the step, and override stored cookies of the same name. `now_ms` [ms
+    /// since 1970] is called only if a cookie may expire.
     pub fn join(
         &mut self,
         site: &Site,

@@ -1,8 +1,7 @@
 //! The load engine of Towtank: virtual users, arrivals, protocols and the recorder.
 //!
-//! Some modules: [`http::response`] parses responses, [`outcome`] classifies how requests end,
-//! [`histogram`] counts times, [`recorder`] counts and writes the intervals of a thread, [`wheel`]
-//! finds the timers that are due.
+//! Some modules: [`http::response`] parses responses, [`outcome`] classifies how requests end, [`histogram`] counts
+//! times, [`recorder`] counts and writes the intervals of a thread, [`wheel`] finds the timers that are due.
 
 pub mod cookies;
 pub mod extract;

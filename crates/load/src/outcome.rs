@@ -84,8 +84,7 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if a complete HTTP response arrived, and its status, a check or an extraction
-    /// failed.
+    /// Returns `true` if a complete HTTP response arrived, and its status, a check or an extraction failed.
     #[must_use]
     pub const fn has_answer(self) -> bool {
         matches!(
@@ -94,8 +93,8 @@ impl Failure {
         )
     }
 
-    /// Returns `true` if the time until this failure is a response time: a response arrived, or the
-    /// wait for a response timed out.
+    /// Returns `true` if the time until this failure is a response time: a response arrived, or the wait for a response
+    /// timed out.
     #[must_use]
     pub const fn has_response_time(self) -> bool {
         matches!(

@@ -79,8 +79,7 @@ impl Random {
     }
 
     /// Standard normal by the polar method (G. Marsaglia and T. A. Bray, *SIAM Review* 6(3), 1964,
-    /// <https://doi.org/10.1137/1006063>). The second value of each pair is discarded, to save
-    /// memory per user.
+    /// <https://doi.org/10.1137/1006063>). The second value of each pair is discarded, to save memory per user.
     pub fn normal(&mut self) -> f64 {
         loop {
             let x = 2.0 * self.unit() - 1.0;
@@ -153,8 +152,8 @@ mod tests {
 
     #[test]
     fn xoshiro_reproduces_its_reference_output() {
-        // First outputs of the authors' xoshiro256plusplus.c from the state 1, 2, 3, 4, as in the
-        // test vectors of the crate rand_xoshiro.
+        // First outputs of the authors' xoshiro256plusplus.c from the state 1, 2, 3, 4, as in the test vectors of the
+        // crate rand_xoshiro.
         let mut random = Random {
             state: [1, 2, 3, 4],
         };

@@ -337,7 +337,7 @@ impl Prepared {
             ))),
             (None, Ok(())) if !(totals.offered_holds() && totals.started_holds()) => {
                 Err(RunFailed::Internal(format!(
-                    "the identity of requests does not hold: {totals:?}"
+                    "the counts of requests contradict each other: {totals:?}"
                 )))
             }
             (None, Ok(())) => Ok(Outcome { reason, totals }),
@@ -372,7 +372,7 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
             faults.push(Fault {
                 place: "load.users_at_most".to_owned(),
                 message: format!(
-                    "must give each of {} threads a user of each group, got {users_at_most}",
+                    "must be large enough for a user of each group in each of {} threads, got {users_at_most}",
                     plan.threads
                 ),
             });

@@ -86,9 +86,8 @@ pub fn sharp_timers() {
 /// starve when the load threads are busy all the time.
 const LOAD_THREAD_NICE: i32 = -5;
 
-/// Time slice of load threads: 0.1 ms, the shortest that Linux accepts (the default is about 3 ms).
-/// Since Linux 6.12, a thread that wakes immediately preempts a thread with a longer slice, instead
-/// of waiting for the end of this slice.
+/// Time slice of load threads: 0.1 ms, the shortest that Linux accepts (the default is about 3 ms). Since Linux 6.12, a
+/// thread that wakes immediately preempts a thread with a longer slice, instead of waiting for the end of this slice.
 const LOAD_THREAD_SLICE_NS: u64 = 100_000;
 
 /// Makes the calling thread run as soon as it wakes, even if other programs (or the thread that writes the results) use
@@ -127,15 +126,13 @@ pub fn file_limit() -> Option<u64> {
     (known && limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max)
 }
 
-/// Gives the calling thread a separate table of open files: a copy of the table that it shared with
-/// the process. The limit on open files then applies separately to this thread and the threads that
-/// it starts.
+/// Gives the calling thread a separate table of open files: a copy of the table that it shared with the process. The
+/// limit on open files then applies separately to this thread and the threads that it starts.
 ///
 /// # Errors If the system has no memory for the table, or forbids it.
 pub fn own_files() -> io::Result<()> {
-    // Safety: the calls take numbers only. Containers often forbid `unshare` but not `close_range`.
-    // With this flag, `close_range` also copies the table; it then closes no descriptors, since the
-    // range is above all of them.
+    // Safety: the calls take numbers only. Containers often forbid `unshare` but not `close_range`. With this flag,
+    // `close_range` also copies the table; it then closes no descriptors, since the range is above all of them.
     unsafe {
         if libc::unshare(libc::CLONE_FILES) == 0 {
             return Ok(());
@@ -235,8 +232,7 @@ impl Epoll {
             tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
             tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
         };
-        // Safety: the buffer holds as many events as are requested; `timeout` is valid for the
-        // call.
+        // Safety: the buffer holds as many events as are requested; `timeout` is valid for the call.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
@@ -258,8 +254,8 @@ impl Epoll {
         }
     }
 
-    /// Waits in whole milliseconds, rounded up, on kernels before 5.11. Starts may be late by up to
-    /// a millisecond, which the start lag shows.
+    /// Waits in whole milliseconds, rounded up, on kernels before 5.11. Starts may be late by up to a millisecond,
+    /// which the start lag shows.
     fn wait_coarse(&mut self, timeout_ns: u64) -> io::Result<usize> {
         let millis = timeout_ns.div_ceil(1_000_000).min(60_000) as libc::c_int;
         // Safety: the buffer holds as many events as are requested.
@@ -390,8 +386,7 @@ impl AsRawFd for Signals {
     }
 }
 
-/// Waits until a descriptor can be read or the time is over. Returns `true` for each descriptor
-/// that can be read.
+/// Waits until a descriptor can be read or the time is over. Returns `true` for each descriptor that can be read.
 ///
 /// # Errors Any error except an interruption by a signal.
 pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {

@@ -1,5 +1,5 @@
-//! Creates TLS clients from the settings of a plan. A load thread passes the bytes of their
-//! sessions to and from the sockets.
+//! Creates TLS clients from the settings of a plan. A load thread passes the bytes of their sessions to and from the
+//! sockets.
 
 mod sessions;
 mod trust;

@@ -1,21 +1,19 @@
-//! A hierarchical timing wheel: stores the deadlines of a million users, and sets or cancels a
-//! deadline in constant time.
+//! A hierarchical timing wheel: stores the deadlines of a million users, and sets or cancels a deadline in constant
+//! time.
 //!
-//! After G. Varghese and T. Lauck, "Hashed and hierarchical timing wheels", SOSP 1987 (scheme 7).
-//! Time is divided into ticks of 16 µs. Level 0 has one slot for each of the 64 ticks of the
-//! current block, level 1 has one slot for each of the 64 blocks of the block above, and so on.
+//! After G. Varghese and T. Lauck, "Hashed and hierarchical timing wheels", SOSP 1987 (scheme 7). Time is divided into
+//! ticks of 16 µs. Level 0 has one slot for each of the 64 ticks of the current block, level 1 has one slot for each of
+//! the 64 blocks of the block above, and so on.
 //!
-//! A deadline waits on the highest level on which its slot differs from the slot of the current
-//! time. It moves to a lower level when time enters its slot: at most once per level. Each slot is
-//! a list whose links are stored with the keys, 16 bytes per key. Each level has a word with one
-//! bit per slot, which is set if the slot is not empty.
+//! A deadline waits on the highest level on which its slot differs from the slot of the current time. It moves to a
+//! lower level when time enters its slot: at most once per level. Each slot is a list whose links are stored with the
+//! keys, 16 bytes per key. Each level has a word with one bit per slot, which is set if the slot is not empty.
 
 /// Length of a tick as a power of two: 16.4 µs, well below the usual lag of a load thread.
 const TICK_MAGNITUDE: u32 = 14;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// Number of levels. With 7 levels the wheel spans 2.3 years; later deadlines are set to this
-/// limit.
+/// Number of levels. With 7 levels the wheel spans 2.3 years; later deadlines are set to this limit.
 const LEVELS: usize = 7;
 const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
@@ -51,8 +49,7 @@ pub struct Wheel {
     heads: [u32; LISTS],
     /// For each level, one bit per slot, set if the slot is not empty.
     occupied: [u64; LEVELS],
-    /// The current tick. Every key whose tick is at or before the current tick is in the list of
-    /// due keys.
+    /// The current tick. Every key whose tick is at or before the current tick is in the list of due keys.
     now: u64,
     scheduled: usize,
 }
@@ -140,8 +137,8 @@ impl Wheel {
         }
     }
 
-    /// Takes one key that is due at `now_ns`. Unlike with [`Wheel::expire`], the caller can set
-    /// deadlines between two keys.
+    /// Takes one key that is due at `now_ns`. Unlike with [`Wheel::expire`], the caller can set deadlines between two
+    /// keys.
     pub fn pop(&mut self, now_ns: u64) -> Option<u32> {
         if self.heads[DUE] == NONE {
             self.advance(now_ns >> TICK_MAGNITUDE);
@@ -154,9 +151,9 @@ impl Wheel {
         Some(key)
     }
 
-    /// Time at which [`Wheel::expire`] must be called next; no deadline fires before it. If all
-    /// deadlines are far away, this may be the time at which a slot moves to a lower level. Such a
-    /// move happens once per slot and not per key. [ns]
+    /// Time at which [`Wheel::expire`] must be called next; no deadline fires before it. If all deadlines are far away,
+    /// this may be the time at which a slot moves to a lower level. Such a move happens once per slot and not per key.
+    /// [ns]
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         if self.heads[DUE] != NONE {
@@ -183,8 +180,8 @@ impl Wheel {
 
     /// Level, slot and first tick of the next slot that time enters.
     ///
-    /// All keys of a level are in the current block of this level, and all keys of higher levels
-    /// are in later blocks. The lowest level with a key therefore has the next slot.
+    /// All keys of a level are in the current block of this level, and all keys of higher levels are in later blocks.
+    /// The lowest level with a key therefore has the next slot.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {
         let level = self.occupied.iter().position(|&slots| slots != 0)?;
         let slot = self.occupied[level].trailing_zeros() as usize;

@@ -52,8 +52,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers every read with the same bytes without allocating, and records the number of allocations
-/// after each period.
+/// Answers every read with the same bytes without allocating, and records the number of allocations after each period.
 fn serve(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     let mut buffer = [0; 4096];
     let mut requests = 0;
@@ -101,8 +100,8 @@ fn plain(address: SocketAddr) -> Value {
     plan
 }
 
-/// Serves HTTP/2: answers every request of a read without allocating, and records the number of
-/// allocations after each period.
+/// Serves HTTP/2: answers every request of a read without allocating, and records the number of allocations after each
+/// period.
 fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let (mut buffer, mut requests) = ([0; 4096], 0);

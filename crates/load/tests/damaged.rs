@@ -1,5 +1,5 @@
-//! Checks that all external input is read or refused without a crash: responses, cookies, documents
-//! and plans, valid and damaged.
+//! Checks that all external input is read or refused without a crash: responses, cookies, documents and plans, valid
+//! and damaged.
 
 #[path = "../fuzz/hpack.rs"]
 mod hpack;

@@ -123,8 +123,7 @@ fn arrivals_of(
     taken
 }
 
-/// All user changes, after checking that three threads in any state of progress compute the same
-/// changes.
+/// All user changes, after checking that three threads in any state of progress compute the same changes.
 fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     let alone = user_changes_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -143,8 +142,7 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     alone
 }
 
-/// All arrivals, after checking that three threads in any state of progress compute the same
-/// arrivals.
+/// All arrivals, after checking that three threads in any state of progress compute the same arrivals.
 fn arrivals(plan: &Plan, edits: &[Edit]) -> Vec<Arrival> {
     let alone = arrivals_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -174,8 +172,8 @@ fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
         stage("ramp_down", 2.0, "users", 2.0),
     ]);
     let edits = [next(3_500_000_000, 0), next(5 * SECOND, 1)];
-    // Users 0 to 3 start at 0 to 3 s. The settle stage requires 4 users, which are already present,
-    // so that no user starts or leaves in it.
+    // Users 0 to 3 start at 0 to 3 s. The settle stage requires 4 users, which are already present, so that no user
+    // starts or leaves in it.
     let found: Vec<_> = user_changes(&plan, &edits)
         .iter()
         .map(|change| (change.at_ns, change.user, change.starts))
@@ -268,8 +266,8 @@ fn the_unit_process_goes_on_over_an_edit() {
             if unedited.at_ns < 30 * SECOND {
                 assert_eq!(unedited, edited);
             } else if unedited.at_ns < 60 * SECOND {
-                // The rate changes from 20/s to 5/s, so that an arrival at a time t after the edit
-                // moves to the time 4 t after it, up to rounding.
+                // The rate changes from 20/s to 5/s, so that an arrival at a time t after the edit moves to the time 4
+                // t after it, up to rounding.
                 let expected = 30 * SECOND + 4 * (unedited.at_ns - 30 * SECOND);
                 assert!(
                     edited.at_ns.abs_diff(expected) <= 4,
@@ -286,8 +284,7 @@ fn the_unit_process_goes_on_over_an_edit() {
 
 #[test]
 fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
-    // The rate is 10 t /s up to 4 s, and then falls from 40 /s to 0 within 4 s: 80 arrivals in each
-    // part.
+    // The rate is 10 t /s up to 4 s, and then falls from 40 /s to 0 within 4 s: 80 arrivals in each part.
     let plan = open(
         "constant",
         &[

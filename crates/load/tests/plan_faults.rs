@@ -1,5 +1,4 @@
-//! Checks that each fault of a plan is found, and that all faults are reported together with their
-//! locations.
+//! Checks that each fault of a plan is found, and that all faults are reported together with their locations.
 
 mod support;
 

@@ -178,8 +178,8 @@ fn poisson_arrivals_have_exponential_gaps_and_repeat_with_the_seed() {
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
     // 50,000 arrivals are expected; five standard deviations of a Poisson count are 1,118.
     assert!((count - 50_000.0).abs() < 1_118.0, "{count}");
-    // An exponential distribution has a coefficient of variation of 1; the standard error of its
-    // estimate is about 1 / sqrt(count) = 0.0045.
+    // An exponential distribution has a coefficient of variation of 1; the standard error of its estimate is about 1 /
+    // sqrt(count) = 0.0045.
     assert!(
         (variance.sqrt() / mean - 1.0).abs() < 0.0225,
         "{mean} {variance}"

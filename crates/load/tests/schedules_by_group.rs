@@ -45,8 +45,7 @@ fn traced(knots: &Value) -> Vec<u64> {
 
 #[test]
 fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
-    // The rate rises from 0 to 8/s in 2 s (8 arrivals, at sqrt(k / 2)), stays at 8/s for a second,
-    // and is then 1.9/s.
+    // The rate rises from 0 to 8/s in 2 s (8 arrivals, at sqrt(k / 2)), stays at 8/s for a second, and is then 1.9/s.
     let at = traced(&json!([[0, 0], [2, 8], [3, 8], [3.000_001, 1.9]]));
     let expected: Vec<f64> = (0..8)
         .map(|k| f64::from(k).sqrt() / 2_f64.sqrt())
@@ -55,8 +54,7 @@ fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
         .collect();
     assert_eq!(at.len(), expected.len());
     for (at_ns, expected_s) in at.iter().zip(expected) {
-        // The fall of the rate takes a microsecond, which contains at most 5 millionths of an
-        // arrival.
+        // The fall of the rate takes a microsecond, which contains at most 5 millionths of an arrival.
         assert!((*at_ns as f64 / 1e9 - expected_s).abs() < 3e-6, "{at_ns}");
     }
 }
@@ -86,8 +84,7 @@ fn knots_beyond_the_end_of_the_stage_do_not_count() {
 
 #[test]
 fn a_trace_that_is_cut_short_leaves_the_rate_that_it_reached() {
-    // The rate is 2 t /s: 16 arrivals in 4 s. It then falls from 8 /s to 0 within 4 s: 16 more
-    // arrivals.
+    // The rate is 2 t /s: 16 arrivals in 4 s. It then falls from 8 /s to 0 within 4 s: 16 more arrivals.
     let knots = json!([[0, 0], [10, 20]]);
     let stages = json!([
         stage("steady", 10.0, "rates", &knots),
@@ -150,8 +147,8 @@ fn every_group_has_a_sequence_of_its_own() {
             before_ns = arrival.at_ns;
         }
     }
-    // 400 arrivals of the first group, and 20 + 20 of the second group, are expected. Five standard
-    // deviations are 100 and 32.
+    // 400 arrivals of the first group, and 20 + 20 of the second group, are expected. Five standard deviations are 100
+    // and 32.
     let counts = [of(&both, 0).len(), of(&both, 1).len()];
     assert!(
         counts[0].abs_diff(400) < 100 && counts[1].abs_diff(40) < 32,

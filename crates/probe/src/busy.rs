@@ -1,8 +1,7 @@
-//! CPU use since the previous reading, of the process and the thread of a group that used the CPUs
-//! most.
+//! CPU use since the previous reading, of the process and the thread of a group that used the CPUs most.
 //!
-//! A server may do its work in one thread, or in one process with an interpreter lock. It is then
-//! limited by a single CPU while the others are idle, which the sum over a group does not show.
+//! A server may do its work in one thread, or in one process with an interpreter lock. It is then limited by a single
+//! CPU while the others are idle, which the sum over a group does not show.
 
 use std::fs;
 use std::path::Path;
@@ -22,8 +21,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Returns the increase between two readings, which each consist of CPU time, wait and time of
-    /// the reading. Returns `None` if no time has passed.
+    /// Returns the increase between two readings, which each consist of CPU time, wait and time of the reading. Returns
+    /// `None` if no time has passed.
     #[must_use]
     pub fn between(before: (u64, u64, u64), now: (u64, u64, u64)) -> Option<Self> {
         let in_ns = now.2.checked_sub(before.2).filter(|ns| *ns > 0)?;
@@ -34,8 +33,8 @@ impl Growth {
         })
     }
 
-    /// Returns the increase between two readings of a CPU time in clock ticks, or `None` if no time
-    /// has passed. The wait is unknown and reported as 0.
+    /// Returns the increase between two readings of a CPU time in clock ticks, or `None` if no time has passed. The
+    /// wait is unknown and reported as 0.
     #[must_use]
     pub fn of_ticks(before: u64, now: u64, in_ns: u64, ticks_per_s: u64) -> Option<Self> {
         let tick_ns = 1_000_000_000 / ticks_per_s.max(1);
@@ -74,8 +73,7 @@ impl Busiest {
     }
 }
 
-/// Names of the busiest process and thread. They are read again only if another process or thread
-/// is the busiest.
+/// Names of the busiest process and thread. They are read again only if another process or thread is the busiest.
 #[derive(Debug, Default)]
 pub struct Names {
     process: Option<(u32, String)>,

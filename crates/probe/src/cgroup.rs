@@ -1,8 +1,6 @@
-//! CPU accounting of the control group (cgroup) that contains the root process of a group, for
-//! cgroup versions 1 and 2.
+//! CPU accounting of the control group (cgroup) that contains the root process of a group, for cgroup versions 1 and 2.
 //!
-//! The root cgroup is left out: it is the whole host, which is sampled separately, and has no
-//! limits.
+//! The root cgroup is left out: it is the whole host, which is sampled separately, and has no limits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,8 +76,7 @@ pub fn locate(membership: &str, mounts: &str) -> Option<AccountingGroup> {
     })
 }
 
-/// Root and mount point from a line of mountinfo, if the line mounts a file system of this type
-/// (with this option).
+/// Root and mount point from a line of mountinfo, if the line mounts a file system of this type (with this option).
 pub(crate) fn mount<'a>(
     line: &'a str,
     kind: &str,
@@ -94,8 +91,7 @@ pub(crate) fn mount<'a>(
     (fits && wanted).then(|| Some((before.next()?, before.next()?)))?
 }
 
-/// The folder of a cgroup below its mount point; `None` for the root cgroup and for a cgroup that
-/// is not mounted.
+/// The folder of a cgroup below its mount point; `None` for the root cgroup and for a cgroup that is not mounted.
 fn folder((root, point): &(&str, &str), path: &str) -> Option<PathBuf> {
     let below = Path::new(path).strip_prefix(root).ok()?;
     let inside = !below

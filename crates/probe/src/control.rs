@@ -5,8 +5,8 @@ use crate::run::GroupRoot;
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// `group NAME PID`: sample the process tree below `PID` as `NAME`. It replaces an earlier tree
-    /// of the same name, whose totals continue.
+    /// `group NAME PID`: sample the process tree below `PID` as `NAME`. It replaces an earlier tree of the same name,
+    /// whose totals continue.
     Group(GroupRoot),
     /// `drop NAME`: stop sampling the process tree of this name.
     Drop(String),
@@ -22,8 +22,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes and returns the commands that they complete. For an invalid line, returns a
-    /// description of the fault.
+    /// Takes bytes and returns the commands that they complete. For an invalid line, returns a description of the
+    /// fault.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Command, String>> {
         self.pending.extend_from_slice(bytes);
         let mut commands = Vec::new();

@@ -48,8 +48,7 @@ pub struct Reader<'a> {
     pub images_are_drawn: bool,
 }
 
-/// Processes are counted by user only if their number reaches this share of a user's limit.
-/// [percent]
+/// Processes are counted by user only if their number reaches this share of a user's limit. [percent]
 const USERS_FROM: u64 = 90;
 
 /// A process id that is never used: the kernel's limit is 2^22.
@@ -101,8 +100,8 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Number and limit of the open files of one process: the process of the group that is closest to
-/// its limit. The limit applies to each process separately.
+/// Number and limit of the open files of one process: the process of the group that is closest to its limit. The limit
+/// applies to each process separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
     open: u64,
@@ -158,9 +157,8 @@ impl Group {
 
     /// Replaces the process tree, for example after a service was restarted; its totals continue.
     ///
-    /// If the new root is older than the old root, the totals start from zero. The new root may
-    /// then be an ancestor of the old one, and its counters include usage that is already in the
-    /// totals.
+    /// If the new root is older than the old root, the totals start from zero. The new root may then be an ancestor of
+    /// the old one, and its counters include usage that is already in the totals.
     pub fn replace_root(&mut self, root: u32, table: &Table) {
         let older = |new: u64| self.root_start_ticks.is_some_and(|old| new < old);
         if table
@@ -230,8 +228,7 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// Collects the traces that show which processes are members, if the roots of any groups have
-    /// changed.
+    /// Collects the traces that show which processes are members, if the roots of any groups have changed.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);
@@ -246,9 +243,8 @@ impl Group {
         self.kin.refresh(with.table);
     }
 
-    /// Adds processes that belong to the group, and drops members whose process id was reused.
-    /// Returns `true` if any process was added, since it may show that further processes belong to
-    /// the group.
+    /// Adds processes that belong to the group, and drops members whose process id was reused. Returns `true` if any
+    /// process was added, since it may show that further processes belong to the group.
     fn discover(&mut self, with: &Reader<'_>, balance: &mut Balance) -> bool {
         let table = with.table;
         let root = self.root_that_is_meant(table);
@@ -286,8 +282,7 @@ impl Group {
 
     fn belongs(&self, pid: u32, entry: &Entry, root: u32, with: &Reader<'_>) -> bool {
         let table = with.table;
-        // The kernel may reuse a process id. A process only counts as a member if its start time is
-        // the member's.
+        // The kernel may reuse a process id. A process only counts as a member if its start time is the member's.
         let member = |pid: u32| {
             table
                 .get(pid)
@@ -401,8 +396,7 @@ impl Group {
         if let Some(pids) = &mut self.pids {
             pids.write(with.buffer, json);
         }
-        // The root may be a guard outside of the network namespace of its command, so another
-        // member is preferred.
+        // The root may be a guard outside of the network namespace of its command, so another member is preferred.
         let inside = self.members.keys().rfind(|pid| **pid != self.root);
         if let Some(pid) = inside.or_else(|| self.members.keys().next()) {
             with.networks.write(&self.proc, *pid, json);
@@ -426,8 +420,8 @@ impl Group {
         json.count("memory_anonymous_bytes", found.map(|sets| sets.anonymous));
     }
 
-    /// Writes the number of processes and threads of the user that is closest to its limit. This is
-    /// only done if the number on the whole host is near the limit.
+    /// Writes the number of processes and threads of the user that is closest to its limit. This is only done if the
+    /// number on the whole host is near the limit.
     ///
     /// Otherwise no user can be near the limit, and nothing needs to be counted.
     fn write_user(&self, with: &mut Reader<'_>, json: &mut Json) {

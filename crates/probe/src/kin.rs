@@ -1,9 +1,8 @@
-//! Kinship: traces that show that a process belongs to a group although all processes between them
-//! have ended.
+//! Kinship: traces that show that a process belongs to a group although all processes between them have ended.
 //!
-//! A server that detaches from its parent forks, starts a new session and forks again. The
-//! intermediate process ends, and the kernel assigns another parent to the last process, the
-//! worker. Four traces remain, of which the first two always prove descent:
+//! A server that detaches from its parent forks, starts a new session and forks again. The intermediate process ends,
+//! and the kernel assigns another parent to the last process, the worker. Four traces remain, of which the first two
+//! always prove descent:
 //!
 //! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as the guard is: the worker becomes
 //!    a child of the root.
@@ -24,8 +23,7 @@ pub struct Kin {
     /// Sessions that members lead, each with the start time of its leader. [clock ticks]
     sessions: BTreeMap<u32, u64>,
     images: BTreeSet<Image>,
-    /// Memory layouts that prove nothing: those of the root's parent and of the roots of other
-    /// groups.
+    /// Memory layouts that prove nothing: those of the root's parent and of the roots of other groups.
     shared: BTreeSet<Image>,
     /// The control group that contains only this group.
     pub cgroup: Option<OwnCgroup>,
@@ -45,8 +43,7 @@ pub struct Trace {
 }
 
 impl Kin {
-    /// Records the memory layouts that prove nothing: those of the root's parent and of the roots
-    /// of other groups.
+    /// Records the memory layouts that prove nothing: those of the root's parent and of the roots of other groups.
     pub fn exclude(&mut self, root: u32, others: &[u32], table: &Table) {
         let parent = table.get(root).map(|entry| entry.parent);
         self.shared = parent
@@ -57,8 +54,7 @@ impl Kin {
         self.learned = true;
     }
 
-    /// Records the traces of a member. Its memory layout counts only if the kernel randomizes
-    /// layouts.
+    /// Records the traces of a member. Its memory layout counts only if the kernel randomizes layouts.
     pub fn learn(&mut self, pid: u32, trace: Trace, images_are_drawn: bool) {
         if trace.session == pid {
             let before = self.sessions.insert(pid, trace.start_ticks);
@@ -75,14 +71,12 @@ impl Kin {
         self.learned
     }
 
-    /// Returns `true` if traces were recorded since the last call. Processes of any age may then
-    /// belong to the group.
+    /// Returns `true` if traces were recorded since the last call. Processes of any age may then belong to the group.
     pub fn has_learned(&mut self) -> bool {
         std::mem::take(&mut self.learned)
     }
 
-    /// Reads the processes of the control group, and removes the sessions of members whose process
-    /// id was reused.
+    /// Reads the processes of the control group, and removes the sessions of members whose process id was reused.
     pub fn refresh(&mut self, table: &Table) {
         self.members_of_cgroup = self
             .cgroup
@@ -96,8 +90,8 @@ impl Kin {
         });
     }
 
-    /// Returns `true` if a trace shows that a process belongs to the group; `root_start_ticks` is
-    /// the start time of the root.
+    /// Returns `true` if a trace shows that a process belongs to the group; `root_start_ticks` is the start time of the
+    /// root.
     #[must_use]
     pub fn claims(&self, pid: u32, entry: &Entry, root_start_ticks: u64, table: &Table) -> bool {
         if self.members_of_cgroup.contains(&pid) {
@@ -108,8 +102,8 @@ impl Kin {
             || (entry.start_ticks >= root_start_ticks && self.has_image_of(entry, table))
     }
 
-    /// Returns `true` if a process has the memory layout of a member, and did not inherit it from
-    /// its current parent or from a process outside the group.
+    /// Returns `true` if a process has the memory layout of a member, and did not inherit it from its current parent or
+    /// from a process outside the group.
     fn has_image_of(&self, entry: &Entry, table: &Table) -> bool {
         let image = entry.image;
         let inherited = table

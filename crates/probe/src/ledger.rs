@@ -21,16 +21,15 @@ use crate::own_cgroup::CpuTime;
 
 /// Changes between two samples, summed over the members of a group.
 ///
-/// The elements of each array are user time, system time (both in clock ticks), minor page faults
-/// and major page faults.
+/// The elements of each array are user time, system time (both in clock ticks), minor page faults and major page
+/// faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Balance {
     /// Usage of all living members and of the children that they reaped.
     pub standing: [u64; 4],
     /// Increase of the `children` fields of members that lived both at the previous sample and now.
     pub reaped: [u64; 4],
-    /// Usage of members that have ended, and of the children that they reaped, at their last
-    /// sample.
+    /// Usage of members that have ended, and of the children that they reaped, at their last sample.
     pub vanished: [u64; 4],
     /// Input and output (`io`) of all living members.
     pub io_standing: [u64; 4],
@@ -38,12 +37,10 @@ pub struct Balance {
     pub io_vanished: [u64; 4],
 }
 
-/// CPU time of a group: the sum over its processes or the time of its own control group, whichever
-/// is larger.
+/// CPU time of a group: the sum over its processes or the time of its own control group, whichever is larger.
 ///
-/// The control group includes processes that ended and were reaped outside of the group, which the
-/// ledger misses. The ledger includes members outside of the control group. The total never
-/// decreases.
+/// The control group includes processes that ended and were reaped outside of the group, which the ledger misses. The
+/// ledger includes members outside of the control group. The total never decreases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuTotal {
     /// User and system time that the control group counted in addition to the ledger. [ns]
@@ -75,8 +72,7 @@ impl CpuTotal {
     }
 }
 
-/// Part of `time` that is system time, in proportion to the usage of the control group between two
-/// samples.
+/// Part of `time` that is system time, in proportion to the usage of the control group between two samples.
 fn system_part(time: u64, last: CpuTime, now: CpuTime) -> u64 {
     let whole = now.total_ns.saturating_sub(last.total_ns);
     let Some((before, after)) = last.user_ns.zip(now.user_ns) else {
@@ -105,8 +101,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Processes one sample. Returns the totals of user time, system time, minor and major faults,
-    /// and the totals of `io`.
+    /// Processes one sample. Returns the totals of user time, system time, minor and major faults, and the totals of
+    /// `io`.
     pub fn settle(&mut self, balance: &Balance) -> ([u64; 4], [u64; 4]) {
         let mut total = balance.standing;
         for (place, total) in total.iter_mut().enumerate() {
@@ -127,10 +123,9 @@ impl Ledger {
         self.settle(&all_vanished);
     }
 
-    /// Computes the totals of `io`. Every process has page faults from its first instruction on. If
-    /// the `children` faults increase, a parent has therefore waited for a child. The `io` of ended
-    /// members may then be included in that of living members, so the total is only kept from
-    /// decreasing.
+    /// Computes the totals of `io`. Every process has page faults from its first instruction on. If the `children`
+    /// faults increase, a parent has therefore waited for a child. The `io` of ended members may then be included in
+    /// that of living members, so the total is only kept from decreasing.
     fn settle_io(&mut self, balance: &Balance) {
         let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
         for place in 0..self.io_total.len() {
@@ -160,8 +155,7 @@ mod tests {
         assert_eq!(cpu.settle([100, 10], Some(used(1000, 800))), [100, 10]);
         // The control group used 80, 60 of it in user mode; the ledger counted 20.
         assert_eq!(cpu.settle([120, 10], Some(used(1080, 860))), [165, 25]);
-        // A member outside of the control group works, so the ledger grows by more than the control
-        // group.
+        // A member outside of the control group works, so the ledger grows by more than the control group.
         assert_eq!(cpu.settle([220, 10], Some(used(1090, 870))), [265, 25]);
         cpu.leave_cgroup();
         assert_eq!(cpu.settle([220, 10], None), [265, 25]);
@@ -214,8 +208,7 @@ mod tests {
 
         fn fork(&mut self, parent: usize) {
             if !self.processes[parent].ended {
-                // A process has used some time before anything else can happen to it, as its first
-                // page faults show.
+                // A process has used some time before anything else can happen to it, as its first page faults show.
                 self.processes.push(Simulated {
                     parent: Some(parent),
                     own: 1,
@@ -225,8 +218,8 @@ mod tests {
             }
         }
 
-        /// Ends a process. Its children become children of the root if the root is a reaper, and
-        /// otherwise leave the group.
+        /// Ends a process. Its children become children of the root if the root is a reaper, and otherwise leave the
+        /// group.
         fn exit(&mut self, process: usize, root_reaps: bool) {
             if process == 0 {
                 return;
@@ -239,8 +232,7 @@ mod tests {
             }
         }
 
-        /// Removes an ended process. If its parent waits for children, its usage is added to the
-        /// parent.
+        /// Removes an ended process. If its parent waits for children, its usage is added to the parent.
         fn take_away(&mut self, process: usize, waits: bool) {
             let ended = self.processes[process].clone();
             if !ended.ended || ended.gone {
@@ -274,8 +266,8 @@ mod tests {
         }
     }
 
-    /// Simulates random forks, work, ends, waits and samples. At each sample, `check` gets the
-    /// total, the true value, and the same two values of io.
+    /// Simulates random forks, work, ends, waits and samples. At each sample, `check` gets the total, the true value,
+    /// and the same two values of io.
     fn simulate(
         seed: u64,
         waits: fn(u64) -> bool,
@@ -373,8 +365,8 @@ mod tests {
             io_standing: [7; 4],
             ..Balance::default()
         });
-        // The child had used 90 at its sample, used 5 more, and ended. The `children` fields of the
-        // parent grew by 95, and its io by the child's 4.
+        // The child had used 90 at its sample, used 5 more, and ended. The `children` fields of the parent grew by 95,
+        // and its io by the child's 4.
         let ended = Balance {
             standing: [155; 4],
             reaped: [95; 4],

@@ -1,8 +1,7 @@
-//! A control group that contains only one group of processes, as for a systemd unit, a container,
-//! or a host.
+//! A control group that contains only one group of processes, as for a systemd unit, a container, or a host.
 //!
-//! Processes cannot leave it by detaching from their parents. Its CPU time includes processes that
-//! no process of the group waited for, and its memory counts shared pages once.
+//! Processes cannot leave it by detaching from their parents. Its CPU time includes processes that no process of the
+//! group waited for, and its memory counts shared pages once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -76,8 +75,8 @@ struct Tree<'a> {
     folder: PathBuf,
 }
 
-/// Finds the hierarchies in which the control group contains no process from outside the group. The
-/// line of version 2 lists no controllers.
+/// Finds the hierarchies in which the control group contains no process from outside the group. The line of version 2
+/// lists no controllers.
 fn own_trees<'a>(membership: &'a str, mounts: &str, strangers: &[String]) -> Vec<Tree<'a>> {
     let is_own = |line: &Line<'_>| {
         line.path != "/"
@@ -116,11 +115,10 @@ fn folder(line: &Line<'_>, mounts: &str) -> Option<PathBuf> {
 }
 
 impl OwnCgroup {
-    /// Finds the control group of `root`. Returns `None` if it also contains a stranger, or if
-    /// there is no control group.
+    /// Finds the control group of `root`. Returns `None` if it also contains a stranger, or if there is no control
+    /// group.
     ///
-    /// `strangers` are processes that do not belong to the group: the probe, ancestors of the root,
-    /// other groups.
+    /// `strangers` are processes that do not belong to the group: the probe, ancestors of the root, other groups.
     #[must_use]
     pub fn find(proc: &Path, root: u32, strangers: &[u32]) -> Option<Self> {
         let read = |pid: &str| fs::read_to_string(proc.join(pid).join("cgroup")).ok();
@@ -212,8 +210,8 @@ impl OwnCgroup {
         json.end_object();
     }
 
-    /// Memory that the kernel cannot reclaim immediately, and the reclaimable part: page cache and
-    /// reclaimable slabs. [B]
+    /// Memory that the kernel cannot reclaim immediately, and the reclaimable part: page cache and reclaimable slabs.
+    /// [B]
     fn memory(&mut self, buffer: &mut Buffer) -> Option<(u64, u64)> {
         let memory = self.memory.as_mut()?;
         let current = number(&mut memory.current, buffer)?;
@@ -224,8 +222,7 @@ impl OwnCgroup {
         } else {
             of("inactive_file")? + of("active_file")? + of("slab_reclaimable").unwrap_or(0)
         };
-        // The files are read one after the other, so a cache that grows in between may exceed the
-        // total.
+        // The files are read one after the other, so a cache that grows in between may exceed the total.
         Some((current.checked_sub(cache)?, cache))
     }
 }

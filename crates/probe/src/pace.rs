@@ -1,8 +1,8 @@
 //! Current speed of each CPU: the CPU time of a fixed piece of work.
 //!
-//! A CPU that is shared with another guest, or whose clock rate falls, does less work per second
-//! without any steal time. Each CPU has a separate thread that does the work on request and then
-//! sleeps. A saturated CPU delays this thread, but never the samples.
+//! A CPU that is shared with another guest, or whose clock rate falls, does less work per second without any steal
+//! time. Each CPU has a separate thread that does the work on request and then sleeps. A saturated CPU delays this
+//! thread, but never the samples.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -77,8 +77,7 @@ impl Worker {
         let handle = thread::Builder::new()
             .name(format!("pace-{cpu}"))
             .spawn(body);
-        // If a limit on processes is reached, the thread cannot start, and the probe samples
-        // without it.
+        // If a limit on processes is reached, the thread cannot start, and the probe samples without it.
         let thread = handle.ok()?.thread().clone();
         Some(Self { thread, took_ns })
     }
@@ -140,8 +139,7 @@ mod tests {
             r#"{"work_s":{}}"#,
             "nothing was asked before"
         );
-        // The number of tries is limited, not their time. Each try requests the work again, until a
-        // thread gets a CPU.
+        // The number of tries is limited, not their time. Each try requests the work again, until a thread gets a CPU.
         let found = (0..10_000)
             .map(|_| {
                 std::thread::sleep(Duration::from_millis(1));

@@ -1,8 +1,6 @@
-//! Numbers of processes and threads in the control groups of a process, and the limit `pids.max` of
-//! each control group.
+//! Numbers of processes and threads in the control groups of a process, and the limit `pids.max` of each control group.
 //!
-//! The limits of all enclosing control groups apply as well, such as the limit of a container or of
-//! a systemd slice.
+//! The limits of all enclosing control groups apply as well, such as the limit of a container or of a systemd slice.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -14,8 +12,8 @@ use crate::text;
 
 /// Folders of the control groups of a process that have the controller `pids`, innermost first.
 ///
-/// `membership` is the content of `/proc/PID/cgroup`, and `mounts` the content of
-/// `/proc/self/mountinfo`. `None` if the controller is not visible to this process.
+/// `membership` is the content of `/proc/PID/cgroup`, and `mounts` the content of `/proc/self/mountinfo`. `None` if the
+/// controller is not visible to this process.
 #[must_use]
 pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     let first = membership.lines().find_map(|line| {
@@ -86,8 +84,8 @@ impl CgroupTasks {
         }
     }
 
-    /// Writes the object `pids` of a group: the number of tasks and the limit of the control group
-    /// that is closest to its limit.
+    /// Writes the object `pids` of a group: the number of tasks and the limit of the control group that is closest to
+    /// its limit.
     pub fn write(&mut self, buffer: &mut Buffer, json: &mut Json) {
         json.object("pids");
         json.count("levels", self.levels.len() as u64);

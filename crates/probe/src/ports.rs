@@ -1,9 +1,9 @@
 //! Local ports that are in use towards each destination, for each network namespace.
 //!
-//! Each connection to a destination needs a local port, and a closed connection keeps its port for
-//! a minute. The sockets of a namespace are counted with every sample. As long as their total is
-//! small, the ports cannot run out for any destination. Sockets are listed by destination only if
-//! the total is large. This costs about 1 µs of CPU per socket, and takes at most 1 % of the time.
+//! Each connection to a destination needs a local port, and a closed connection keeps its port for a minute. The
+//! sockets of a namespace are counted with every sample. As long as their total is small, the ports cannot run out for
+//! any destination. Sockets are listed by destination only if the total is large. This costs about 1 µs of CPU per
+//! socket, and takes at most 1 % of the time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,8 +48,8 @@ impl Networks {
         let range = fs::read(proc.join("sys/net/ipv4/ip_local_port_range")).unwrap_or_default();
         let mut ends = text::fields(&range).map_while(text::number);
         let (first, last) = ends.next().zip(ends.next()).unwrap_or(USUAL);
-        // Another namespace may have another range, which only its processes can read. It is most
-        // likely the default range.
+        // Another namespace may have another range, which only its processes can read. It is most likely the default
+        // range.
         let ports = last.saturating_sub(first).min(USUAL.1 - USUAL.0) + 1;
         Self {
             first: first.min(USUAL.0),
@@ -138,8 +138,7 @@ pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
     found
 }
 
-/// Local and remote address of a connection, from its line; `None` for headings and listening
-/// sockets.
+/// Local and remote address of a connection, from its line; `None` for headings and listening sockets.
 fn ends(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let mut fields = text::fields(line).skip(1);
     let (local, remote) = (fields.next()?, fields.next()?);
@@ -183,8 +182,7 @@ mod tests {
             String::from("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n");
         first += &line("0100007F:1538", "00000000:0000", "0A");
         for port in 0..5 {
-            // Connections of 10.0.0.1 to the database at 10.0.0.2:5432, two of which are closed and
-            // waiting.
+            // Connections of 10.0.0.1 to the database at 10.0.0.2:5432, two of which are closed and waiting.
             let state = if port < 2 { "06" } else { "01" };
             first += &line(
                 &format!("0100000A:{:04X}", 40_000 + port),

@@ -11,17 +11,16 @@ use crate::sys;
 use crate::text;
 use crate::threads::{Switches, Threads};
 
-/// Memory layout of a program: the start of code, stack, heap and arguments. The kernel randomizes
-/// it at each `exec`.
+/// Memory layout of a program: the start of code, stack, heap and arguments. The kernel randomizes it at each `exec`.
 ///
-/// `fork` copies the layout. Two processes with the same layout therefore descend from the same
-/// `exec`, whatever their current parents are.
+/// `fork` copies the layout. Two processes with the same layout therefore descend from the same `exec`, whatever their
+/// current parents are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Image([u64; 4]);
 
 impl Image {
-    /// Returns `true` if the kernel reported all addresses. It reports zeros for processes that
-    /// this process may not read.
+    /// Returns `true` if the kernel reported all addresses. It reports zeros for processes that this process may not
+    /// read.
     #[must_use]
     pub fn is_known(self) -> bool {
         !self.0.contains(&0)
@@ -39,8 +38,7 @@ pub struct Stat {
     pub session: u32,
     /// User time, system time, minor faults, major faults of the process itself.
     pub own: [u64; 4],
-    /// The same values for the children that the process reaped, including the children that these
-    /// reaped.
+    /// The same values for the children that the process reaped, including the children that these reaped.
     pub children: [u64; 4],
     /// Number of living threads.
     pub threads: u64,
@@ -118,8 +116,8 @@ impl Stat {
     }
 }
 
-/// Parses the bytes read from and written to disks, and the numbers of read and write calls. All
-/// four include reaped children.
+/// Parses the bytes read from and written to disks, and the numbers of read and write calls. All four include reaped
+/// children.
 #[must_use]
 pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     let value = |name| text::keyed(content, name);
@@ -166,8 +164,7 @@ pub struct Usage {
 /// Method to count the open files of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileCount {
-    /// The kernel reports the count as the size of `/proc/PID/fd` (Linux 6.2 and later), which
-    /// takes one call.
+    /// The kernel reports the count as the size of `/proc/PID/fd` (Linux 6.2 and later), which takes one call.
     Size,
     /// The entries of `/proc/PID/fd` are counted.
     Entries,
@@ -239,8 +236,8 @@ impl ProcessReader {
         let io = (self.io.read(buffer) == Reading::Whole)
             .then(|| parse_io(buffer.text()))
             .flatten();
-        // If a process has ended but was not reaped, its counters may be hidden. They no longer
-        // change, so the last values are used.
+        // If a process has ended but was not reaped, its counters may be hidden. They no longer change, so the last
+        // values are used.
         let io = io.or_else(|| {
             if stat.alive() {
                 None
@@ -270,8 +267,8 @@ impl ProcessReader {
         })
     }
 
-    /// Increase of the CPU time including threads that have ended since. Only the counters of the
-    /// process contain the time of these threads.
+    /// Increase of the CPU time including threads that have ended since. Only the counters of the process contain the
+    /// time of these threads.
     fn growth_in_ticks(&self, before: &Stat, now: &Stat) -> Option<Growth> {
         let in_ns = self.threads.interval_ns()?;
         Growth::of_ticks(
@@ -282,8 +279,8 @@ impl ProcessReader {
         )
     }
 
-    /// Returns the limit on open files. Servers that change their limit do so early, so it is read
-    /// again only if more than half of it is in use.
+    /// Returns the limit on open files. Servers that change their limit do so early, so it is read again only if more
+    /// than half of it is in use.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);
         let plenty = self
@@ -324,8 +321,7 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("cat of coreutils");
-        // The kernel sets the addresses one after the other. The echo shows that `exec` is
-        // complete.
+        // The kernel sets the addresses one after the other. The echo shows that `exec` is complete.
         let mut echo = [0];
         let mut input = child.stdin.take().expect("piped");
         io::Write::write_all(&mut input, b".").expect("a pipe");

@@ -36,9 +36,8 @@ impl Buffer {
 
 /// A file, given by its name and, after the first read, by its descriptor.
 ///
-/// A descriptor of a file under `/proc/PID` remains bound to that process. After the end of the
-/// process, reads fail with ESRCH, even if its id was reused. Therefore a reused process id does no
-/// harm.
+/// A descriptor of a file under `/proc/PID` remains bound to that process. After the end of the process, reads fail
+/// with ESRCH, even if its id was reused. Therefore a reused process id does no harm.
 #[derive(Debug)]
 pub struct ProcFile {
     path: PathBuf,
@@ -59,8 +58,7 @@ impl ProcFile {
 
     /// Reads the file from its start into `buffer`.
     ///
-    /// If a file is missing or may not be read, it is not tried again, since neither changes while
-    /// the probe runs.
+    /// If a file is missing or may not be read, it is not tried again, since neither changes while the probe runs.
     pub fn read(&mut self, buffer: &mut Buffer) -> Reading {
         buffer.length = 0;
         if self.unknown {

@@ -1,5 +1,5 @@
-//! The main loop of the probe. It waits for the next sampling time, samples and writes, and
-//! executes commands in between.
+//! The main loop of the probe. It waits for the next sampling time, samples and writes, and executes commands in
+//! between.
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -55,17 +55,14 @@ pub struct Options {
     pub groups: Vec<GroupRoot>,
     /// Interval between samples, > 0. [ns]
     pub interval_ns: u64,
-    /// Duration after which the probe ends. Without it, the probe only ends by a command or a
-    /// signal. [ns]
+    /// Duration after which the probe ends. Without it, the probe only ends by a command or a signal. [ns]
     pub duration_ns: Option<u64>,
-    /// `true` if the probe ends when standard input is closed. SIGINT is then ignored, since the
-    /// process at the other end receives it too.
+    /// `true` if the probe ends when standard input is closed. SIGINT is then ignored, since the process at the other
+    /// end receives it too.
     pub until_stdin_closes: bool,
-    /// Process id of the process that conducts the run. Its CPU time is reported as a cost of
-    /// observation.
+    /// Process id of the process that conducts the run. Its CPU time is reported as a cost of observation.
     pub observer: Option<u32>,
-    /// `true` to time a fixed piece of work on each CPU, which takes some 0.15 ms of CPU time per
-    /// interval.
+    /// `true` to time a fixed piece of work on each CPU, which takes some 0.15 ms of CPU time per interval.
     pub has_pace: bool,
     /// Folders of the kernel's file systems.
     pub roots: Roots,
@@ -220,8 +217,7 @@ impl Sampler {
             memory_took_ns: self.groups.iter().map(Group::memory_took_ns).sum(),
             images_are_drawn: self.images_are_drawn,
         };
-        // All groups are read before any of them is written, since measuring the memory of a group
-        // may take long.
+        // All groups are read before any of them is written, since measuring the memory of a group may take long.
         let standings: Vec<Standing> = self
             .groups
             .iter_mut()
@@ -299,16 +295,15 @@ impl Input {
 
 /// Samples until the probe is requested to end, and writes header and samples to `stream`.
 ///
-/// At the request to end, the probe takes its last sample immediately, outside of the sampling
-/// grid. A measurement up to that time therefore has samples before and after it.
+/// At the request to end, the probe takes its last sample immediately, outside of the sampling grid. A measurement up
+/// to that time therefore has samples before and after it.
 ///
 /// # Errors
 ///
 /// Errors of the stream; lines written before the error are kept.
 pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
     sys::install_signals(options.until_stdin_closes);
-    // Many files are needed, since files of `/proc` are kept open. If the system refuses, the limit
-    // remains unchanged.
+    // Many files are needed, since files of `/proc` are kept open. If the system refuses, the limit remains unchanged.
     let _ = sys::raise_open_files();
     let mut writer = LineWriter::new(stream);
     let mut sampler = Sampler::new(options);

@@ -31,8 +31,7 @@ extern "C" fn note_signal(_signal: libc::c_int) {
     ASKED_TO_END.store(true, Ordering::Relaxed);
 }
 
-/// Makes SIGTERM end [`wait_until`] with [`Wake::Signal`]. SIGINT does the same unless
-/// `ignore_interrupt` is set.
+/// Makes SIGTERM end [`wait_until`] with [`Wake::Signal`]. SIGINT does the same unless `ignore_interrupt` is set.
 pub fn install_signals(ignore_interrupt: bool) {
     let note = note_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
     let interrupt = if ignore_interrupt {

@@ -25,15 +25,13 @@ pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|line| !line.is_empty())
 }
 
-/// Returns the first number after `key` at the start of a line, as in `MemTotal:  8031764 kB` or
-/// `pgfault 12`.
+/// Returns the first number after `key` at the start of a line, as in `MemTotal:  8031764 kB` or `pgfault 12`.
 #[must_use]
 pub fn keyed(text: &[u8], key: &str) -> Option<u64> {
     lines(text).find_map(|line| keyed_line(line, key))
 }
 
-/// Returns the first number of this line if it starts with exactly `key`, optionally followed by a
-/// colon.
+/// Returns the first number of this line if it starts with exactly `key`, optionally followed by a colon.
 #[must_use]
 pub fn keyed_line(line: &[u8], key: &str) -> Option<u64> {
     let rest = line.strip_prefix(key.as_bytes())?;

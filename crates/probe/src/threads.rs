@@ -1,9 +1,8 @@
 //! Context switches and time waiting for a CPU, summed over all threads of a process.
 //!
-//! The kernel reports both only per thread. `/proc/PID/task/TID/schedstat` is one short line;
-//! `status`, which contains the context switches, costs several times as much. Therefore
-//! `schedstat` is read for every thread, and `status` only for threads that ran since the last
-//! sample. A thread that did not run has no new context switches.
+//! The kernel reports both only per thread. `/proc/PID/task/TID/schedstat` is one short line; `status`, which contains
+//! the context switches, costs several times as much. Therefore `schedstat` is read for every thread, and `status` only
+//! for threads that ran since the last sample. A thread that did not run has no new context switches.
 
 use std::fs;
 use std::path::PathBuf;
@@ -109,9 +108,9 @@ impl Threads {
             .map(|(now, before)| now.saturating_sub(before))
     }
 
-    /// Increase of the CPU time of all threads together between the last two readings. `None` if
-    /// the kernel does not report it, or if a thread ended in between. The last CPU time of such a
-    /// thread is only in the counters of the process.
+    /// Increase of the CPU time of all threads together between the last two readings. `None` if the kernel does not
+    /// report it, or if a thread ended in between. The last CPU time of such a thread is only in the counters of the
+    /// process.
     #[must_use]
     pub fn growth(&self) -> Option<Growth> {
         self.growth
@@ -126,8 +125,7 @@ impl Threads {
             .max_by_key(|(_, growth)| growth.cpu_ns)
     }
 
-    /// Reads all threads, `expected` in number, and returns the sums, including threads that have
-    /// ended.
+    /// Reads all threads, `expected` in number, and returns the sums, including threads that have ended.
     pub fn read(&mut self, buffer: &mut Buffer, expected: u64) -> Switches {
         let at_ns = sys::monotonic_ns();
         self.read_at_ns = (self.read_at_ns.1, Some(at_ns));

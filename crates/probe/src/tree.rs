@@ -1,10 +1,9 @@
 //! The processes of the host and their parents.
 //!
-//! Listing `/proc` is the most expensive part of observing process trees, so it is done only after
-//! a process was started. The last field of `/proc/loadavg` is the process id assigned last, and
-//! changes with every new process or thread. A process is examined once, when it first appears.
-//! When process ids start again from the lowest, all processes are examined again, because only
-//! then can an id belong to another process than before.
+//! Listing `/proc` is the most expensive part of observing process trees, so it is done only after a process was
+//! started. The last field of `/proc/loadavg` is the process id assigned last, and changes with every new process or
+//! thread. A process is examined once, when it first appears. When process ids start again from the lowest, all
+//! processes are examined again, because only then can an id belong to another process than before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,11 +68,10 @@ impl Table {
         }
     }
 
-    /// Finds new processes. The list of processes is only read if new ones can exist; returns
-    /// `true` if it was read.
+    /// Finds new processes. The list of processes is only read if new ones can exist; returns `true` if it was read.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
-        // This file is read before the list. A process that starts in between is in this list, or
-        // causes the next one to be read.
+        // This file is read before the list. A process that starts in between is in this list, or causes the next one
+        // to be read.
         let known = self.loadavg.read(buffer) == Reading::Whole;
         let content = if known { buffer.text() } else { &[] };
         let number = text::fields(content).nth(4).and_then(text::number);
@@ -123,8 +121,8 @@ impl Table {
         self.look_again_at_orphans();
     }
 
-    /// Reads new processes again if their parent ended while the list was read, because the kernel
-    /// has then assigned another parent.
+    /// Reads new processes again if their parent ended while the list was read, because the kernel has then assigned
+    /// another parent.
     fn look_again_at_orphans(&mut self) {
         let orphans: Vec<u32> = self
             .processes(true)
@@ -182,9 +180,8 @@ impl Table {
 
     /// Returns `true` if a process descends from `root` or from any member.
     ///
-    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a
-    /// session, the session still identifies its descendants: they inherit it, and other processes
-    /// cannot join it.
+    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a session, the session
+    /// still identifies its descendants: they inherit it, and other processes cannot join it.
     pub fn descends(&self, pid: u32, root: u32, member: impl Fn(u32) -> bool) -> bool {
         let mut current = pid;
         for _ in 0..DEEPEST {

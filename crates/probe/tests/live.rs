@@ -1,5 +1,4 @@
-//! Tests the sampler with the running kernel, for example its CPU time of a process tree against
-//! the result of `wait4`.
+//! Tests the sampler with the running kernel, for example its CPU time of a process tree against the result of `wait4`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,8 +7,7 @@ use serde_json::Value;
 use towtank_probe::control::Command as Order;
 use towtank_probe::{GroupRoot, Options, Sampler};
 
-/// Tolerance for the truncation of each process's user and system time to ticks, and for usage
-/// after the last sample.
+/// Tolerance for the truncation of each process's user and system time to ticks, and for usage after the last sample.
 const FEW_TICKS_S: f64 = 0.06;
 
 /// A shell that executes commands line by line and responds to each command.
@@ -201,8 +199,8 @@ fn orphans_stay_with_the_session_they_were_born_in() {
 #[test]
 fn a_worker_that_was_orphaned_before_the_first_sample_counts() {
     let mut shell = Shell::new();
-    // The intermediate shell ends immediately. The worker then has another parent and is in the
-    // session of this test, so that only its memory layout shows its origin.
+    // The intermediate shell ends immediately. The worker then has another parent and is in the session of this test,
+    // so that only its memory layout shows its origin.
     shell.execute("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
     let mut sampler = watch(shell.child.id());
     let first = group(&mut sampler);
@@ -239,8 +237,7 @@ fn a_group_whose_root_launched_and_left_goes_on() {
 
 #[test]
 fn shared_pages_count_once() {
-    // The shell itself has no memory to share, so the script maps memory that several processes
-    // share.
+    // The shell itself has no memory to share, so the script maps memory that several processes share.
     let script = "import mmap, os, sys\n\
                   shared = mmap.mmap(-1, 64 << 20)\n\
                   shared.write(b'x' * (64 << 20))\n\

@@ -1,5 +1,4 @@
-//! Measures how many events the simulator processes per second of CPU time on one thread. Usage:
-//! `speed [EVENTS]`.
+//! Measures how many events the simulator processes per second of CPU time on one thread. Usage: `speed [EVENTS]`.
 
 use towtank_queueing::model::Model;
 use towtank_queueing::simulate::{Settings, simulate};

@@ -1,14 +1,13 @@
-//! Approximates several closed classes at first-come-first-served stations with several servers by
-//! a single class that represents all of them.
+//! Approximates several closed classes at first-come-first-served stations with several servers by a single class that
+//! represents all of them.
 //!
-//! The service and think times of the single class are mixtures of those of all classes, weighted
-//! by throughput. Its network is solved with phases of service ([`crate::marie`]). At
-//! first-come-first-served stations, each class waits as long as the single class. At shared
-//! servers, each class is slowed by the same factor as the single class. The resulting times give
-//! new throughputs, and the iteration continues until the throughputs converge.
+//! The service and think times of the single class are mixtures of those of all classes, weighted by throughput. Its
+//! network is solved with phases of service ([`crate::marie`]). At first-come-first-served stations, each class waits
+//! as long as the single class. At shared servers, each class is slowed by the same factor as the single class. The
+//! resulting times give new throughputs, and the iteration continues until the throughputs converge.
 //!
-//! The method ignores that a class with few users hardly ever queues behind its own jobs. At
-//! stations with few servers this matters, and approximate mean value analysis is more accurate.
+//! The method ignores that a class with few users hardly ever queues behind its own jobs. At stations with few servers
+//! this matters, and approximate mean value analysis is more accurate.
 
 use crate::marie;
 use crate::model::Discipline;
@@ -57,9 +56,8 @@ pub fn solve(network: &Network) -> Option<Means> {
             *rate = 0.5 * (*rate + new);
         }
         if moved < TOLERANCE {
-            // The last step only moves halfway to the new throughputs, so they are computed once
-            // more from the times. Otherwise the numbers of users would only be met within the
-            // tolerance.
+            // The last step only moves halfway to the new throughputs, so they are computed once more from the times.
+            // Otherwise the numbers of users would only be met within the tolerance.
             for (class, rate) in throughput.iter_mut().enumerate() {
                 let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
                 *rate = network.users(class) as f64 / cycle;
@@ -200,8 +198,7 @@ mod tests {
         solve(&model, Method::Auto).unwrap()
     }
 
-    /// Expected response times come from simulation (`towtank-engine simulate`, 2 million events,
-    /// error 0.5 %).
+    /// Expected response times come from simulation (`towtank-engine simulate`, 2 million events, error 0.5 %).
     #[test]
     fn short_and_long_jobs_at_four_servers_are_near_those_simulated() {
         let found = answer(&[(20, 10.0, 0.5), (5, 10.0, 5.0)], 4);

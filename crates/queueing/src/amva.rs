@@ -1,11 +1,9 @@
-//! Approximate mean value analysis, for networks without product form or too large for exact
-//! solution.
+//! Approximate mean value analysis, for networks without product form or too large for exact solution.
 //!
-//! Iterates to a fixed point: the mean numbers of jobs that an arriving job finds determine its
-//! residence times, and the residence times determine the numbers of jobs by Little's law. An
-//! arriving job of a closed class does not find itself in the network. The state that it finds is
-//! estimated by the method of Bard and Schweitzer, or by the Linearizer (Chandy and Neuse, Comm.
-//! ACM 25(2), 1982).
+//! Iterates to a fixed point: the mean numbers of jobs that an arriving job finds determine its residence times, and
+//! the residence times determine the numbers of jobs by Little's law. An arriving job of a closed class does not find
+//! itself in the network. The state that it finds is estimated by the method of Bard and Schweitzer, or by the
+//! Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982).
 
 use crate::join;
 use crate::limit;
@@ -15,8 +13,8 @@ use crate::stay;
 
 /// Relative change of the numbers of jobs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-13;
-/// Limit on the iterations. Many are needed near saturation of an open class, where each iteration
-/// only multiplies the error by the load of that class.
+/// Limit on the iterations. Many are needed near saturation of an open class, where each iteration only multiplies the
+/// error by the load of that class.
 const ROUNDS_AT_MOST: usize = 50_000;
 /// Number of times that the Linearizer corrects its estimates.
 const CORRECTIONS: usize = 12;
@@ -26,8 +24,7 @@ const CORRECTIONS: usize = 12;
 pub enum Estimate {
     /// Queue lengths with one job less are taken in proportion to those of the full population.
     BardSchweitzer,
-    /// Queue lengths with one job less are corrected by solving the network for these smaller
-    /// populations.
+    /// Queue lengths with one job less are corrected by solving the network for these smaller populations.
     Linearizer,
 }
 
@@ -48,8 +45,8 @@ pub struct Means {
     pub converged: bool,
 }
 
-/// Numbers of jobs by class and place. The places are all stations, then the held units of each
-/// pool, then the queue of each pool.
+/// Numbers of jobs by class and place. The places are all stations, then the held units of each pool, then the queue of
+/// each pool.
 type Numbers = Vec<Vec<f64>>;
 
 struct Problem<'a> {
@@ -63,8 +60,7 @@ struct Round {
     users: Vec<f64>,
     numbers: Numbers,
     throughput: Vec<f64>,
-    /// Additional wait at each station, which keeps its throughput within its capacity (see
-    /// [`limit`]).
+    /// Additional wait at each station, which keeps its throughput within its capacity (see [`limit`]).
     excess: Vec<f64>,
     means: Means,
 }
@@ -144,8 +140,8 @@ impl<'a> Problem<'a> {
         centers.map(|center| center.demand[class]).sum()
     }
 
-    /// Initial numbers of jobs: closed classes have equal numbers at all of their stations, and
-    /// open classes have the queues that they would have without other classes.
+    /// Initial numbers of jobs: closed classes have equal numbers at all of their stations, and open classes have the
+    /// queues that they would have without other classes.
     fn start(&self, users: &[f64]) -> Numbers {
         (0..users.len())
             .map(|class| {
@@ -164,8 +160,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Change of the share of a class's users that is at each place when one user of another class
-    /// is removed: `changes[absent][class][place]`.
+    /// Change of the share of a class's users that is at each place when one user of another class is removed:
+    /// `changes[absent][class][place]`.
     fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
         let share = |round: &Round, class: usize, place: usize| {
             if round.users[class] > 0.0 {
@@ -228,8 +224,8 @@ impl<'a> Problem<'a> {
 
     /// Runs one iteration; returns the largest relative change of a number of jobs.
     fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
-        // After the first iterations, only half of each change is applied, since the numbers
-        // oscillate otherwise if many servers are near saturation.
+        // After the first iterations, only half of each change is applied, since the numbers oscillate otherwise if
+        // many servers are near saturation.
         let step = if count < 20 { 1.0 } else { 0.5 };
         let mut moved = 0.0_f64;
         let mut next = round.numbers.clone();
@@ -337,10 +333,9 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Factor that removes an arriving job of `class` from the number of jobs of `other` that it
-    /// finds at a place. It is (n − 1) / n for the job's own class and 1 for other classes. Here n
-    /// is the number of users of the class, or, within a pool, the number of units that the class
-    /// can hold.
+    /// Factor that removes an arriving job of `class` from the number of jobs of `other` that it finds at a place. It
+    /// is (n − 1) / n for the job's own class and 1 for other classes. Here n is the number of users of the class, or,
+    /// within a pool, the number of units that the class can hold.
     fn own_absence(&self, round: &Round, class: usize, other: usize, place: usize) -> f64 {
         if class != other || matches!(self.network.loads[class], Load::Open { .. }) {
             return 1.0;
@@ -360,8 +355,7 @@ impl<'a> Problem<'a> {
         (among - 1.0).max(0.0) / among
     }
 
-    /// Returns `true` if a place is directly in a pool: a station, or the units or the queue of an
-    /// inner pool.
+    /// Returns `true` if a place is directly in a pool: a station, or the units or the queue of an inner pool.
     fn holds(&self, hold: &crate::network::Hold, place: usize) -> bool {
         match place.checked_sub(self.stations()) {
             None => hold.stations.contains(&place),
@@ -390,8 +384,8 @@ impl<'a> Problem<'a> {
         time + self.through(round, class, &direct)
     }
 
-    /// Time that a class spends at several stations. The branches of a fork run in parallel, so
-    /// only the longest one counts.
+    /// Time that a class spends at several stations. The branches of a fork run in parallel, so only the longest one
+    /// counts.
     fn through(&self, round: &Round, class: usize, stations: &[usize]) -> f64 {
         let utilization: Vec<f64> = (self.network.centers.iter())
             .map(|center| {
@@ -455,8 +449,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits at a station: all jobs that can be served before it belong
-/// to closed classes, and these have no more users than the station has servers.
+/// Returns `true` if a class never waits at a station: all jobs that can be served before it belong to closed classes,
+/// and these have no more users than the station has servers.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;

@@ -55,8 +55,8 @@ pub struct Answer {
     pub method: String,
     /// `true` if the method is exact for this model.
     pub exact: bool,
-    /// Largest relative error of a mean response time that this method showed in simulated networks
-    /// of this kind; `None` for exact answers. [ratio]
+    /// Largest relative error of a mean response time that this method showed in simulated networks of this kind;
+    /// `None` for exact answers. [ratio]
     pub approximate_within: Option<f64>,
     /// Bounds that hold for every method, by class.
     pub bounds: Named<ClassBounds>,
@@ -147,24 +147,22 @@ impl Checks {
     /// 20,000 terms.
     const ROUNDING: f64 = 1e-9;
 
-    /// Returns a warning for each law that the answer violates, and one if the answer lies outside
-    /// of its bounds.
+    /// Returns a warning for each law that the answer violates, and one if the answer lies outside of its bounds.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let laws = [
             ("Little's law", self.little),
             ("the utilization law", self.utilization_law),
-            (
-                "the numbers of users of its closed classes",
-                self.population,
-            ),
+            ("the population law of closed classes", self.population),
             ("the forced flow law", self.forced_flow),
         ];
         let mut warnings: Vec<String> = laws
             .iter()
             .filter(|(_, residual)| residual.is_nan() || *residual > Self::ROUNDING)
             .map(|(law, residual)| {
-                format!("the answer does not obey {law} (residual {residual:.1e}): do not use it, simulate")
+                format!(
+                    "the answer violates {law} (residual {residual:.1e}): do not use it, simulate"
+                )
             })
             .collect();
         if !self.within_bounds {
@@ -197,7 +195,7 @@ mod tests {
         let warnings = broken.warnings();
         assert_eq!(warnings.len(), 3);
         assert!(warnings[0].contains("Little's law"));
-        assert!(warnings[1].contains("numbers of users of its closed classes (residual 2.0e-2)"));
+        assert!(warnings[1].contains("population law of closed classes (residual 2.0e-2)"));
         assert!(warnings[2].contains("outside of its bounds"));
     }
 }

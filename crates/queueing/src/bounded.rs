@@ -1,7 +1,7 @@
 //! The Markov chain of a station with a limited capacity.
 //!
-//! Times between arrivals and service times consist of exponential phases. Jobs are served in the
-//! order of arrival, by rank, or by shared servers.
+//! Times between arrivals and service times consist of exponential phases. Jobs are served in the order of arrival, by
+//! rank, or by shared servers.
 
 mod figures;
 
@@ -14,8 +14,8 @@ use crate::shape::{Phases, Shape};
 
 /// Limit on the operations for one station. [1]
 const OPERATIONS_AT_MOST: f64 = 3e8;
-/// Limit on the states of a level, which has all states with the same number of jobs. Its matrices
-/// have as many rows and columns. [1]
+/// Limit on the states of a level, which has all states with the same number of jobs. Its matrices have as many rows
+/// and columns. [1]
 const STATES_AT_MOST: usize = 400;
 
 /// A stream of jobs of one class to the station.
@@ -70,8 +70,8 @@ struct Incoming {
     kind: usize,
 }
 
-/// Jobs with the same service times. A state counts the jobs in each phase of their service, in
-/// entries that begin at index `first`.
+/// Jobs with the same service times. A state counts the jobs in each phase of their service, in entries that begin at
+/// index `first`.
 struct Kind {
     mean: f64,
     phases: Phases,
@@ -80,8 +80,7 @@ struct Kind {
 
 type State = Vec<u16>;
 
-/// Solves the chain; `None` if it is too large. Squared coefficients of variation below `floor` are
-/// raised to `floor`.
+/// Solves the chain; `None` if it is too large. Squared coefficients of variation below `floor` are raised to `floor`.
 #[must_use]
 pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> Option<Found> {
     let bounded = Bounded::of(center, streams, capacity, floor);
@@ -112,8 +111,8 @@ impl<'a> Bounded<'a> {
             _ => Order::Turn,
         };
         let shape = |class: usize| match order {
-            // The state does not contain the phase at which a job was interrupted, so service times
-            // are treated as exponential.
+            // The state does not contain the phase at which a job was interrupted, so service times are treated as
+            // exponential.
             Order::Interrupted => 1.0,
             _ => center.scv[class].max(floor),
         };
@@ -213,8 +212,7 @@ impl<'a> Bounded<'a> {
             .sum()
     }
 
-    /// Speed at which each job in service is served: 1, or an equal share of the speed of the
-    /// station.
+    /// Speed at which each job in service is served: 1, or an equal share of the speed of the station.
     fn pace(&self, present: u64) -> f64 {
         let served = match self.order {
             Order::Shared => present,
@@ -223,8 +221,8 @@ impl<'a> Bounded<'a> {
         self.speed.at(present) / served.max(1) as f64
     }
 
-    /// Adds a job of a stream to a state with `present` jobs. Returns the possible next states with
-    /// their probabilities.
+    /// Adds a job of a stream to a state with `present` jobs. Returns the possible next states with their
+    /// probabilities.
     fn joined(&self, state: &State, stream: usize, present: u64) -> Vec<(f64, State)> {
         let incoming = &self.streams[stream];
         if self.order == Order::Turn && present >= self.servers {
@@ -235,8 +233,8 @@ impl<'a> Bounded<'a> {
         self.started(state, incoming.kind)
     }
 
-    /// Begins the service of a job of a kind. Returns one next state for each phase in which the
-    /// service can begin, with its probability.
+    /// Begins the service of a job of a kind. Returns one next state for each phase in which the service can begin,
+    /// with its probability.
     fn started(&self, state: &State, kind: usize) -> Vec<(f64, State)> {
         let Kind { phases, first, .. } = &self.kinds[kind];
         (phases.begin.iter().enumerate())
@@ -249,8 +247,8 @@ impl<'a> Bounded<'a> {
             .collect()
     }
 
-    /// Begins the service of the next waiting job, if there is one. Returns the possible next
-    /// states with their probabilities.
+    /// Begins the service of the next waiting job, if there is one. Returns the possible next states with their
+    /// probabilities.
     fn followed(&self, state: &State) -> Vec<(f64, State)> {
         let from = self.streams.len();
         let Some(queue) = (0..self.queues).find(|queue| state[from + queue] > 0) else {

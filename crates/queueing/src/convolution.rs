@@ -1,14 +1,11 @@
-//! Exact solution of closed product-form networks by convolution of positive series (see
-//! [`crate::series`]).
+//! Exact solution of closed product-form networks by convolution of positive series (see [`crate::series`]).
 //!
-//! The normalization constant G(N) for the populations N follows Buzen, Comm. ACM 16(9), 1973. The
-//! mean number of jobs of class r at station k is Q_rk = D_rk [z^(N − e_r)] F_k'(y_k) Π_{j≠k} F_j /
-//! G(N). Here D_rk is the demand, F_k the series of station k in y_k = Σ_r D_rk z_r, e_r one job of
-//! class r, and [z^n] the coefficient of z^n.
+//! The normalization constant G(N) for the populations N follows Buzen, Comm. ACM 16(9), 1973. The mean number of jobs
+//! of class r at station k is Q_rk = D_rk [z^(N − e_r)] F_k'(y_k) Π_{j≠k} F_j / G(N). Here D_rk is the demand, F_k the
+//! series of station k in y_k = Σ_r D_rk z_r, e_r one job of class r, and [z^n] the coefficient of z^n.
 //!
-//! The variables z_r are scaled by estimates of the throughputs, so that G is nearly constant in
-//! the relevant range, and rows are normalized to 1. This avoids overflow for 20,000 users and
-//! hundreds of servers.
+//! The variables z_r are scaled by estimates of the throughputs, so that G is nearly constant in the relevant range,
+//! and rows are normalized to 1. This avoids overflow for 20,000 users and hundreds of servers.
 
 use crate::grid::{Grid, Scaled};
 use crate::network::Speed;
@@ -80,8 +77,7 @@ pub fn cost(closed: &Closed) -> f64 {
         Speed::Rates(rates) => (rates.len() as f64).min(users + 1.0),
     };
     let steps: f64 = closed.queues.iter().map(degree).sum();
-    // Binomial sums account for open classes; the factor 20 is the cost of the exponential that
-    // each term needs.
+    // Binomial sums account for open classes; the factor 20 is the cost of the exponential that each term needs.
     let shifts = closed
         .queues
         .iter()
@@ -172,8 +168,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Computes the throughput of each class r: X_r(N) = G(N − e_r) / G(N), where G is the
-    /// normalization constant and e_r one job of class r.
+    /// Computes the throughput of each class r: X_r(N) = G(N − e_r) / G(N), where G is the normalization constant and
+    /// e_r one job of class r.
     fn throughput(&mut self, whole: &Grid) -> Option<()> {
         let total = whole.last();
         for (class, estimate) in self.closed.estimate.iter().enumerate() {
@@ -193,8 +189,8 @@ impl<'a> Run<'a> {
         Some(())
     }
 
-    /// Computes the mean numbers of jobs at a station. `value` is the series of the whole network;
-    /// `slope` is the same product with the derivative of the station's series.
+    /// Computes the mean numbers of jobs at a station. `value` is the series of the whole network; `slope` is the same
+    /// product with the derivative of the station's series.
     fn station(&mut self, index: usize, value: &Grid, slope: &Grid) {
         let queue = &self.closed.queues[index];
         let unit: f64 = queue
@@ -219,9 +215,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Computes the distribution of the number of jobs at a single server, P(n) = F_n G_{−k}(N − n)
-    /// / G(N). The network without the station, G_{−k}, is the whole network times 1 − a y, where a
-    /// is the ratio of the station's geometric series.
+    /// Computes the distribution of the number of jobs at a single server, P(n) = F_n G_{−k}(N − n) / G(N). The network
+    /// without the station, G_{−k}, is the whole network times 1 − a y, where a is the ratio of the station's geometric
+    /// series.
     fn geometric_marginal(&mut self, index: usize, whole: &Grid) {
         let ratio = self.stations[index].ratio();
         let last = whole.values.len() - 1;
@@ -235,8 +231,8 @@ impl<'a> Run<'a> {
         self.means.marginals[index] = marginal;
     }
 
-    /// Computes the network without each single station, by recursively halving the list of
-    /// stations. With K stations, this needs log2 K convolutions per station and no division.
+    /// Computes the network without each single station, by recursively halving the list of stations. With K stations,
+    /// this needs log2 K convolutions per station and no division.
     fn leave_one_out(&mut self, indices: &[usize], rest: &Grid) {
         match indices {
             [] => {}
@@ -291,8 +287,8 @@ mod tests {
         }
     }
 
-    /// 300 servers with a service time of S = 0.444 s: X(250) = 250/S and X(500) = 300/S. The
-    /// textbook recursion through p(0) gives -71 here.
+    /// 300 servers with a service time of S = 0.444 s: X(250) = 250/S and X(500) = 300/S. The textbook recursion
+    /// through p(0) gives -71 here.
     #[test]
     fn three_hundred_servers_stay_exact() {
         for (users, exact) in [

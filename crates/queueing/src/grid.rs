@@ -1,10 +1,9 @@
-//! Power series with one variable per closed class, truncated at the populations. The convolution
-//! multiplies such series.
+//! Power series with one variable per closed class, truncated at the populations. The convolution multiplies such
+//! series.
 
 use crate::series::Series;
 
-/// Share of the largest value below which values are set to zero, since they do not change a sum in
-/// double precision.
+/// Share of the largest value below which values are set to zero, since they do not change a sum in double precision.
 const NEGLIGIBLE: f64 = 1e-280;
 
 /// One value per population from zero to all users, with the last class varying fastest, times exp(`log`).
@@ -18,8 +17,7 @@ pub struct Grid {
     pub log: f64,
 }
 
-/// The series of a station in scaled variables, y = `unit` · Σ_r `weights`_r z_r, where z_r is the
-/// variable of class r.
+/// The series of a station in scaled variables, y = `unit` · Σ_r `weights`_r z_r, where z_r is the variable of class r.
 pub struct Scaled {
     weights: Vec<f64>,
     finite: Vec<f64>,
@@ -255,8 +253,7 @@ impl Grid {
         }
     }
 
-    /// Multiplies by y / unit in place. Runs backwards, since each value depends on the original
-    /// values before it.
+    /// Multiplies by y / unit in place. Runs backwards, since each value depends on the original values before it.
     fn shift(&mut self, station: &Scaled) {
         self.walk(
             |values, index, sources| {
@@ -271,8 +268,7 @@ impl Grid {
         );
     }
 
-    /// Divides by 1 − a y in place. Runs forwards, since each value depends on the new values
-    /// before it.
+    /// Divides by 1 − a y in place. Runs forwards, since each value depends on the new values before it.
     fn divide(&mut self, station: &Scaled) {
         if station.pole == 0.0 {
             return;
@@ -298,8 +294,8 @@ impl Grid {
         );
     }
 
-    /// Calls `visit` for every population. It passes the distance in the list to the population
-    /// with one job less of each class, and a weight for each.
+    /// Calls `visit` for every population. It passes the distance in the list to the population with one job less of
+    /// each class, and a weight for each.
     fn walk(
         &mut self,
         mut visit: impl FnMut(&mut [f64], usize, &[(usize, f64)]),

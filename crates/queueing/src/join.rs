@@ -2,8 +2,8 @@
 
 use crate::network::Network;
 
-/// Mean of the longest of independent exponential times with the means T, by inclusion and
-/// exclusion: the sum of ± 1 / Σ 1/T over all subsets.
+/// Mean of the longest of independent exponential times with the means T, by inclusion and exclusion: the sum of ± 1 /
+/// Σ 1/T over all subsets.
 ///
 /// Times of 0 are left out. At most 16 branches: the sum has 2^branches terms.
 #[must_use]
@@ -25,13 +25,12 @@ pub fn longest_of_independent(means: &[f64]) -> f64 {
     longest
 }
 
-/// Mean of the longest of the response times of branches that are single queues fed by the same
-/// forks.
+/// Mean of the longest of the response times of branches that are single queues fed by the same forks.
 ///
-/// Nelson and Tantawi, IEEE Trans. Computers 37(6), 1988: for K equal M/M/1 with utilization ρ and
-/// response time `R_1`, the mean is `R_K` = [H_K/H_2 + (4/11) (1 − H_K/H_2) ρ] (12 − ρ)/8 `R_1`,
-/// exact for K = 2. H_K is the K-th harmonic number. For unequal branches, the excess over the
-/// longest mean is reduced in the same proportion as for equal branches.
+/// Nelson and Tantawi, IEEE Trans. Computers 37(6), 1988: for K equal M/M/1 with utilization ρ and response time `R_1`,
+/// the mean is `R_K` = [H_K/H_2 + (4/11) (1 − H_K/H_2) ρ] (12 − ρ)/8 `R_1`, exact for K = 2. H_K is the K-th harmonic
+/// number. For unequal branches, the excess over the longest mean is reduced in the same proportion as for equal
+/// branches.
 #[must_use]
 pub fn longest_of_queues(means: &[f64], utilization: f64) -> f64 {
     let independent = longest_of_independent(means);
@@ -47,8 +46,8 @@ pub fn longest_of_queues(means: &[f64], utilization: f64) -> f64 {
     slowest + (independent - slowest) * (factor - 1.0) / (harmonic - 1.0)
 }
 
-/// Time that a class spends at several stations. The branches of a fork run in parallel, so only
-/// the longest one counts.
+/// Time that a class spends at several stations. The branches of a fork run in parallel, so only the longest one
+/// counts.
 ///
 /// `residence` and `utilization` have an entry for each station of the network.
 #[must_use]

@@ -21,9 +21,8 @@ pub fn operations(sizes: impl Iterator<Item = usize>) -> f64 {
 
 /// Returns the stationary probability of each state, by level.
 ///
-/// Levels are eliminated from the highest to the lowest, and the states of a level as in
-/// [`divided`]. There is no cancellation, so small probabilities have as many correct digits as
-/// large ones.
+/// Levels are eliminated from the highest to the lowest, and the states of a level as in [`divided`]. There is no
+/// cancellation, so small probabilities have as many correct digits as large ones.
 #[must_use]
 pub fn stationary(levels: &[Level]) -> Vec<Vec<f64>> {
     let highest = levels.len() - 1;
@@ -114,8 +113,8 @@ fn alone(mut rates: Matrix) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Three states in a ring, which are left at the rates 1, 2 and 3: their probabilities are
-    /// proportional to the mean stays of 1, 1/2 and 1/3.
+    /// Three states in a ring, which are left at the rates 1, 2 and 3: their probabilities are proportional to the mean
+    /// stays of 1, 1/2 and 1/3.
     #[test]
     fn a_ring_stays_in_each_state_as_long_as_its_mean() {
         let found = alone(vec![
@@ -128,8 +127,8 @@ mod tests {
         }
     }
 
-    /// Levels with one state each form a birth-death process with p(n) = ρ^n (1 − ρ) / (1 − ρ^(K +
-    /// 1)), where ρ is the ratio of the rates and K the highest level.
+    /// Levels with one state each form a birth-death process with p(n) = ρ^n (1 − ρ) / (1 − ρ^(K + 1)), where ρ is the
+    /// ratio of the rates and K the highest level.
     #[test]
     fn single_states_are_births_and_deaths() {
         let one = |rate: f64| vec![vec![rate]];

@@ -1,9 +1,8 @@
 //! Keeps the load of every station within its capacity, by an additional wait of closed classes.
 //!
-//! Approximate mean value analysis only estimates the state that an arriving job finds. In a closed
-//! network, throughput times demand can therefore exceed the number of servers. In that case, the
-//! wait of all arriving jobs is increased until it no longer does: no shorter wait is possible at
-//! the saturated station with these users.
+//! Approximate mean value analysis only estimates the state that an arriving job finds. In a closed network, throughput
+//! times demand can therefore exceed the number of servers. In that case, the wait of all arriving jobs is increased
+//! until it no longer does: no shorter wait is possible at the saturated station with these users.
 
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};
@@ -21,8 +20,8 @@ pub struct Closed<'a> {
     pub response: &'a [f64],
 }
 
-/// One class at a station: users, demand, cycle time without the additional wait, and its increase
-/// per unit of the additional wait.
+/// One class at a station: users, demand, cycle time without the additional wait, and its increase per unit of the
+/// additional wait.
 struct Term {
     users: f64,
     demand: f64,
@@ -30,8 +29,8 @@ struct Term {
     weight: f64,
 }
 
-/// Residence time including the additional wait of its station. With ranks, the additional wait is
-/// proportional to the wait of the class; otherwise it is the same for every visit.
+/// Residence time including the additional wait of its station. With ranks, the additional wait is proportional to the
+/// wait of the class; otherwise it is the same for every visit.
 pub fn with_excess(center: &Center, class: usize, stay: f64, excess: f64) -> f64 {
     if center.demand[class] == 0.0 {
         return stay;
@@ -48,8 +47,8 @@ fn weight(center: &Center, class: usize, stay: f64) -> f64 {
 }
 
 impl Closed<'_> {
-    /// Computes the additional wait of each station that keeps it within its capacity; returns the
-    /// largest relative change of a cycle time.
+    /// Computes the additional wait of each station that keeps it within its capacity; returns the largest relative
+    /// change of a cycle time.
     pub fn hold_within(&self, residence: &[Vec<f64>], excess: &mut [f64]) -> f64 {
         let mut cycles: Vec<f64> = (0..self.users.len())
             .map(|class| self.response[class] + self.network.think_time(class))
@@ -86,8 +85,8 @@ impl Closed<'_> {
     }
 }
 
-/// Additional time of a class per unit of the additional wait, from a residence time that already
-/// includes the additional wait.
+/// Additional time of a class per unit of the additional wait, from a residence time that already includes the
+/// additional wait.
 fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> f64 {
     let demand = center.demand[class];
     if center.discipline == Discipline::Priority {

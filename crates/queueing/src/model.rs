@@ -174,12 +174,12 @@ pub struct Station {
     /// Number of equal servers, at least 1; ignored for `delay`.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer;
-    /// the last entry applies to more jobs. Replaces `servers`. [1]
+    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer; the last entry
+    /// applies to more jobs. Replaces `servers`. [1]
     #[serde(default)]
     pub rates: Vec<f64>,
-    /// Limit on the jobs present, including those in service; arrivals at a full station are
-    /// dropped. Only for stations that no closed class visits.
+    /// Limit on the jobs present, including those in service; arrivals at a full station are dropped. Only for stations
+    /// that no closed class visits.
     #[serde(default)]
     pub capacity: Option<u64>,
     /// With discipline `priority`: `true` if a job of a better rank interrupts one in service.
@@ -297,8 +297,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If the route of the class does not lead out of the network, which [`Model::check`] reports
-    /// as well.
+    /// If the route of the class does not lead out of the network, which [`Model::check`] reports as well.
     pub fn visits(&self, class: &Class) -> Result<Vec<f64>, Fault> {
         routing::visits(self, class)
     }

@@ -1,17 +1,14 @@
 //! Exact mean value analysis over the lattice of populations, for single servers and delays.
 //!
-//! Reiser and Lavenberg, *Mean-value analysis of closed multichain queueing networks*, J. ACM
-//! 27(2), 1980:
+//! Reiser and Lavenberg, *Mean-value analysis of closed multichain queueing networks*, J. ACM 27(2), 1980:
 //!
-//! R_rk(n) = D_rk (1 + Q_k(n − e_r)), X_r(n) = n_r / (Z_r + Σ_k R_rk(n)), Q_k(n) = Σ_r X_r(n)
-//! R_rk(n).
+//! R_rk(n) = D_rk (1 + Q_k(n − e_r)), X_r(n) = n_r / (Z_r + Σ_k R_rk(n)), Q_k(n) = Σ_r X_r(n) R_rk(n).
 //!
-//! For the population n, R is the residence time, D the demand, Z the think time and X the
-//! throughput of class r at station k. Q is the number of jobs, and e_r is one job of class r.
+//! For the population n, R is the residence time, D the demand, Z the think time and X the throughput of class r at
+//! station k. Q is the number of jobs, and e_r is one job of class r.
 //!
-//! All terms are positive, so that there is no cancellation. The lattice is processed in slabs, one
-//! for each number of users of the largest class. Only two slabs are kept in memory, and their size
-//! depends on the other classes only.
+//! All terms are positive, so that there is no cancellation. The lattice is processed in slabs, one for each number of
+//! users of the largest class. Only two slabs are kept in memory, and their size depends on the other classes only.
 
 /// Closed classes at single servers. Delays are part of the think time.
 #[derive(Clone, Debug)]
@@ -84,8 +81,7 @@ fn walk<const G: usize>(closed: &Closed) -> Means {
         users: order.iter().map(|&class| closed.users[class]).collect(),
         strides,
         rows,
-        // 1 + Q, the number of jobs plus 1, for every population of a slab; an empty system has Q =
-        // 0.
+        // 1 + Q, the number of jobs plus 1, for every population of a slab; an empty system has Q = 0.
         previous: vec![[[1.0; LANES]; G]; slab * rows],
         current: vec![[[1.0; LANES]; G]; slab * rows],
         throughput: vec![0.0; classes],
@@ -226,8 +222,7 @@ fn add<const G: usize>(sum: &mut Row<G>, throughput: f64, stay: &Row<G>) {
 mod tests {
     use super::*;
 
-    /// Expected throughputs X = (3/19, 2/19) come from Lazowska et al., *Quantitative System
-    /// Performance*, p. 142.
+    /// Expected throughputs X = (3/19, 2/19) come from Lazowska et al., *Quantitative System Performance*, p. 142.
     #[test]
     fn two_classes_of_one_user_each_have_rational_throughputs() {
         let closed = Closed {

@@ -262,8 +262,8 @@ impl Network {
             .filter(|&pool| !idle(&self.holds[pool]))
             .collect();
         for (pool, hold) in self.holds.iter().enumerate().filter(|(_, hold)| idle(hold)) {
-            // If the removed pool was inside another pool, its stations and inner pools now belong
-            // directly to that pool.
+            // If the removed pool was inside another pool, its stations and inner pools now belong directly to that
+            // pool.
             for outer in &mut network.holds {
                 if let Some(place) = outer.pools.iter().position(|&inner| inner == pool) {
                     outer.pools.remove(place);

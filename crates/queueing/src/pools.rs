@@ -1,11 +1,10 @@
-//! Solves pools around product-form stations for one class, by decomposition with flow-equivalent
-//! servers.
+//! Solves pools around product-form stations for one class, by decomposition with flow-equivalent servers.
 //!
-//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the inside of a pool is solved alone for
-//! 1, 2, ... jobs, up to its number of units. In the surrounding network the pool is represented by
-//! one station, whose speed with n jobs is the throughput of the inside with n jobs. If no job ever
-//! waits for a unit, this is exact (Norton's theorem). Otherwise it is an approximation, accurate
-//! if the inside settles faster than its number of jobs changes (Courtois 1977).
+//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the inside of a pool is solved alone for 1, 2, ... jobs, up to
+//! its number of units. In the surrounding network the pool is represented by one station, whose speed with n jobs is
+//! the throughput of the inside with n jobs. If no job ever waits for a unit, this is exact (Norton's theorem).
+//! Otherwise it is an approximation, accurate if the inside settles faster than its number of jobs changes (Courtois
+//! 1977).
 
 use crate::convolution::{Closed, Extras, Queue, solve};
 use crate::network::{Network, Speed};
@@ -48,8 +47,7 @@ impl State {
     }
 }
 
-/// One level of nesting: the stations and pools directly inside a pool, or those outside of all
-/// pools.
+/// One level of nesting: the stations and pools directly inside a pool, or those outside of all pools.
 struct Layer<'a> {
     network: &'a Network,
     stations: Vec<usize>,
@@ -58,8 +56,7 @@ struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// Builds the layer with the results of its pools for each number of jobs, for at most `users`
-    /// jobs.
+    /// Builds the layer with the results of its pools for each number of jobs, for at most `users` jobs.
     fn new(
         network: &'a Network,
         stations: Vec<usize>,
@@ -177,8 +174,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Results with 0, 1, ... `most` jobs. Without nested pools, a single convolution yields all of
-    /// them.
+    /// Results with 0, 1, ... `most` jobs. Without nested pools, a single convolution yields all of them.
     fn table(&self, most: u64) -> Option<Vec<State>> {
         if !self.pools.is_empty() {
             return (0..=most).map(|jobs| self.state(jobs)).collect();
@@ -229,8 +225,7 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// Adds the mean values inside a pool to `state`, averaged over the number of jobs that hold or
-/// wait for a unit.
+/// Adds the mean values inside a pool to `state`, averaged over the number of jobs that hold or wait for a unit.
 fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
     let units = table.len() - 1;
     for (jobs, &chance) in marginal.iter().enumerate() {
@@ -298,8 +293,8 @@ pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
     Ok(Some(state))
 }
 
-/// Probabilities of 0, 1, ... L jobs, where L is the length of the table. Also returns the
-/// probability of more than L jobs, and the mean number of jobs above L.
+/// Probabilities of 0, 1, ... L jobs, where L is the length of the table. Also returns the probability of more than L
+/// jobs, and the mean number of jobs above L.
 fn birth_death(rate: f64, rates: &[f64]) -> (Vec<f64>, (f64, f64)) {
     let mut logs = vec![0.0_f64];
     for speed in rates {
@@ -324,8 +319,8 @@ fn birth_death(rate: f64, rates: &[f64]) -> (Vec<f64>, (f64, f64)) {
 mod tests {
     use super::*;
 
-    /// With completion rates 1, 2, ... m the process is M/M/m, whose mean queue is L_q = C ρ / (1 −
-    /// ρ) with Erlang's C and the utilization ρ.
+    /// With completion rates 1, 2, ... m the process is M/M/m, whose mean queue is L_q = C ρ / (1 − ρ) with Erlang's C
+    /// and the utilization ρ.
     #[test]
     fn birth_and_death_at_m_servers_is_erlang() {
         let (marginal, (beyond, excess)) = birth_death(3.96, &[1.0, 2.0, 3.0, 4.0]);

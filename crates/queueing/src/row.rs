@@ -12,8 +12,7 @@ use crate::solve::{Solution, TABLE_AT_MOST, why_not_exact};
 pub(crate) struct Stop {
     /// Rate of transactions of each class that reach the station. [1/s]
     pub rates: Vec<f64>,
-    /// Results; `None` if the station has no steady state, or a capacity that is too large for a
-    /// table.
+    /// Results; `None` if the station has no steady state, or a capacity that is too large for a table.
     pub visit: Option<Visit>,
 }
 
@@ -27,8 +26,7 @@ impl Stop {
             .unwrap_or(0.0)
     }
 
-    /// Returns `true` if all classes were merged into one, since the Markov chain of the station is
-    /// too large.
+    /// Returns `true` if all classes were merged into one, since the Markov chain of the station is too large.
     pub(crate) fn is_merged(&self) -> bool {
         (self.visit.as_ref()).is_some_and(|visit| visit.formula == finite::MERGED)
     }
@@ -50,13 +48,12 @@ impl Stop {
     }
 }
 
-/// Computes arrivals and results of the open classes at each station, in the order of the file.
-/// Losses reduce the rates at later stations, and each station changes the variation of the times
-/// between arrivals.
+/// Computes arrivals and results of the open classes at each station, in the order of the file. Losses reduce the rates
+/// at later stations, and each station changes the variation of the times between arrivals.
 ///
-/// The merging of classes, the departures from a station and the splitting by visits follow Whitt,
-/// *The queueing network analyzer*, Bell System Technical Journal 62(9), 1983. With product form
-/// all squared coefficients of variation are 1, as for Poisson arrivals.
+/// The merging of classes, the departures from a station and the splitting by visits follow Whitt, *The queueing
+/// network analyzer*, Bell System Technical Journal 62(9), 1983. With product form all squared coefficients of
+/// variation are 1, as for Poisson arrivals.
 pub(crate) fn stops(network: &Network) -> Vec<Stop> {
     let mut left: Vec<f64> = (0..network.loads.len())
         .map(|class| network.rate(class))
@@ -69,8 +66,8 @@ pub(crate) fn stops(network: &Network) -> Vec<Stop> {
             leave(center, &stop, &mut gaps);
         } else {
             for (class, gaps) in gaps.iter_mut().enumerate() {
-                // A delay changes the distribution of the times between arrivals, unless they are
-                // Poisson. Only their variation remains known.
+                // A delay changes the distribution of the times between arrivals, unless they are Poisson. Only their
+                // variation remains known.
                 if center.demand[class] > 0.0 && *gaps != Shape::EXPONENTIAL {
                     gaps.form = None;
                 }
@@ -161,8 +158,7 @@ fn leave(center: &Center, stop: &Stop, gaps: &mut [Shape]) {
     }
 }
 
-/// Squared coefficient of variation of a stream that is thinned: each job is kept with probability
-/// `share`.
+/// Squared coefficient of variation of a stream that is thinned: each job is kept with probability `share`.
 fn thinned(scv: f64, share: f64) -> f64 {
     1.0 + share * (scv - 1.0)
 }
@@ -186,8 +182,8 @@ fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) ->
     1.0 + weight * mixed
 }
 
-/// Squared coefficient of variation of the stream that leaves a station. That of the service times
-/// is taken as at least 0.2, as Whitt does.
+/// Squared coefficient of variation of the stream that leaves a station. That of the service times is taken as at least
+/// 0.2, as Whitt does.
 fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f64 {
     let service = if center.is_product_form() {
         1.0

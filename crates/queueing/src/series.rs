@@ -1,14 +1,13 @@
 //! The generating function of a station, in a form without negative terms.
 //!
-//! A product-form station with speed α(j) at j jobs has F(y) = Σ_j y^j / (α(1) ... α(j)), where y
-//! is the sum over all classes of demand times the variable of the class. For m servers, F(y) =
-//! [Σ_{j<m} f_j (1 − j/m) y^j] / (1 − y/m) with f_j = 1/j!. Every coefficient is positive, so that
-//! convolution with F never cancels. The textbook recursion through p(0) = 1 − Σ p(j) loses all
-//! digits near saturation.
+//! A product-form station with speed α(j) at j jobs has F(y) = Σ_j y^j / (α(1) ... α(j)), where y is the sum over all
+//! classes of demand times the variable of the class. For m servers, F(y) = [Σ_{j<m} f_j (1 − j/m) y^j] / (1 − y/m)
+//! with f_j = 1/j!. Every coefficient is positive, so that convolution with F never cancels. The textbook recursion
+//! through p(0) = 1 − Σ p(j) loses all digits near saturation.
 //!
-//! If the speed is constant from some number of jobs on, F(y) = A(y) + C(y) / (1 − a y) with A, C,
-//! a >= 0. With open classes of load ρ, the series of the closed classes is F(ρ + y) (Lavenberg and
-//! Reiser, *Stationary state probabilities at arrival instants*, 1980), which again has this form.
+//! If the speed is constant from some number of jobs on, F(y) = A(y) + C(y) / (1 − a y) with A, C, a >= 0. With open
+//! classes of load ρ, the series of the closed classes is F(ρ + y) (Lavenberg and Reiser, *Stationary state
+//! probabilities at arrival instants*, 1980), which again has this form.
 
 use crate::network::Speed;
 use crate::special::log_factorials;
@@ -44,8 +43,8 @@ impl Series {
         }
     }
 
-    /// Creates the series of a station with servers. If there are at most as many jobs as servers,
-    /// no job waits, and the terms for more jobs are left out.
+    /// Creates the series of a station with servers. If there are at most as many jobs as servers, no job waits, and
+    /// the terms for more jobs are left out.
     fn of_servers(servers: u32, open_load: f64, jobs: usize) -> Self {
         let count = servers as usize;
         let terms = if open_load > 0.0 {
@@ -92,8 +91,8 @@ impl Series {
         }
     }
 
-    /// The series F(ρ + y) with the load ρ of open classes, by the binomial theorem for each term;
-    /// at most `terms` coefficients.
+    /// The series F(ρ + y) with the load ρ of open classes, by the binomial theorem for each term; at most `terms`
+    /// coefficients.
     fn shifted(&self, open_load: f64, terms: usize) -> Self {
         let rest = 1.0 - self.pole * open_load;
         let tail = shifted(&self.tail, open_load, terms);
@@ -104,8 +103,8 @@ impl Series {
         }
     }
 
-    /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two
-    /// coefficients of F. Returns `None` for a station with a table of speeds. [1]
+    /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two coefficients of F.
+    /// Returns `None` for a station with a table of speeds. [1]
     #[must_use]
     pub fn speed_at(&self, jobs: usize) -> Option<f64> {
         let coefficient = |number: usize| {
@@ -120,8 +119,8 @@ impl Series {
             .then(|| (coefficient(jobs - 1) - coefficient(jobs)).exp())
     }
 
-    /// Mean number of jobs if only open classes with load ρ visit the station: ρ F'(ρ) / F(ρ), by
-    /// the series shifted to ρ.
+    /// Mean number of jobs if only open classes with load ρ visit the station: ρ F'(ρ) / F(ρ), by the series shifted to
+    /// ρ.
     #[must_use]
     pub fn open_jobs(speed: &Speed, open_load: f64) -> f64 {
         let (value, slope, _) = Self::at_load(speed, open_load);
@@ -159,8 +158,8 @@ impl Series {
     }
 }
 
-/// First coefficients of P(ρ + y), from the coefficients P_j of a polynomial P: Σ_{j>=i} P_j C(j,
-/// i) ρ^(j−i), all as logarithms.
+/// First coefficients of P(ρ + y), from the coefficients P_j of a polynomial P: Σ_{j>=i} P_j C(j, i) ρ^(j−i), all as
+/// logarithms.
 fn shifted(coefficients: &[f64], open_load: f64, terms: usize) -> Vec<f64> {
     let logs = log_factorials(coefficients.len());
     let log_load = open_load.ln();
@@ -188,8 +187,7 @@ mod tests {
     use super::*;
     use crate::special::erlang_c;
 
-    /// M/M/m with load a: the mean number of jobs is L = a + C(m, a) a / (m − a), where C is
-    /// Erlang's C.
+    /// M/M/m with load a: the mean number of jobs is L = a + C(m, a) a / (m − a), where C is Erlang's C.
     #[test]
     fn open_jobs_of_many_servers_are_those_of_erlang() {
         for (servers, load) in [(1, 0.9), (2, 1.8), (4, 3.96), (300, 290.0)] {
@@ -202,8 +200,8 @@ mod tests {
         }
     }
 
-    /// The same station written as a table of speeds, and a station whose speed falls again.
-    /// Expected values are sums over the birth-death process.
+    /// The same station written as a table of speeds, and a station whose speed falls again. Expected values are sums
+    /// over the birth-death process.
     #[test]
     fn open_jobs_of_rates_are_those_of_the_birth_and_death_process() {
         for rates in [

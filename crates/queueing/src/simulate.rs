@@ -58,8 +58,8 @@ use machine::Machine;
 use plan::Plan;
 use sample::Sample;
 
-/// Limit on the users of a model, and on additional jobs in the system at any time. Ten
-/// replications with a million jobs take more than a gigabyte.
+/// Limit on the users of a model, and on additional jobs in the system at any time. Ten replications with a million
+/// jobs take more than a gigabyte.
 pub const JOBS_AT_MOST: u64 = 1_000_000;
 /// Events of a replication in the first round.
 const FIRST_ROUND: u64 = 20_000;

@@ -1,16 +1,15 @@
-//! The stated error of an approximate answer: the largest relative error of a mean response time
-//! that was observed in random networks, rounded up. `tests/certified/test_certified_grid.py`
-//! solves and simulates 4,000 of these networks.
+//! The stated error of an approximate answer: the largest relative error of a mean response time that was observed in
+//! random networks, rounded up. `tests/certified/test_certified_grid.py` solves and simulates 4,000 of these networks.
 //!
-//! The error may be larger for other networks. A network that is very different, for example with
-//! very different service times of its classes, should be simulated.
+//! The error may be larger for other networks. A network that is very different, for example with very different
+//! service times of its classes, should be simulated.
 
 use crate::model::Discipline;
 use crate::network::{Load, Network};
 use crate::solve::Solution;
 
-/// Largest observed error of the mean response time of a class, for networks of this kind; `None`
-/// for exact answers. [ratio]
+/// Largest observed error of the mean response time of a class, for networks of this kind; `None` for exact answers.
+/// [ratio]
 #[must_use]
 pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
     (!solution.exact).then(|| {

@@ -1,5 +1,5 @@
-//! Compares the solver with published and exact results, to find wrong signs or factors that
-//! operational laws would not reveal.
+//! Compares the solver with published and exact results, to find wrong signs or factors that operational laws would not
+//! reveal.
 
 mod support;
 
@@ -24,8 +24,8 @@ fn solved(value: Value, method: Method) -> Answer {
     solve(&model(value), method).expect("the model is right")
 }
 
-/// N = 2 users, think time Z = 1, two demands of 1. The formulas give 2 / (2 + 1 + 1 / (1 + 1/4))
-/// and 2 / (2 + 1 + 1 / (1 + 1/2)).
+/// N = 2 users, think time Z = 1, two demands of 1. The formulas give 2 / (2 + 1 + 1 / (1 + 1/4)) and 2 / (2 + 1 + 1 /
+/// (1 + 1/2)).
 #[test]
 fn balanced_job_bounds_of_two_users() {
     let found = Single {
@@ -38,8 +38,8 @@ fn balanced_job_bounds_of_two_users() {
     near(found[1], 2.0 / (3.0 + 2.0 / 3.0), 1e-12);
 }
 
-/// With K equal demands, D in total, and no think time, both bounds equal N / (D (N + K - 1) / K),
-/// the exact throughput for N users.
+/// With K equal demands, D in total, and no think time, both bounds equal N / (D (N + K - 1) / K), the exact throughput
+/// for N users.
 #[test]
 fn balanced_job_bounds_of_a_balanced_network_meet() {
     let found = Single {
@@ -52,8 +52,8 @@ fn balanced_job_bounds_of_a_balanced_network_meet() {
     near(found[1], 7.0 / (0.2 * 9.0), 1e-12);
 }
 
-/// Demands of 0.2 and 0.3 s, a think time of 2 s and a largest demand of 0.3 s: the asymptotes meet
-/// at N* = 2.5 / 0.3 users.
+/// Demands of 0.2 and 0.3 s, a think time of 2 s and a largest demand of 0.3 s: the asymptotes meet at N* = 2.5 / 0.3
+/// users.
 #[test]
 fn the_knee_is_where_the_asymptotes_meet() {
     let value = json!({"classes": [{"name": "jobs", "users": 5, "think_time_s": 2.0}],
@@ -90,8 +90,8 @@ fn two_classes(stations: usize) -> (Value, Closed) {
     (value, closed)
 }
 
-/// Checks N = X (R + Z), where R is the sum of the residence times, for networks with more stations
-/// than a row of the recursion.
+/// Checks N = X (R + Z), where R is the sum of the residence times, for networks with more stations than a row of the
+/// recursion.
 #[test]
 fn residence_times_of_wide_networks_make_up_the_response_time() {
     for stations in [1, 3, 8, 9, 17, 40, 70] {
@@ -112,9 +112,8 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
     }
 }
 
-/// The error of the Linearizer is less than a tenth of the error of Bard and Schweitzer (Chandy and
-/// Neuse, Comm. ACM 25(2), 1982). Here it is 0.16 % instead of 4.3 %, compared with exact mean
-/// value analysis.
+/// The error of the Linearizer is less than a tenth of the error of Bard and Schweitzer (Chandy and Neuse, Comm. ACM
+/// 25(2), 1982). Here it is 0.16 % instead of 4.3 %, compared with exact mean value analysis.
 #[test]
 fn the_linearizer_is_near_the_exact_answer() {
     let (value, closed) = two_classes(3);
@@ -135,8 +134,8 @@ fn the_linearizer_is_near_the_exact_answer() {
     assert!(fine < 2e-3 && fine < rough / 10.0, "{fine} {rough}");
 }
 
-/// M/G/1 with two classes and first come, first served. By Pollaczek and Khinchine, both classes
-/// wait for the sum of lambda S^2 (1 + scv) / 2, divided by 1 - rho.
+/// M/G/1 with two classes and first come, first served. By Pollaczek and Khinchine, both classes wait for the sum of
+/// lambda S^2 (1 + scv) / 2, divided by 1 - rho.
 #[test]
 fn classes_of_different_services_wait_the_same() {
     let value = json!({"classes": [
@@ -155,8 +154,8 @@ fn classes_of_different_services_wait_the_same() {
     }
 }
 
-/// With nine users at one queue of 20 servers, the cost counts ten populations, a polynomial of
-/// degree ten, and the station itself.
+/// With nine users at one queue of 20 servers, the cost counts ten populations, a polynomial of degree ten, and the
+/// station itself.
 #[test]
 fn the_cost_of_a_convolution_counts_its_steps() {
     let queue = |open_load: f64, speed: Speed| Queue {
@@ -206,9 +205,8 @@ fn what_has_no_steady_state_names_its_busiest_station() {
     );
 }
 
-/// With three jobs present, the station serves three times as fast as with one job. The asymptotic
-/// bounds assume the highest speed, so a job takes at least 0.6 s / 3. This gives X <= 6 / (2 s +
-/// 0.2 s) and N* = (2 s + 0.2 s) / 0.2 s.
+/// With three jobs present, the station serves three times as fast as with one job. The asymptotic bounds assume the
+/// highest speed, so a job takes at least 0.6 s / 3. This gives X <= 6 / (2 s + 0.2 s) and N* = (2 s + 0.2 s) / 0.2 s.
 #[test]
 fn bounds_of_a_station_with_rates_take_the_highest() {
     let value = json!({"classes": [{"name": "jobs", "users": 6, "think_time_s": 2.0}],
@@ -219,9 +217,9 @@ fn bounds_of_a_station_with_rates_take_the_highest() {
     near(bounds.knee_users.unwrap(), 11.0, 1e-12);
 }
 
-/// A pool with a single unit around one server: the server is always busy, and all users are
-/// waiting for the pool or inside it. With X = 1 / 0.5 s and no think time, R = N / X = 1.5 s, of
-/// which 1 s is the wait for the pool (Little's law).
+/// A pool with a single unit around one server: the server is always busy, and all users are waiting for the pool or
+/// inside it. With X = 1 / 0.5 s and no think time, R = N / X = 1.5 s, of which 1 s is the wait for the pool (Little's
+/// law).
 #[test]
 fn jobs_before_a_pool_belong_to_the_response_time() {
     let value = json!({"classes": [{"name": "jobs", "users": 3}],
@@ -248,10 +246,9 @@ fn each_pool_has_its_own_wait() {
     near(answer.pools["wide"].held, 3.0, 0.01);
 }
 
-/// Two classes of 0.5 and 1.5 s, 0.4/s each, share one server, and arrive in bursts (scv 4). An
-/// independently written event simulation gave 4.96 and 15.6 s (three runs of 400,000 jobs).
-/// Processor sharing gives each class time in proportion to its service, and so does last come,
-/// first served with interruption.
+/// Two classes of 0.5 and 1.5 s, 0.4/s each, share one server, and arrive in bursts (scv 4). An independently written
+/// event simulation gave 4.96 and 15.6 s (three runs of 400,000 jobs). Processor sharing gives each class time in
+/// proportion to its service, and so does last come, first served with interruption.
 #[test]
 fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     for discipline in ["ps", "lcfs-pr"] {
@@ -266,9 +263,9 @@ fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     }
 }
 
-/// Poisson arrivals go to a disk of 0.8 s, then to one shared CPU of 0.2 and 1.8 s. By an
-/// independently written event simulation, the residence times at the CPU are 1.28 and 11.0 s after
-/// a disk with scv 4. After a disk with scv 0 they are 0.92 and 8.6 s.
+/// Poisson arrivals go to a disk of 0.8 s, then to one shared CPU of 0.2 and 1.8 s. By an independently written event
+/// simulation, the residence times at the CPU are 1.28 and 11.0 s after a disk with scv 4. After a disk with scv 0 they
+/// are 0.92 and 8.6 s.
 #[test]
 fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     for (scv, short, long) in [(4.0, 1.28, 11.0), (0.0, 0.92, 8.6)] {
@@ -285,8 +282,8 @@ fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     }
 }
 
-/// A station with ranks and a capacity, whose chain is too large, is refused with its location in
-/// the model. An approximation without ranks would be wrong by a multiple.
+/// A station with ranks and a capacity, whose chain is too large, is refused with its location in the model. An
+/// approximation without ranks would be wrong by a multiple.
 #[test]
 fn ranks_at_a_large_full_station_are_refused() {
     let class =

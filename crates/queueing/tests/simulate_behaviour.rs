@@ -31,15 +31,14 @@ fn a_balancer_at_random_is_what_analysis_says_and_the_shortest_queue_is_better()
     let mean = |answer: &Answer| answer.classes["jobs"].response_time_s;
     let [turns, two, shortest] =
         ["round-robin", "power-of-two", "shortest-queue"].map(|policy| mean(&group(policy)));
-    // Round robin gives each server Erlang-2 arrivals. With two servers, choosing the shorter of
-    // two random queues equals the shortest queue, except for ties.
+    // Round robin gives each server Erlang-2 arrivals. With two servers, choosing the shorter of two random queues
+    // equals the shortest queue, except for ties.
     assert!(
         mean(&random) > turns && turns > shortest,
         "{turns} {shortest}"
     );
     assert!((two / shortest - 1.0).abs() < 0.03, "{two} {shortest}");
-    // No policy is better than two servers with one common queue, M/M/2, whose response time is 1 /
-    // (1 - 0.49).
+    // No policy is better than two servers with one common queue, M/M/2, whose response time is 1 / (1 - 0.49).
     assert!(shortest > 1.0 / 0.51, "{shortest}");
 }
 
@@ -83,8 +82,8 @@ fn a_station_that_fails_serves_as_long_as_it_is_up() {
     );
 }
 
-/// Mean number in an M/M/1 with failures, from its Markov chain with 400 levels and the states up
-/// and down. The uniformized chain is stepped until it no longer changes, which is slow but simple.
+/// Mean number in an M/M/1 with failures, from its Markov chain with 400 levels and the states up and down. The
+/// uniformized chain is stepped until it no longer changes, which is slow but simple.
 fn mean_with_failures(arrivals: f64, service: f64, fail: f64, repair: f64) -> f64 {
     const LEVELS: usize = 400;
     let rate = arrivals + service + fail + repair;
@@ -124,8 +123,7 @@ fn failover_takes_who_comes_meanwhile() {
 
 #[test]
 fn impatience_at_a_delay_is_exact() {
-    // At a delay, each stay is a service time only: a share of e^-T of the stays is longer than the
-    // time limit T.
+    // At a delay, each stay is a service time only: a share of e^-T of the stays is longer than the time limit T.
     let value = json!({"classes": [{"name": "jobs", "arrival_rate_per_s": 2.0}],
         "stations": [{"name": "d", "discipline": "delay", "services": [{"class": "jobs", "service_time_s": 1.0}]}]});
     for on_timeout in ["cancel", "continue"] {
@@ -139,8 +137,8 @@ fn impatience_at_a_delay_is_exact() {
             2.0 * (-1.5_f64).exp(),
             0.02,
         );
-        // Work that continues after the time limit leaves 2 jobs at the delay on average. A
-        // cancelled visit lasts the minimum of service time and time limit.
+        // Work that continues after the time limit leaves 2 jobs at the delay on average. A cancelled visit lasts the
+        // minimum of service time and time limit.
         let jobs = if on_timeout == "continue" {
             2.0
         } else {
@@ -224,8 +222,7 @@ fn a_cache_answers_its_share() {
         0.75 * 0.1 + 0.25 * 2.0 / 0.6,
         0.02,
     );
-    // All keys are equally popular, so each is among the last 300 of 1000 keys with a probability
-    // of 0.3.
+    // All keys are equally popular, so each is among the last 300 of 1000 keys with a probability of 0.3.
     let behaviour = json!({"caches": [{"station": "s", "items": 300, "keys": 1000, "skew": 0.0}]});
     let answer = run(
         with_behaviour(single(0.1, json!({"services": service(2.0)})), behaviour),
@@ -238,8 +235,8 @@ fn a_cache_answers_its_share() {
     );
 }
 
-/// Hit ratio of a least-recently-used cache by Che's approximation, which is accurate for many keys
-/// (Fricker et al. 2012).
+/// Hit ratio of a least-recently-used cache by Che's approximation, which is accurate for many keys (Fricker et al.
+/// 2012).
 #[test]
 fn a_cache_under_zipf_is_near_che() {
     let (items, keys, skew) = (100.0_f64, 10_000, 0.8);
@@ -288,13 +285,12 @@ fn many_levels_of_a_small_quantum_favour_short_jobs() {
         1.0 + 0.7 * 9.0 / 0.6,
         0.05,
     );
-    // One level with a small quantum is processor sharing: R = S / (1 - U) for any variation of
-    // service times.
+    // One level with a small quantum is processor sharing: R = S / (1 - U) for any variation of service times.
     let turns = json!({"feedback": [{"station": "s", "quantum_s": 0.01, "levels": 1}]});
     let shared = run(with_behaviour(value.clone(), turns), 40_000_000);
     check(&shared, "jobs", "response_time_s", 1.0 / 0.3, 0.06);
-    // The job with the least service so far is served first. This is better than sharing if jobs
-    // that have run long have long remaining times.
+    // The job with the least service so far is served first. This is better than sharing if jobs that have run long
+    // have long remaining times.
     let levels = json!({"feedback": [{"station": "s", "quantum_s": 0.5, "levels": 6}]});
     let feedback = run(with_behaviour(value, levels), 6_000_000);
     assert!(
@@ -312,8 +308,7 @@ fn measured_times_have_their_variation() {
         with_behaviour(single(0.6, json!({"services": service(1.0)})), behaviour),
         6_000_000,
     );
-    // The values 1, 1, 4 have a squared coefficient of variation of 0.5, so the mean wait is 0.6 *
-    // 1.5 / 0.8.
+    // The values 1, 1, 4 have a squared coefficient of variation of 0.5, so the mean wait is 0.6 * 1.5 / 0.8.
     check(
         &answer,
         "jobs",

@@ -16,8 +16,8 @@ const TICKS_PER_S: f64 = 100.0;
 /// CPU time of the machine since it was started. [s]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Times {
-    /// CPU time of programs: user, nice and system. Interrupts are left out, since the kernels of
-    /// this crate cause interrupts, too.
+    /// CPU time of programs: user, nice and system. Interrupts are left out, since the kernels of this crate cause
+    /// interrupts, too.
     programs: f64,
     /// CPU time taken by the hypervisor.
     stolen: f64,
@@ -32,8 +32,7 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
         .split_whitespace()
         .map_while(|field| field.parse().ok())
         .collect();
-    // The guest times after these eight fields are not added, since the first two fields include
-    // them.
+    // The guest times after these eight fields are not added, since the first two fields include them.
     let [user, nice, system, _, _, _, _, steal] = ticks.get(..8)?.try_into().ok()?;
     Some(Times {
         programs: (user + nice + system) / ticks_per_s,
@@ -53,8 +52,7 @@ pub struct Conditions {
     pub programs_s: f64,
     /// CPU time taken by the hypervisor.
     pub stolen_s: f64,
-    /// Steps per second of a fixed loop that ran just before the turn: a measure of the clock rate
-    /// of the CPU. [1/s]
+    /// Steps per second of a fixed loop that ran just before the turn: a measure of the clock rate of the CPU. [1/s]
     pub clock_steps_per_s: f64,
 }
 

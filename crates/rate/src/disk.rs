@@ -1,8 +1,8 @@
-//! Kernels that access the disk past the page cache: sequential accesses of 1 MiB and random
-//! accesses of 4 KiB, reading and writing.
+//! Kernels that access the disk past the page cache: sequential accesses of 1 MiB and random accesses of 4 KiB, reading
+//! and writing.
 //!
-//! All threads share one file of fixed size, so that the required space does not depend on the
-//! number of CPUs. Every block of 4 KiB begins with its number, which each read checks.
+//! All threads share one file of fixed size, so that the required space does not depend on the number of CPUs. Every
+//! block of 4 KiB begins with its number, which each read checks.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -42,8 +42,8 @@ impl Aligned {
     }
 }
 
-/// Fills a buffer with the content of the file at an offset: random bytes, which do not compress,
-/// with the block number at the start of each block.
+/// Fills a buffer with the content of the file at an offset: random bytes, which do not compress, with the block number
+/// at the start of each block.
 fn fill(memory: &mut [u8], offset: u64, random: &mut Random) {
     for word in memory.chunks_exact_mut(8) {
         word.copy_from_slice(&random.next_u64().to_le_bytes());
@@ -152,9 +152,9 @@ impl Direct {
 
 fn failed(error: &io::Error) -> Failed {
     if error.raw_os_error() == Some(libc::EINVAL) {
-        return "the file system offers no way past the page cache (O_DIRECT)".to_owned();
+        return "the file system does not support access past the page cache (O_DIRECT)".to_owned();
     }
-    format!("the disk: {error}")
+    format!("access to the disk failed: {error}")
 }
 
 impl Work for Direct {
@@ -228,8 +228,7 @@ mod tests {
         threads: 1,
     };
 
-    /// Creates a test file in the folder of the crate, since the folder for temporary files is
-    /// often not on a disk.
+    /// Creates a test file in the folder of the crate, since the folder for temporary files is often not on a disk.
     fn file(name: &str) -> (Folder, PathBuf) {
         let folder = Folder::within(Path::new(env!("CARGO_MANIFEST_DIR")), name).expect("a folder");
         let path = folder.path().join("file");

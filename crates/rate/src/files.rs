@@ -64,7 +64,7 @@ impl Work for Files {
         let left = fs::read_dir(&self.folder).map_err(|error| error.to_string())?;
         match left.count() {
             0 => Ok(()),
-            count => Err(format!("{count} files were left behind")),
+            count => Err(format!("{count} files were not deleted")),
         }
     }
 }

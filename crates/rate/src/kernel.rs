@@ -21,8 +21,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Divides a turn of this many seconds into twenty slices, after a warm-up of a fifth of the
-    /// turn.
+    /// Divides a turn of this many seconds into twenty slices, after a warm-up of a fifth of the turn.
     #[must_use]
     pub fn of_turn(seconds: f64) -> Self {
         Self {
@@ -49,8 +48,7 @@ pub trait Kernel {
 
     /// Runs one thread on each of these CPUs for one turn, and returns the rates.
     ///
-    /// # Errors If the machine lacks something that the kernel needs, or a result of the work is
-    /// wrong.
+    /// # Errors If the machine lacks something that the kernel needs, or a result of the work is wrong.
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed>;
 }
 
@@ -157,7 +155,9 @@ fn work_on(
     // A thread that failed must wait here, too; otherwise the other threads would wait forever.
     barrier.wait();
     prepared?;
-    let work = work.as_mut().ok_or("nothing was prepared")?;
+    let work = work
+        .as_mut()
+        .ok_or("the thread has not prepared its work")?;
     let rates = slices(&mut **work, timing)?;
     work.check()?;
     Ok(rates)

@@ -1,9 +1,8 @@
-//! Kernels for main memory: bandwidth by the triad of STREAM, latency by following a chain of
-//! addresses.
+//! Kernels for main memory: bandwidth by the triad of STREAM, latency by following a chain of addresses.
 //!
-//! The triad is a(i) = b(i) + q c(i), which moves 24 bytes per element, on arrays of at least four
-//! times the last-level cache: J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current
-//! High Performance Computers*, IEEE TCCA Newsletter, December 1995.
+//! The triad is a(i) = b(i) + q c(i), which moves 24 bytes per element, on arrays of at least four times the last-level
+//! cache: J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA
+//! Newsletter, December 1995.
 
 use std::hint::black_box;
 
@@ -27,8 +26,8 @@ const LEAST: u64 = 192 << 20;
 /// Minimum of the memory of a kernel, in multiples of the size of the last-level cache.
 const CACHES: u64 = 4;
 
-/// Memory that all threads of one kernel use together: four times the last-level cache and at least
-/// 192 MiB, but at most an eighth of the available memory. [bytes]
+/// Memory that all threads of one kernel use together: four times the last-level cache and at least 192 MiB, but at
+/// most an eighth of the available memory. [bytes]
 #[must_use]
 pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
     LEAST
@@ -80,7 +79,7 @@ impl Work for Triad {
             return Ok(());
         }
         Err(format!(
-            "the triad must give {expected}, got {}",
+            "a result of the triad must be {expected}, got {}",
             self.sum[last]
         ))
     }
@@ -98,8 +97,8 @@ impl Chase {
     pub fn new(bytes: u64) -> Self {
         let lines = (bytes as usize / LINE).max(2);
         let mut next = vec![0; lines * WORDS_OF_LINE];
-        // One random cycle through all lines: S. Sattolo, *An algorithm to generate a random cyclic
-        // permutation*, Information Processing Letters 22 (1986).
+        // One random cycle through all lines: S. Sattolo, *An algorithm to generate a random cyclic permutation*,
+        // Information Processing Letters 22 (1986).
         let mut order: Vec<u32> = (0..lines as u32).collect();
         let mut random = Random::from_seed(1);
         for last in (1..lines).rev() {
@@ -127,8 +126,7 @@ impl Work for Chase {
     }
 }
 
-/// Both kernels of this module. The threads of a kernel divide `working_set` bytes of memory among
-/// them.
+/// Both kernels of this module. The threads of a kernel divide `working_set` bytes of memory among them.
 #[must_use]
 pub fn kernels(working_set: u64) -> Vec<Threaded> {
     let share = move |seat: Seat| working_set / seat.threads as u64;

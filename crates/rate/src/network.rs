@@ -1,7 +1,6 @@
 //! Request and response over TCP on loopback: the work of the operating system for each message.
 //!
-//! Client and server share a CPU, so that the result measures work, and not the time that an idle
-//! CPU takes to wake.
+//! Client and server share a CPU, so that the result measures work, and not the time that an idle CPU takes to wake.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,8 +18,7 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// Starts a server and connects to it. A request is one byte; the response repeats this byte
-    /// `response` times.
+    /// Starts a server and connects to it. A request is one byte; the response repeats this byte `response` times.
     ///
     /// # Errors
     /// If the connection fails.
@@ -31,8 +29,8 @@ impl Exchanges {
             let (server, _) = listener.accept()?;
             client.set_nodelay(true)?;
             server.set_nodelay(true)?;
-            // The server thread stays on the CPU of the pinned thread that starts it. It ends when
-            // the client closes the connection.
+            // The server thread stays on the CPU of the pinned thread that starts it. It ends when the client closes
+            // the connection.
             std::thread::Builder::new().spawn(move || answer(server, response))?;
             Ok(client)
         };
@@ -53,7 +51,7 @@ impl Exchanges {
         if ends == (self.number, self.number) {
             return Ok(());
         }
-        Err("a response over loopback was not that of its request".to_owned())
+        Err("a response over loopback did not belong to its request".to_owned())
     }
 }
 

@@ -1,5 +1,4 @@
-//! Full handshakes of TLS 1.3. Client and server run in one thread and are connected through
-//! memory.
+//! Full handshakes of TLS 1.3. Client and server run in one thread and are connected through memory.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -99,7 +98,7 @@ impl Handshakes {
         if right {
             Ok(())
         } else {
-            Err("a handshake did not end as a full one of TLS 1.3".to_owned())
+            Err("a handshake was not a complete full handshake of TLS 1.3".to_owned())
         }
     }
 }

@@ -109,7 +109,9 @@ class Point:
         )
 
     def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
-        """Return the smallest and largest sum over the runs, where missing values do not count; None for a single run."""
+        """Return the smallest and largest sum over the runs, where missing values do not count; None for a single
+        run.
+        """
         known = [[value for value in values if value is not None] for values in by_run]
         return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
 

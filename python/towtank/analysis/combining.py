@@ -1,4 +1,6 @@
-"""Combines the values of several runs into their mean, with an interval that does not vanish if the values are equal."""
+"""Combines the values of several runs into their mean, with an interval that does not vanish if the values are
+equal.
+"""
 
 from __future__ import annotations
 

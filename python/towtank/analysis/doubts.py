@@ -117,7 +117,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.NOT_SETTLED: (
         "The settle stage reached its maximum length while the system still changed significantly, so the rest of "
         "this change may lie in the steady stage.",
-        "raise at_most of the settle stage; the timeline shows what changes; check whether the load is beyond the limit",
+        "raise at_most of the settle stage; the timeline shows what changes; check whether the load is beyond the "
+        "limit",
     ),
     Kind.BACKLOG: (
         "The window began with requests that were left over from an earlier stage. The system served them together "
@@ -326,7 +327,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.STORED_LOST: (
         "The system confirmed to users that documents were stored, but after the run they were missing or had other "
         "content. The system may have been fast because it did not keep the data.",
-        "see stored.json for the lost documents and the times of their confirmation; check events and logs of that time",
+        "see stored.json for the lost documents and the times of their confirmation; check events and logs of that "
+        "time",
     ),
     Kind.STORED_UNKNOWN: (
         "Some documents that the system confirmed as stored could not be read back, so they may be lost.",
@@ -363,7 +365,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
 """For each kind of doubt, the reason why it matters and the next step."""
 NOTHING_RECORDED = (
     "Without a request in the steady stage there is nothing to judge.",
-    "find the cause of the early end, or of the missing responses, in the other doubts and in the logs of the run folder",
+    "find the cause of the early end, or of the missing responses, in the other doubts and in the logs of the run "
+    "folder",
 )
 """Reason and next step for a run without a window, which replace those for a system that changes."""
 

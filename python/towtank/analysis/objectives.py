@@ -315,7 +315,9 @@ def _is_about(objective: Json, found: Json) -> bool:
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:
-    """Return the load levels to which an objective applies: the levels at its load, or all levels if it names no load."""
+    """Return the load levels to which an objective applies: the levels at its load, or all levels if it names no
+    load.
+    """
     users, rate = objective.get("users"), objective.get("rate")
     points = [point for point in configuration["points"] if users is None or point.get("users") == users]
     return [point for point in points if rate is None or math.isclose(point.get("rate") or 0.0, rate, rel_tol=1e-6)]

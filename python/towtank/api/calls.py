@@ -1,4 +1,6 @@
-"""Reports faults of a call from Python, with the names of its arguments instead of the names of command-line options."""
+"""Reports faults of a call from Python, with the names of its arguments instead of the names of command-line
+options.
+"""
 
 from __future__ import annotations
 

@@ -95,6 +95,6 @@ def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: in
     if folders:
         return [situation.with_sheet(facts) for situation in situations(folders[0], users)]
     if users is not None:
-        message = "must be given with results only: a sheet has load.users"
+        message = "must be given with a results folder only: a sheet sets load.users"
         raise StudyError.at(COMMAND_LINE, message, where="--users")
     return [Situation("sheet", ", ".join(map(str, sheets)), facts)]

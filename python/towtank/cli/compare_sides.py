@@ -77,7 +77,7 @@ class Selection:
             if given and not needed
         ]
         if self.results:
-            faults.append(Fault(_WHERE, 0, 0, "--a", "must not be given beside A and B"))
+            faults.append(Fault(_WHERE, 0, 0, "--a", "must not be given together with A and B"))
         if faults:
             raise StudyError(faults)
         return self.a, self.b
@@ -86,10 +86,12 @@ class Selection:
         """Return the names of the result that is compared with a baseline."""
         given = self.results or self.b
         if not given or (self.results and self.b) or len(self.results) > 1:
-            message = "must be given with one result, or with --b FILE... for one run a file"
+            message = "must be given with one result, or with --b FILE..., one file for each run"
             raise StudyError.at(_WHERE, message, where="--baseline")
         if self.a:
-            raise StudyError.at(_WHERE, "must not be given beside a baseline, which is A", where="--a")
+            raise StudyError.at(
+                _WHERE, "must not be given together with --baseline, because the baseline is A", where="--a"
+            )
         return given
 
 

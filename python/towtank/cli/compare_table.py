@@ -45,7 +45,7 @@ def headline(compared: Compared) -> str:
     """Return the verdict with its reason in one line."""
     runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs{_lost(compared)}{_missing(compared)}"
     if compared.is_invalid and not compared.is_worse:
-        return f"not valid: a side has no usable run ({runs})"
+        return f"not valid: A or B has no usable run ({runs})"
     found = [each for each in compared.findings if each.verdict == compared.verdict]
     because = ""
     if compared.verdict in ("worse", "better"):
@@ -91,7 +91,7 @@ def _lost(compared: Compared) -> str:
     """Return text about the runs that are left out because requests failed."""
     sides = (("A", compared.a), ("B", compared.b))
     return "".join(
-        f"; {len(side.lost)} of {len(side.runs)} of {name} left out since requests failed"
+        f"; {len(side.lost)} of {len(side.runs)} of {name} left out because requests failed"
         for name, side in sides
         if side.lost
     )
@@ -151,18 +151,18 @@ def _ratio(found: Finding | AtLoad) -> str:
 
 def _lines(compared: Compared) -> Iterator[str]:
     if compared.findings:
-        yield f"changes below {few_digits(100 * compared.threshold)} % do not count"
+        yield f"changes below {few_digits(100 * compared.threshold)} % are ignored"
     if compared.least_detectable is not None:
         least = few_digits(100 * compared.least_detectable)
-        yield f"these runs find a change of the mean response time of {least} % in four of five cases"
+        yield f"these runs detect a change of the mean response time by {least} % with a probability of 80 %"
     if compared.runs_needed is not None:
-        yield f"about {compared.runs_needed:,} runs a side would probably decide"
+        yield f"about {compared.runs_needed:,} runs of each result would probably decide"
     yield from compared.doubts
     differing = compared.differs_in
     for each in differing[:_DIFFERENCES_SHOWN]:
         yield f"differs: {each.what}: {each.a or '-'} and {each.b or '-'}"
     if len(differing) > _DIFFERENCES_SHOWN:
-        yield f"differs in {len(differing) - _DIFFERENCES_SHOWN} more (--json lists them)"
+        yield f"{len(differing) - _DIFFERENCES_SHOWN} further differences (--json lists them)"
 
 
 def _cell(text: str) -> str:

@@ -68,7 +68,11 @@ def command(
         out.print(table_of(offers))
         for part in envelope_parts(envelope):
             out.print(part)
-        out.print(f"Towtank cannot work here: {', '.join(missing)} missing." if missing else "Towtank can work here.")
+        out.print(
+            f"Towtank cannot run on this machine: {', '.join(missing)} missing."
+            if missing
+            else "Towtank can run on this machine."
+        )
     return ExitStatus.TARGET if missing else ExitStatus.DONE
 
 
@@ -82,7 +86,7 @@ def _clean(json: bool) -> int:
         print_json({"schema": "towtank/clean/1", "cleaned": cleaned, "left": left})
     else:
         out = printer()
-        out.print(f"removed: {', '.join(cleaned)}" if cleaned else "nothing was left behind")
+        out.print(f"removed: {', '.join(cleaned)}" if cleaned else "no leftovers were found")
         for line in left:
             out.print(f"could not be removed: {line}", markup=False)
     return ExitStatus.TARGET if left else ExitStatus.DONE

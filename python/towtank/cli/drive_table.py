@@ -92,9 +92,11 @@ def _errors(document: dict[str, Any]) -> list[str]:
     kinds = {kind: count for kind, count in document.get("errors_by_kind", {}).items() if count}
     lines = ["errors: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())] if kinds else []
     if among := sum(kinds.get(kind, 0) for kind in _WITH_RESPONSE_TIME):
-        lines.append(f"the times above are of all answers, {among:,} failed ones included")
+        lines.append(f"the times above include {among:,} failed requests")
     overflow = document.get("not_started", {}).get("overflow", 0)
-    lines += [f"not started, with all users at work and the backlog full: {overflow:,} arrivals"] if overflow else []
+    lines += (
+        [f"not started because all users were busy and the backlog was full: {overflow:,} arrivals"] if overflow else []
+    )
     for title, key in _REASONS:
         reasons = document.get(key) or {}
         lines += [f"{title}, {count:,} times: {reason}" for reason, count in reasons.items()]

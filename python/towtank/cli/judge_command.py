@@ -13,10 +13,10 @@ def command(
         list[Path],
         typer.Argument(
             help="Result files of k6, JMeter, Locust, Gatling, hey, oha, vegeta, wrk2, fio or pgbench, or a CSV with "
-            "the columns start_s and elapsed_ms; also compressed with gzip. The content decides the form."
+            "the columns start_s and elapsed_ms; also compressed with gzip. The format is detected from the content."
         ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the judgements as JSON.")] = False,
 ) -> int:
     """Judge results of any tool: steady window, confidence intervals, doubts. Exit status 4 if a file is not valid."""
     from towtank.analysis import judge_all  # noqa: PLC0415 - imports the analysis

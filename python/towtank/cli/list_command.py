@@ -16,7 +16,9 @@ _FILES = ("workloads", "systems")
 def command(
     json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> int:
-    """List the studies, workloads, systems, kinds of services, observers, drivers and machines that come with Towtank."""
+    """List the studies, workloads, systems, kinds of services, observers, drivers and machines that come with
+    Towtank.
+    """
     from towtank.catalogue import catalogue  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
 

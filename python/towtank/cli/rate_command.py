@@ -87,7 +87,9 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
     machines = catalogue()
     if against not in machines:
         near = did_you_mean(against, list(machines))
-        check.fault("--against", f"must be a machine file or a machine that ships, got {against!r} instead{near}")
+        check.fault(
+            "--against", f"must be a machine file or a machine of `towtank list`, got {against!r} instead{near}"
+        )
     return machines.get(against)
 
 

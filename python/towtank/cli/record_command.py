@@ -103,13 +103,13 @@ def proxy(
         recorder = Recorder(archive, frozenset(host.lower() for host in only or ()), say)
         relay = Proxy(recorder, authority, trust_of(cacert, insecure=insecure), address)
         relay.password = secrets.token_urlsafe(12) if password else ""
-        relay.distrusted = f"it does not trust {folder / 'ca.pem'}: install that, or give --no-tls"
+        relay.distrusted = f"it does not trust {folder / 'ca.pem'}: install this certificate, or give --no-tls"
 
         def started() -> None:
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
             say(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
             if password:  # the user has no other way to learn the password
-                _note(f"it lets in user {USER} with password {relay.password}")
+                _note(f"the proxy accepts user {USER} with password {relay.password}")
             if authority is not None:
                 until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"
                 say(f"HTTPS is recorded if the client trusts {folder / 'ca.pem'}, valid until {until}")
@@ -155,7 +155,7 @@ def browser(
     think_s, timeout_s = check.duration("--think", think), check.positive("--timeout", timeout)
     _files(check, out, har, force=force)
     if bool(url) == (script is not None):
-        check.fault("URL", f"must be given, or else --script, got {'both' if url else 'neither'}")
+        check.fault("URL", f"must be given unless --script is given, got {'both' if url else 'neither'}")
     check.refuse_faults()
     session = Session(_actions(url or [], script), think_s, timeout_s, sandbox=not no_sandbox)
     with StopRequest() as stop, archive_at(har, _note) as archive:

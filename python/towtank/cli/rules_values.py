@@ -20,7 +20,7 @@ def answer_for(rule: Rule, settings: list[str]) -> Answer:
         If values are unknown, missing, or not accepted by the rule; lists all of them.
     """
     if not rule.is_workable and rule.follows_when is None:
-        message = f"must not be given: {rule.name} is advice, which computes nothing"
+        message = f"must not be given: {rule.name} is advice without a formula"
         raise StudyError.at(COMMAND_LINE, message, where="--set")
     given, faults = _read(rule, settings)
     values = with_defaults(rule, given)

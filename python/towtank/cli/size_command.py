@@ -137,7 +137,7 @@ def command(
     check.at_least_one("--servers", servers)
     check.one_of("--model", model, ("auto", "network", "curve"))
     if model == "network" and servers is not None:
-        check.fault("--servers", f"must not be given with --model network, which takes it from results, got {servers}")
+        check.fault("--servers", f"must not be given with --model network, which uses the results, got {servers}")
     check.refuse_faults()
     options: dict[str, Any] = {
         "load.users": users, "load.rate": rate, "load.think": think, "load.mix": mix, "load.peak": peak,

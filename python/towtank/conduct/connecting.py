@@ -58,7 +58,9 @@ class ConnectionOptions:
         if self.streams is not None and not (self.http2 and self._is_pool):
             faults.append(_fault("--streams", "must be given together with --http2 and a number of --connections"))
         if self.insecure and self.cacert is not None:
-            faults.append(_fault("--cacert", "must not be given together with --insecure, which trusts everybody"))
+            faults.append(
+                _fault("--cacert", "must not be given together with --insecure, which accepts every certificate")
+            )
         if faults:
             raise StudyError(faults)
 

@@ -41,7 +41,7 @@ def describe_length(duration_s: float, at_least_s: float | None) -> str:
     """Describe the length of a load; the length of a search is a range, because it depends on the limit."""
     if at_least_s is None:
         return f"{duration_s:.0f} s"
-    return f"about {at_least_s:.0f} to {duration_s:.0f} s, by where the limit is"
+    return f"about {at_least_s:.0f} to {duration_s:.0f} s, depending on the limit"
 
 
 def describe_frame(frame: dict[str, Any]) -> str:

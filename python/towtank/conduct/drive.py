@@ -137,13 +137,13 @@ def split_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         if parts.port == 0:
-            raise ValueError("a port is from 1 to 65535")
+            raise ValueError("a port must be from 1 to 65535")
     except ValueError as error:
         raise StudyError.at(
-            COMMAND_LINE, f"must be a URL as http://host:port/path, got {url!r}: {error}", where="TARGET"
+            COMMAND_LINE, f"must be a URL such as http://host:port/path, got {url!r}: {error}", where="TARGET"
         ) from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        message = f"must be a URL as http://host:port/path, or a workload file that exists, got {url!r} instead"
+        message = f"must be a URL such as http://host:port/path, or an existing workload file, got {url!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     return parts
 
@@ -168,7 +168,8 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
     """
     if ways[0].startswith(UNIX):
         if refusal := refuses_unix(ways[0], CONNECT_LIMIT_S):
-            raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and its path right?")
+            hint = "check that the server runs, and that the path of its socket is correct"
+            raise TargetError(f"the target cannot be reached: {refusal}", hint=hint)
         return list(ways)
     places = [split_address(each) for each in ways]
     port = places[0][1]

@@ -73,7 +73,7 @@ def prepare_plan(
             raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where=option)
     parts = split_url(exchange.url)
     if parts.username is not None and any(name.lower() == "authorization" for name, _ in exchange.headers):
-        message = "must not be Authorization if the URL has a login: the login is sent as that header"
+        message = "must not be Authorization if the URL has a login, because the login is sent in this header"
         raise StudyError.at(COMMAND_LINE, message, where="--header")
     if parts.scheme == "http" and connections.has_tls:
         message = "must be an https:// URL with --insecure, --cacert, --cert or --key"
@@ -133,7 +133,7 @@ def _workload_plan(
         workload = workload.with_parameters(_parameters(exchange.changes, list(workload.file.parameters)))
     _refuse_request_options(exchange, load)
     if connections.connect_to:
-        message = "must only be given with a URL: with a workload file --address gives the target"
+        message = "must only be given with a URL; with a workload file, --address gives the target"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
     given = _by_target(workload, addresses)
     ways = {name: _places(each, allowed) for name, each in given.items()}
@@ -215,7 +215,7 @@ def _login(addresses: list[str]) -> dict[str, Any]:
 def _refuse_logins(addresses: tuple[str, ...]) -> None:
     """Refuse a login in `--connect-to`; logins are given in the URL."""
     if any("@" in address for address in addresses if not address.startswith(UNIX)):
-        message = "must have no login: give it in the URL, and it is sent with every request"
+        message = "must have no login; a login in the URL is sent with every request"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
 
 
@@ -229,7 +229,7 @@ def _refuse_request_options(exchange: Exchange, load: Load) -> None:
         "--timeout": exchange.timeout_s != plain.timeout_s,
         "--think": load.think_s != 0.0,
     }
-    message = "must not be given with a workload file, which sets this itself"
+    message = "must not be given with a workload file, which defines the requests itself"
     faults = [Fault(COMMAND_LINE, 0, 0, option, message) for option, present in given.items() if present]
     if faults:
         raise StudyError(faults)

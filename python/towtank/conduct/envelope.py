@@ -127,8 +127,8 @@ def require_ports(plan: dict[str, Any]) -> None:
     if not own or there is None or len(plan["targets"]) > 1 or users <= there:
         return
     message = (
-        f"must be at most {there} with a connection each, since the target's addresses can be reached from so many "
-        f"ports (net.ipv4.ip_local_port_range), got {users} instead"
+        f"must be at most {there} if each user has a separate connection, because only so many local ports can reach "
+        f"the target's addresses (net.ipv4.ip_local_port_range), got {users} instead"
     )
     raise StudyError(
         [Fault("<command line>", 0, 0, "--users", message)],
@@ -166,8 +166,8 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
     if users * targets <= most:
         return None
     return (
-        f"must be at most {max(0, most // targets)} with a connection each, since the hard limit of open files "
-        f"(ulimit -Hn) is {hard}, got {users} instead"
+        f"must be at most {max(0, most // targets)} if each user has a separate connection, because the hard limit of "
+        f"open files (ulimit -Hn) is {hard}, got {users} instead"
     )
 
 

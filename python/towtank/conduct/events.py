@@ -114,16 +114,18 @@ class Events:
         for title, thread in self._threads.items():
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
-                self._failed(title, self.events[title], f"it did not end within {_END_WITHIN_S:g} s of the load's end")
+                self._failed(
+                    title, self.events[title], f"it did not end within {_END_WITHIN_S:g} s after the end of the load"
+                )
         for title, event in self.events.items():
             if title not in self._begun:
-                self._failed(title, event, "its time did not come")
+                self._failed(title, event, "the stage in which it was planned did not begin")
 
     def _happen(self, title: str, event: Event, at_s: float) -> None:
         try:
             due_ns = self._origin_ns() + round(at_s * _NANOSECONDS)
             if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / _NANOSECONDS)):
-                self._failed(title, event, "the load ended before")
+                self._failed(title, event, "the load ended before the planned time")
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
@@ -200,7 +202,7 @@ class Events:
         self._tell("event_ends", title, event)
 
     def _failed(self, title: str, event: Event, reason: str) -> None:
-        message = f"event {title} ({event.do} {event.on}) did not happen as asked: {reason}"
+        message = f"event {title} ({event.do} {event.on}) was not carried out as planned: {reason}"
         with self._lock:
             self.failures.append(message)
         self._tell("event_failed", title, event, reason=reason, message=message)

@@ -44,7 +44,7 @@ def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, 
             study, pilot_result=PilotResult.from_document(ResultsFolder.open(folder).manifest["study"]["pilot"])
         )
     with display:
-        display.note("pilot run: how many users does the system carry here?")
+        display.note("pilot run: measuring how many users the system can handle on this machine")
         pilot_result = _measure(study, folder / FOLDER, display, stop)
     levels = ", ".join(
         f"{level} = {users:.0f} users" for level, users in _levels(replace(study, pilot_result=pilot_result))
@@ -139,7 +139,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     if users is None:
         why = reason or _first_failure([plateau.failure for plateau in plateaus])
         raise MeasurementError(
-            f"the pilot run found no load that the system carries: {why}",
+            f"the pilot run found no load that the system can handle: {why}",
             hint=f"see {run.path}, or give the levels of users as numbers",
         )
     shown = tuple({"users": plateau.level, "throughput_per_s": plateau.throughput.value or 0.0} for plateau in plateaus)

@@ -57,7 +57,7 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
         If the study names a CPU that this process may not use.
     """
     if asked == "off":
-        return Pinning(note="the study turned pinning off")
+        return Pinning(note="the study turns pinning off")
     if asked == "auto":
         return share_out()
     available = os.sched_getaffinity(0)

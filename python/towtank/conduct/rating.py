@@ -95,7 +95,7 @@ def _check(folder: Path) -> None:
     if not folder.is_dir():
         raise StudyError.at(str(folder), "must be a folder that exists", where="--folder")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise StudyError.at(str(folder), "must be a folder that files can be made in", where="--folder")
+        raise StudyError.at(str(folder), "must be a folder in which files can be created", where="--folder")
     free = shutil.disk_usage(folder).free
     if free < ROOM_BYTES:
         needs = f"must have at least {ROOM_BYTES >> 20} MiB free, got {free >> 20} MiB"

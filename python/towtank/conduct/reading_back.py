@@ -77,7 +77,7 @@ def read_back(
     run.event("read_back_ends", **{key: document[key] for key in ("acknowledged", *FATES)})
     if document["lost"] or document["different"]:
         display.note(
-            f"  of {document['acknowledged']} stored: {document['lost']} lost, {document['different']} different"
+            f"  of {document['acknowledged']} stored items: {document['lost']} lost, {document['different']} different"
         )
 
 
@@ -89,7 +89,7 @@ def _heal(run: RunFolder, system: System) -> str | None:
         try:
             system.start(name)
         except TowtankError as error:
-            return f"{name} did not start again: {error}"
+            return f"{name} could not be restarted: {error}"
         run.event("started_again", service=name)
     return None
 

@@ -94,7 +94,7 @@ class Ended:
         found += [question.sentence() for question in self.open]
         if self.open:
             known = [question.more for question in self.open if question.more is not None]
-            found.append(f"to go on: towtank run {results} --more {max(known, default=2)}")
+            found.append(f"to continue: towtank run {results} --more {max(known, default=2)}")
         return found
 
 

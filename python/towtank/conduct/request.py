@@ -110,7 +110,9 @@ class StudyRequest:
 
         lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
         if lines:
-            raise TargetError("\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows what this machine offers")
+            raise TargetError(
+                "\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows the capabilities of this machine"
+            )
 
     def document(self) -> dict[str, Any]:
         """Return the request as JSON for the manifest of the results: study, preset, seed, changes and folder."""
@@ -179,13 +181,13 @@ def recorded_request(
         If the folder contains no results, or results without a recorded request.
     """
     if named is not None:
-        message = f"must be left out with --resume: the results know their study, got {named!r} instead"
+        message = f"must be left out with --resume, because the results name their study, got {named!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="STUDY")
     results = ResultsFolder.open(folder)
     manifest = results.manifest
     command = manifest.get("command")
     if not isinstance(command, dict) or "study" not in command:
-        message = "must record how its study was requested, got results without that"
+        message = "must contain the request for its study, got results without a request"
         raise StudyError.at(folder, message, where="command")
     study, changed = _study_file(results, manifest)
     return StudyRequest(
@@ -234,7 +236,7 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
     if others and len(folders) > 1:
         changed += others
     if changed:
-        message = "must be as it was when the results were begun, got other content or no file"
+        message = "must be unchanged since the results were begun, got other content or no file"
         raise StudyError([Fault(path, 0, 0, "--resume", message) for path in changed])
     if others and any(Path(path).is_relative_to(folder) for path in named for folder in folders):
         raise _needs_originals(others)
@@ -244,7 +246,7 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
 
 def _needs_originals(changed: Iterable[str]) -> StudyError:
     """Return the error for changed files whose copies would search for programs and files in the results folder."""
-    message = "must be as it was when the results were begun, as the study uses programs or files beside it, got"
+    message = "must be unchanged since the results were begun, because the study uses programs or files beside it, got"
     faults = [Fault(path, 0, 0, "--resume", f"{message} other content or no file") for path in changed]
     return StudyError(faults, hint="restore it, or begin new results with `towtank run`")
 

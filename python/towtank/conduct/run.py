@@ -288,7 +288,7 @@ def drive_engine(
     growth = LogGrowth(run.logs)
     engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment)
     stop.on_second = engine.stop
-    stop.waits_for = f"up to {min(drain_s(plan), STOPPING_S):g} s for answers on their way, then results are finished"
+    stop.waits_for = f"up to {min(drain_s(plan), STOPPING_S):g} s for pending responses, then results are finished"
     try:
         run.event("engine_started", pid=engine.pid, log_bytes=growth.at_start)
         if started is not None:
@@ -320,7 +320,7 @@ def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRe
         outcome.status = "stopped"
 
 
-def disk_is_full(folder: Path, hint: str = "free some space, then do it again") -> EngineError:
+def disk_is_full(folder: Path, hint: str = "free some space, then repeat the command") -> EngineError:
     """Return the error for a disk that is too full for the record."""
     return EngineError(f"the disk is full: nothing more can be written to {folder}; the record is kept", hint=hint)
 
@@ -382,7 +382,7 @@ class _Watch:
                 self.hastened, self.enough = True, time.monotonic() + min(drain, STOPPING_S)
             if time.monotonic() > self.enough:
                 self.enough = math.inf
-                self.run.event("engine_asked_to_stop", why="answers take too long", drain_s=0.0)
+                self.run.event("engine_asked_to_stop", why="responses take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
                 # If a service died, its death explains the failure better, and is reported below.

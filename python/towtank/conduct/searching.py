@@ -81,7 +81,9 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the time from which recorded intervals are needed: the start of the plateau that is judged next. [s]"""
+        """Return the time from which recorded intervals are needed: the start of the plateau that is judged next.
+        [s]
+        """
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
 
     def _next(self, stage: int) -> None:
@@ -168,7 +170,7 @@ class SearchSteering(StageSteering):
             "plateau", **{key: document[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level
         )
         binding = plateau.binding
-        shown = "" if binding is None else "no answer" if binding["seen"] is None else f"{binding['seen']:.3g}"
+        shown = "" if binding is None else "no response" if binding["seen"] is None else f"{binding['seen']:.3g}"
         margin = "" if binding is None else f", {binding['text']}: {shown}"
         rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
         self.note(f"  {plateau.level:g} {unit} {what} ({few_digits(rate, 4)} /s{margin}); {after}")
@@ -180,10 +182,10 @@ class PilotSteering(SearchSteering):
     def _decide(self) -> Decision:
         level = next_level(self.plateaus, self.plan.steps[0].times or 2.0, self.plan.at_most)
         if level is None:
-            why = "the limit is passed" if is_beyond(self.plateaus) else "the last level"
+            why = "the limit is exceeded" if is_beyond(self.plateaus) else "the last level"
             return Decision(None, Ended.BRACKETED, why=why)
         return Decision(
-            level, why="raised" if level > self.plateaus[-1].level else "lowered: it began beyond the limit"
+            level, why="raised" if level > self.plateaus[-1].level else "lowered: the first level was beyond the limit"
         )
 
     def _end(self, decision: Decision) -> str:

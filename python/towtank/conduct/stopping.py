@@ -73,14 +73,15 @@ class StopRequest:
     def _take(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.count += 1
         if self.count == 1:
-            _say(f"stopping: {self.waits_for}; a second request leaves at once")
+            _say(f"stopping: {self.waits_for}; a second request exits immediately")
             return
         # No clean-up is needed here: guards, engine and probe end when this process closes their standard input.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:
             self.leaving()
-        _say(f"left at once; the record is kept in {self.kept}" if self.kept else "left at once; nothing is kept")
+        kept = f"the record is kept in {self.kept}" if self.kept else "nothing is kept"
+        _say(f"exited immediately; {kept}")
         os._exit(ExitStatus.STOPPED)
 
 

@@ -82,7 +82,7 @@ def held(folder: Path) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(lock)
-        raise StudyError.at(folder, "must not be in use, but another towtank is writing into it") from error
+        raise StudyError.at(folder, "must not be in use, but another Towtank process is writing to it") from error
     try:
         yield
     finally:
@@ -179,7 +179,7 @@ def _disk_full_is_said(folder: Path) -> Iterator[None]:
 def _disk_full(folder: Path) -> EngineError:
     if not (folder / STUDY_MANIFEST).exists():
         return disk_is_full(folder)
-    return disk_is_full(folder, f"free some space, then `towtank run --resume {folder}`")
+    return disk_is_full(folder, f"free some space, then run `towtank run --resume {folder}`")
 
 
 @dataclass
@@ -323,7 +323,9 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
         return ExitStatus.TARGET
     status = outcome.parts.status(_status_of_results(outcome))
     if status is ExitStatus.DONE and any(failed.part == _REPORT for failed in outcome.parts.failed):
-        outcome.messages.append("the results are kept; `towtank report RESULTS --out FILE` writes the report elsewhere")
+        outcome.messages.append(
+            "the results are kept; `towtank report RESULTS --out FILE` writes the report to another file"
+        )
         return ExitStatus.INTERNAL
     return status
 

@@ -120,7 +120,9 @@ class _Watch:
         self.find_behind()
 
     def _named_for(self, target: str) -> int:
-        """Return the process that the user named for a target whose socket cannot be seen, for example behind a relay."""
+        """Return the process that the user named for a target whose socket cannot be seen, for example behind a
+        relay.
+        """
         return self._roots.get(target, next(iter(self._roots.values())))
 
     def find_behind(self) -> None:

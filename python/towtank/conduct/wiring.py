@@ -60,7 +60,9 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
 
 
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
-    """Return a function that makes the steering of the load; None if the load is not a search and no test ends a stage."""
+    """Return a function that makes the steering of the load; None if the load is not a search and no test ends a
+    stage.
+    """
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)
     asked = spec.study.study.steady

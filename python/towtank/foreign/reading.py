@@ -89,7 +89,7 @@ def _refuse_other_unit(path: Path, name: str, content: Collector) -> None:
         text = f"must be in seconds, got {unit} since 1970 instead"
         raise StudyError([Fault(str(path), 2, 1, "start_s", text)], hint=f"write the starts in seconds, not in {unit}")
     if unit:
-        text = f"starts must lie before the year 5138, got later ones, as if {unit} stood where {name} has seconds"
+        text = f"starts must be in seconds and before the year 5138, got {unit} instead, which {name} does not use"
         raise StudyError.at(path, text)
 
 
@@ -104,6 +104,6 @@ def _guarded(path: Path, call: Callable[[], _Content]) -> _Content:
     try:
         return call()
     except FileNotFoundError:
-        raise StudyError.at(path, "must be a result file, got no such file instead") from None
+        raise StudyError.at(path, "must be an existing result file, got a path without a file instead") from None
     except (OSError, ValueError) as fault:
         raise StudyError.at(path, f"must be a result file that can be read, got {fault} instead") from None

@@ -1,4 +1,6 @@
-"""Keys of a model file for timeouts, failures, caches and load balancers, and their conversion to the engine's format."""
+"""Keys of a model file for timeouts, failures, caches and load balancers, and their conversion to the engine's
+format.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ class ClassBehaviour(FileModel):
     on_timeout: Literal["continue", "cancel"] | None = Field(
         None,
         description=(
-            "What the system does with a job after a timeout: `continue` work on it or `cancel` it; default: "
+            "Action of the system after a timeout: `continue` the work on the job, or `cancel` the job; default: "
             "`continue`."
         ),
     )

@@ -151,7 +151,7 @@ def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
     faults = []
     for name, load in model.classes.items():
         if load.rate is not None and load.think is not None:
-            message = "must be left out: arrivals of an open class do not wait for answers"
+            message = "must be left out: arrivals of an open class do not wait for responses"
             faults.append(fault_at(tree, ("classes", name, "think"), message))
     faults += _transaction_faults(tree, model)
     for name, station in model.stations.items():
@@ -172,14 +172,14 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
             message = "must be left out: an open class has no users; give each transaction a class of its own"
             faults.append(fault_at(tree, path, message, key=True))
         if load.transactions and name in model.routing:
-            message = "must be left out for a class with a routing: give the stations visits"
+            message = "must be left out for a class with a routing: set `visits` of the stations instead of the routing"
             faults.append(fault_at(tree, path, message, key=True))
         total = sum(transaction.share for transaction in load.transactions.values())
         if load.transactions and abs(total - 1) > SHARES_WITHIN:
-            faults.append(fault_at(tree, path, f"must be shares that make 100 % together, got {100 * total:.6g} %"))
+            faults.append(fault_at(tree, path, f"must be shares that add up to 100 %, got {100 * total:.6g} %"))
         for each in load.transactions:
             if each in owner:
-                message = f"must be a name of its own, got {each!r}, which is {owner[each]} too"
+                message = f"must be a unique name, got {each!r}, which is also {owner[each]}"
                 faults.append(fault_at(tree, (*path, each), message, key=True))
             owner.setdefault(each, f"a transaction of {name}")
     return faults
@@ -196,7 +196,7 @@ def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
             near = yamlfile.did_you_mean(name, list(model.stations))
             faults.append(fault_at(tree, at, f"must be a station of the model, got {name!r} instead{near}", key=True))
         if count != max(counts.values()):
-            faults.append(fault_at(tree, at, f"must have as many values as the others, got {count} instead"))
+            faults.append(fault_at(tree, at, f"must have as many values as the other stations, got {count} instead"))
     return faults
 
 

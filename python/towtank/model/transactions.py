@@ -125,7 +125,8 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
     Notes
     -----
     R is the residence of the chain at a station with demand D, and R_t the residence of transaction t with demand D_t,
-    v_t visits and service time s_t. If jobs share the station, or no job waits, all are slowed by the same factor: R_t =
+    v_t visits and service time s_t. If jobs share the station, or no job waits, all are slowed by the same factor: R_t
+    =
     D_t R / D. If jobs wait in a queue, each visit has the same mean wait W: R_t = v_t (s_t + W).
 
     If at most T jobs share the m servers at the same time and further jobs wait, R has two parts. With Q jobs and

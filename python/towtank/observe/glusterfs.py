@@ -137,7 +137,7 @@ class GlusterfsScraper:
             return self._answer()
         except (OSError, ScrapeError) as error:
             self.close()
-            raise ScrapeError(f"the mount does not answer: {error}") from error
+            raise ScrapeError(f"the mount does not respond: {error}") from error
 
     def _answer(self) -> dict[str, str]:
         reader = self._reader or self._start()

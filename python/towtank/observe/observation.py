@@ -1,4 +1,6 @@
-"""Observes one run: starts the probe, scrapes the services in a thread, and writes all samples to streams immediately."""
+"""Observes one run: starts the probe, scrapes the services in a thread, and writes all samples to streams
+immediately.
+"""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Page:
         self._connection.response_class = partial(_TimelyAnswer, deadline=deadline)  # type: ignore[assignment]
         response = self._connection.getresponse()
         if response.status != http.client.OK:
-            raise ScrapeError(f"{self.url}: must answer 200, got {response.status} instead")
+            raise ScrapeError(f"{self.url}: must respond with status 200, got {response.status} instead")
         expected = response.length
         parts: list[bytes] = []
         length = 0
@@ -101,7 +101,7 @@ class Page:
             if length > PAGE_AT_MOST_BYTES:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
-                raise ScrapeError(f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time")
+                raise ScrapeError(f"{self.url}: must arrive within {TIMEOUT_S} s, got only {length} bytes in that time")
         # `read1` does not mark the response as complete at the end of the body, although the connection stays open.
         response.close()
         if expected is not None and length < expected:

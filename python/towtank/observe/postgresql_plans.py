@@ -122,7 +122,9 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
     statements, advice = [], []
     for number, statement in ordered[:STATEMENTS]:
         plan, why = (
-            _plan(connection, statement.query) if time.monotonic() < deadline else (None, "there was no time left")
+            _plan(connection, statement.query)
+            if time.monotonic() < deadline
+            else (None, "the time limit of the examination was reached")
         )
         query = " ".join(statement.query.split())
         query = query if len(query) <= _QUERY_CHARACTERS else query[: _QUERY_CHARACTERS - 1] + "…"
@@ -171,7 +173,7 @@ def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, st
     import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
     if not _EXPLAINED.match(query):
-        return None, "no statement that has a plan"
+        return None, "this kind of statement has no plan"
     count = max((int(number) for number in _PARAMETER.findall(query)), default=0)
     values = f"({', '.join(['NULL'] * count)})" if count else ""
     try:

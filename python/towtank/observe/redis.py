@@ -114,7 +114,7 @@ class RedisConnection:
         if kind in (b"+", b":") and line.endswith(b"\n"):
             return rest.decode("utf-8", "replace")
         if kind != b"$" or not _LENGTH.fullmatch(rest) or int(rest) > _ANSWER_AT_MOST:
-            raise ScrapeError(f"must be an answer of Redis, got {line[:80]!r} instead")
+            raise ScrapeError(f"must be a response of Redis, got {line[:80]!r} instead")
         length = int(rest)
         return None if length < 0 else self._stream.read(length + 2)[:-2].decode("utf-8", "replace")
 

@@ -134,7 +134,10 @@ class Chromium:
         """
         if sandbox and os.geteuid() == 0:
             hint = "record as another user, or with --no-sandbox if you trust the pages and all that they load"
-            raise TargetError("Chromium has no sandbox as root: a page that breaks out of it would be root", hint=hint)
+            raise TargetError(
+                "Chromium cannot isolate pages in a sandbox as root: a malicious page could get the rights of root",
+                hint=hint,
+            )
         browser = find_chromium()
         long = len(tempfile.gettempdir()) > _TEMPORARY_AT_MOST
         folder = Path(tempfile.mkdtemp(prefix="towtank-chromium-", dir="/tmp" if long else None))

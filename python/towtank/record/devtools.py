@@ -71,9 +71,9 @@ class Devtools:
             os.write(self._browser.writes, json.dumps(message).encode() + b"\0")
             return await asyncio.wait_for(self._answers[number], _ANSWERS_WITHIN_S)
         except TimeoutError:
-            raise DevtoolsError(f"no answer to {method} within {_ANSWERS_WITHIN_S:.0f} s") from None
+            raise DevtoolsError(f"no reply to {method} within {_ANSWERS_WITHIN_S:.0f} s") from None
         except OSError as error:
-            raise DevtoolsError(f"the browser is gone: {error.strerror}") from None
+            raise DevtoolsError(f"the browser has exited: {error.strerror}") from None
         finally:
             del self._answers[number]
 

@@ -34,7 +34,9 @@ def outcome(objective: Mapping[str, Any]) -> str:
 
 
 def at_load(objective: Mapping[str, Any]) -> str:
-    """Render the load of an objective with a leading blank, such as ` at 500 users`; empty if it applies to every load."""
+    """Render the load of an objective with a leading blank, such as ` at 500 users`; empty if it applies to every
+    load.
+    """
     for name, unit in (("users", " users"), ("rate", " /s")):
         if objective.get(name) is not None:
             return f" at {people.plain(objective[name])}{unit}"

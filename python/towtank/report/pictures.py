@@ -68,7 +68,9 @@ class Pictures:
         return self._used[key]
 
     def keep(self) -> None:
-        """Write the drawings that were used, if they differ from the file; a file that cannot be written is no error."""
+        """Write the drawings that were used, if they differ from the file; a file that cannot be written is no
+        error.
+        """
         if self._path is not None and self._used != self._kept:
             offer_json(self._path, {"schema": SCHEMA, **self._used})
 

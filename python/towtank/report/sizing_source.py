@@ -40,7 +40,7 @@ def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | N
         except (OSError, ValueError) as error:
             return {"refused": f"{KEPT} cannot be read: {error}"}
         known = isinstance(document, dict) and document.get("schema") == "towtank/size/1"
-        return document if known else {"refused": f"{KEPT} is no answer of `towtank size`"}
+        return document if known else {"refused": f"{KEPT} is not a result of `towtank size`"}
     named = [
         entry for entry in manifest.get("files") or () if isinstance(entry, Mapping) and entry.get("role") == "sizing"
     ]

@@ -286,7 +286,7 @@ def _model(path: Path) -> dict[str, Any]:
 def open_folder(path: Path) -> ResultsFolder:
     """Open a results folder. The folder of a single run is refused, with a hint to its results folder."""
     if (path / "run.json").is_file() and not (path / STUDY_MANIFEST).is_file():
-        message = f"must be a results folder with a {STUDY_MANIFEST} in it, got the folder of one of its runs"
+        message = f"must be a results folder with a {STUDY_MANIFEST}, got the folder of a run"
         raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")
     return ResultsFolder.open(path)
 

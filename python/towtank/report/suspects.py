@@ -2,5 +2,5 @@
 
 MARK = "†"
 """Mark, placed after a value that depends on a suspect run."""
-NOTE = f"{MARK} Leans on a suspect run; see the limits of the conclusions."
+NOTE = f"{MARK} Depends on a suspect run; see the section on limits of the conclusions."
 """Note below a table in which a value has the mark."""

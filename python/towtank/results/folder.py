@@ -147,7 +147,7 @@ def _changes(path: Path) -> tuple[str, ...]:
     except (OSError, ValueError) as error:
         raise StudyError.at(path, f"must be a JSON object, got {error}") from error
     if not isinstance(changes, list) or not all(isinstance(change, str) for change in changes):
-        raise StudyError.at(path, "must be a list of texts as PATH=VALUE, got something else", where="changes")
+        raise StudyError.at(path, "must be a list of texts of the form PATH=VALUE, got another value", where="changes")
     return tuple(changes)
 
 
@@ -250,7 +250,7 @@ class ResultsFolder(_Folder):
             If the folder has no study manifest.
         """
         if not (path / STUDY_MANIFEST).is_file():
-            raise StudyError.at(path, f"must be a results folder with a {STUDY_MANIFEST} in it, got none")
+            raise StudyError.at(path, f"must be a results folder with a {STUDY_MANIFEST}, got a folder without it")
         return cls(path)
 
     @property
@@ -268,7 +268,9 @@ class ResultsFolder(_Folder):
             return _changes(kept)
         hidden = [change for change in shown if HIDDEN in change]
         if hidden:
-            message = f"must exist to resume the study: it holds the values of {', '.join(hidden)}, got no such file"
+            message = (
+                f"must exist to resume the study, because it contains the values of {', '.join(hidden)}, got no file"
+            )
             raise StudyError.at(kept, message)
         return shown
 

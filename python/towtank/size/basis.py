@@ -202,20 +202,21 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
     faults = solve_models([{**document, "classes": light}])[0].get("faults")
     if faults:
         raise StudyError(
-            problem.faults(faults), hint=f"{source}: sizing solves the model many times; it must be solvable"
+            problem.faults(faults),
+            hint=f"{source}: sizing solves the model many times, so it must be solvable without simulation",
         )
 
 
 def _measured(source: Path, choice: ModelChoice) -> Basis:
     """Return the network if the user requests it, or if it distinguishes resources; otherwise the closed curve."""
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
-        return _curve(source, choice, "the closed curve was asked for")
+        return _curve(source, choice, "the closed curve was requested")
     answers = network_answers(source, choice.configuration)
     answer = the_only(answers)
     why_not = _why_no_network(answer)
     if choice.model == "network" and answer.network is not None:
         # A network that the user requests is used unless the network itself is rejected.
-        return _network(source, answer, "it was asked for")
+        return _network(source, answer, "it was requested")
     if choice.model == "network":
         raise MeasurementError(f"{source}: the measurements give no network to size from: {why_not}")
     if why_not:

@@ -156,7 +156,7 @@ class Outcome:
             if check.ratio(self.values[number]) > 1 + ROUNDING
         ]
         return missed + [
-            f"{name} would be used {share_text(self.utilization[name], used.get(name))}, "
+            f"utilization of {name} would be {share_text(self.utilization[name], used.get(name))}, "
             f"more than {100 * question.utilization.get(name, 1.0):.3g} %"
             for name in self.too_busy(question)
         ]

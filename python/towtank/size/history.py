@@ -140,13 +140,14 @@ class History:
         """Return notes on steps of the load, excluded days and correlated residuals."""
         first = len(self.parameters) - len(self.steps)
         found = [
-            f"the load steps by {self._step_size(first + place)} on {day}: a level that stays, not growth; such a step "
-            f"may recur"
+            f"the load changes by {self._step_size(first + place)} on {day} and stays at the new level; this step "
+            "is not "
+            f"counted as growth, but may recur"
             for place, day in enumerate(self.steps)
         ]
         if self.bent:
             found.append(
-                f"the growth is not even: {self._growth_of(first=True)} a year in the first half of the history, "
+                f"the growth is not constant: {self._growth_of(first=True)} a year in the first half of the history, "
                 f"{self._growth_of(first=False)} in the second; the forecast continues the mean of both"
             )
         out = [place for place, keep in enumerate(self._kept) if not keep]
@@ -157,14 +158,14 @@ class History:
         ]
         if named:
             more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
-            found.append(f"excluded from the slope, as line and season do not explain them: {', '.join(named)}{more}")
+            found.append(f"excluded from the fit, as trend and season do not explain them: {', '.join(named)}{more}")
         if len(out) > _OFTEN * len(self.days):
             found.append(
                 f"{len(out)} of {len(self.days)} days lie far from the line: the forecast expects such days at the "
                 f"same frequency, and takes the given load as that of an ordinary day"
             )
         if len(self._residuals) >= _SERIES and not looks_independent(self._residuals):
-            found.append("the loads of neighbouring days resemble each other: the interval is too narrow")
+            found.append("the loads of neighbouring days are correlated: the interval is too narrow")
         return tuple(found)
 
     @property
@@ -372,7 +373,7 @@ def _read_line(
         # A month without a day is read as the first day of the month.
         day = date.fromisoformat(f"{texts[0]}-01" if _MONTH.fullmatch(texts[0]) else texts[0])
     except ValueError:
-        add(0, f"must be a date as 2026-01-31 or a month as 2026-01, got {shown(texts[0])} instead")
+        add(0, f"must be a date such as 2026-01-31 or a month such as 2026-01, got {shown(texts[0])} instead")
     try:
         load = float(texts[1])
     except ValueError:

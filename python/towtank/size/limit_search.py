@@ -194,8 +194,8 @@ class Limits:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
         return (
-            f"a load of more than {significant(most, FEW_DIGITS):,.0f} users that is carried has no interval: "
-            f"{len(self.question.draws)} draws of it take too long to solve"
+            f"a load limit of more than {significant(most, FEW_DIGITS):,.0f} users has no interval: "
+            f"{len(self.question.draws)} draws take too long to solve"
         )
 
     @property

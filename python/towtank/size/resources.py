@@ -92,7 +92,7 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
             {"D0": data.now, "g": later / data.now if data.now else 1.0},
             later,
             "byte",
-            "asked, data" if data.growth is not None or load_growth == 1 else "data grow as the load",
+            "asked, data" if data.growth is not None or load_growth == 1 else "data grow like the load",
         )
     )
     values = {"D": later, "copies": data.copies, "free": data.free}
@@ -220,7 +220,9 @@ def _memory_part(
 def most_memory(
     question: Question, tier: Tier, option: Option, outcomes: Sequence[Outcome], drawn: Draws | None = None
 ) -> tuple[float, Interval | None]:
-    """Return the memory of a node in the scenario that needs most memory, and its interval; None without draws. [byte]"""
+    """Return the memory of a node in the scenario that needs most memory, and its interval; None without draws.
+    [byte]
+    """
 
     def most(group: Sequence[Outcome]) -> float:
         return max((memory_of(question, tier, option, each).total for each in group), default=0.0)
@@ -332,7 +334,7 @@ def pool_size(
         return replace(found, why_not=f"{found.why_not}{where}")
     source = "solved with the pool in the model, in every scenario"
     values = {"wait": found.wait_s, "limit": limit}
-    steps.add(Step(f"pool {name}: size{where}", "least size with wait <= limit", values, found.size, "1", source))
+    steps.add(Step(f"pool {name}: size{where}", "smallest size with wait <= limit", values, found.size, "1", source))
     jobs = [outcome.job for outcome in outcomes]
     return found if drawn is None else _sure_pool(question, wanted, (jobs, drawn), found, steps)
 
@@ -380,8 +382,8 @@ def _sure_pool(
     share = sum(wait <= found.limit_s for wait in waits) / count
     best = longest_waits(question, pool, [jobs], size)[0]
     values = {"asked": asked, "draws": count}
-    formula, source = "least size with wait <= limit in a share of the draws", "solved with the pool in every draw"
-    steps.add(Step(f"pool {found.name}: size with the probability asked", formula, values, size, "1", source))
+    formula, source = "smallest size with wait <= limit in a share of the draws", "solved with the pool in every draw"
+    steps.add(Step(f"pool {found.name}: size with the requested probability", formula, values, size, "1", source))
     return replace(found, size=size, wait_s=best, wait_interval=between(waits), probability=share)
 
 

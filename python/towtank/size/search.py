@@ -106,7 +106,8 @@ class Search:
         Candidates that were solved. [1]
     simulations : int
     others : list of Found
-        Further good candidates. None of them is better than another in all of cost, use of the objectives, and headroom.
+        Further good candidates. None of them is better than another in all of cost, use of the objectives, and
+        headroom.
     """
 
     answer: Found | None = None

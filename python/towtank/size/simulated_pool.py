@@ -68,7 +68,7 @@ def simulated_pool(
         if wait.value <= found.limit_s and share >= (question.file.probability - 1e-9 if waits else 1.0):
             known = between(waits).around(wait.value) if waits else wait.interval
             values = {"wait": wait.value, "limit": found.limit_s}
-            formula, source = "least size that was simulated with wait <= limit", "simulated with the pool"
+            formula, source = "smallest simulated size with wait <= limit", "simulated with the pool"
             steps.add(Step(f"pool {found.name}: size by simulation", formula, values, size, "1", source))
             return replace(
                 found,

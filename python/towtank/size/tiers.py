@@ -181,7 +181,7 @@ def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
     if all(option.price is not None for option in options):
         return Cost("price", unit)
     if any(option.speed != 1 for option in options):
-        return Cost("capacity", "CPUs of the machine measured")
+        return Cost("capacity", "CPUs of the measured machine")
     return Cost("CPUs", "CPUs")
 
 

@@ -40,7 +40,9 @@ class Trend:
         return np.log(self._left(times)) if self.form == "linear" else np.zeros(len(times))
 
     def column(self, times: Floats) -> Floats:
-        """Return the derivative of the logarithm by the rate: t / (1 + k t) for a line, t for exponential growth. [d]"""
+        """Return the derivative of the logarithm by the rate: t / (1 + k t) for a line, t for exponential growth.
+        [d]
+        """
         return times / self._left(times) if self.form == "linear" else np.asarray(times, dtype=float)
 
     def _left(self, times: Floats) -> Floats:

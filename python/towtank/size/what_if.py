@@ -307,7 +307,7 @@ def _mix(rest: str, question: Question) -> Change:
         raise ValueError(f"must be 'mix CLASS=60 % CLASS=40 %' of classes of one kind, got {rest!r} instead")
     shares = {_one_of("class", name, known): units.share(share) for name, share in pairs}
     if abs(sum(shares.values()) - 1) > 1e-6:
-        raise ValueError(f"must be shares that make 100 % together, got {100 * sum(shares.values()):g} %")
+        raise ValueError(f"must be shares that add up to 100 %, got {100 * sum(shares.values()):g} %")
 
     def change(variant: Variant) -> Variant:
         if known == list(question.basis.transactions):

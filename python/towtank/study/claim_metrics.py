@@ -134,7 +134,7 @@ def read_metric(text: str) -> tuple[str, ...]:
     if not any(_fits(path, form) for form in _SPLIT_FORMS):
         allowed = f"one of {', '.join(METRICS)} [of TRANSACTION] [in PHASE], or a path of the summary of a run"
         near = _near(path)
-        raise ValueError(f"must be {allowed} as tiers.SERVICE.cpus_used, got {text!r} instead{near}")
+        raise ValueError(f"must be {allowed} such as tiers.SERVICE.cpus_used, got {text!r} instead{near}")
     return path
 
 
@@ -208,7 +208,7 @@ def _path_of_words(text: str, metric: str, transaction: str | None, phase: str |
         return ("phases", phase, "response_mean_s" if metric == "mean" else "throughput_per_s")
     raise ValueError(
         "must be mean or throughput in a phase, or mean or p95 of a transaction in a phase "
-        f"(no more is kept of phases), got {text!r} instead"
+        f"(no other values of phases are stored), got {text!r} instead"
     )
 
 

@@ -152,5 +152,5 @@ def refuse_outside(named: Iterable[NamedFile], folder: Path) -> None:
         if place is not None
     ]
     if faults:
-        hint = f"its content would go to servers; if you trust this study with that, add {PERMIT}"
+        hint = f"its content would be sent to servers; if you trust this study, add {PERMIT}"
         raise StudyError(faults, hint=hint)

@@ -57,7 +57,9 @@ def _amount(value: object) -> object:
             raise ValueError(f"must be above 0, got {value!r} instead")
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"must be a whole number of users from 1, or a rate as 5 /s, got {units.shown(value)} instead")
+        raise ValueError(
+            f"must be a whole number of users from 1, or a rate such as 5 /s, got {units.shown(value)} instead"
+        )
     return value
 
 

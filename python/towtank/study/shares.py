@@ -86,5 +86,7 @@ def wrong_shares(levels: list[Any]) -> list[tuple[int, str]]:
                 (place, f"must be above 0 % and at most {100 * SHARE_AT_MOST:.0f} %, got {levels[place]!r} instead")
             )
         elif share is None and any(other is not None for other in shares):
-            found.append((place, f"must be a share as '20 %' like the other levels, got {levels[place]!r} instead"))
+            found.append(
+                (place, f"must be a share such as '20 %', like the other levels, got {levels[place]!r} instead")
+            )
     return found

@@ -1,4 +1,6 @@
-"""Creates the files of a first study (system, workload, study) from an address, a command, or a file of another tool."""
+"""Creates the files of a first study (system, workload, study) from an address, a command, or a file of another
+tool.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +145,7 @@ def _writes(draft: importers.Draft) -> list[str]:
         return []
     listed = ", ".join(f"{name.upper()} {number}" for name, number in found.items() if number)
     requests = "1 request that writes" if count == 1 else f"{count} requests that write"
-    return [f"{draft.source}: contains {requests} ({listed}): each user of the load repeats what it changes"]
+    return [f"{draft.source}: contains {requests} ({listed}): each user of the load repeats these changes"]
 
 
 def write_starter(found: Starter) -> None:
@@ -192,7 +194,7 @@ def _faults(chosen: StarterOptions) -> list[Fault]:
         faults.append(_fault("--port", f"must be from 1 to {_HIGHEST_PORT}, got {chosen.port} instead"))
     if chosen.command is None:
         if chosen.port is not None:
-            faults.append(_fault("--port", "must only be given with --command: --url has the port of its address"))
+            faults.append(_fault("--port", "must only be given with --command: the address in --url contains the port"))
         return faults
     try:
         words = shlex.split(chosen.command)

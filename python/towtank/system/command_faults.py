@@ -46,7 +46,7 @@ def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) ->
             faults += _of_templates(tree, system, name, service, known)
             faults += _of_order(tree, system, name, service, known)
             if not faults and name in _reached(uses, name):
-                message = f"must not need itself through the services that it refers to ({', '.join(uses[name])})"
+                message = f"must not depend on itself through the services that it refers to ({', '.join(uses[name])})"
                 faults.append(yamlfile.fault_at(tree, ("services", name), message))
     return faults
 
@@ -148,7 +148,7 @@ def _wrong(system: SystemFile, name: str, service: Command, place: Reference, kn
     if place.fault is not None:
         return place.fault
     if place.section in ("port", "address") and service.port is None:
-        return f"must have a port in place of {place.text}, as the service has none: give it `port: 0`"
+        return f"must be a service with a port for {place.text}, got a service without a port: add `port: 0`"
     named: dict[str, list[str]] = {
         "settings": list(service.settings),
         "values": list(service.population.values) if service.population is not None else [],
@@ -213,4 +213,4 @@ def _shown_secret(system: SystemFile, place: Reference) -> str | None:
     if place.part == "url" and not _has(found, "password"):
         return None
     reason = "every user of the machine can read arguments"
-    return f"must be in environment or in a file, as {reason}, got {place.text} instead"
+    return f"must be in environment or in a file, because {reason}, got {place.text} instead"

@@ -75,7 +75,7 @@ class CommandReady(FileModel):
         None, description="Another port of the program, which accepts connections once the program is ready."
     )
     page: Annotated[str, Field(pattern="^/")] | None = Field(
-        None, description="Path of a page on the port of the service, which answers once the program is ready."
+        None, description="Path of a page on the port of the service that responds once the program is ready."
     )
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
         None, description="HTTP status of the page; default: any from 200 to 299."
@@ -100,7 +100,7 @@ class CommandReady(FileModel):
 
 
 class CommandStop(FileModel):
-    """How to stop a program: the signal that requests its end, and the grace time."""
+    """Stop of a program: the signal that requests its end, and the grace time."""
 
     signal: Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"] = Field(
         "TERM",
@@ -115,7 +115,9 @@ class CommandStop(FileModel):
 class Command(Service):
     """Any program, such as an application under development, that Towtank starts and stops."""
 
-    summary: ClassVar[str] = "any program, such as an application of your own: started, observed and stopped"
+    summary: ClassVar[str] = (
+        "any program, such as an application under development: started, observed and stopped by Towtank"
+    )
 
     kind: Literal["command"]
     host: Name = Field(description="Name of the host that runs the program; a host on this machine.")
@@ -146,7 +148,7 @@ class Command(Service):
     )
     user: Annotated[str, Field(min_length=1, pattern=r"^[^\s:/]+$")] | None = Field(
         None,
-        description="User of the machine that the program runs as if Towtank runs as root; default: that of Towtank.",
+        description="User as whom the program runs if Towtank runs as root; default: the user of Towtank.",
     )
     files: dict[Annotated[str, AfterValidator(_file_name)], str] = Field(
         default_factory=dict,
@@ -169,12 +171,15 @@ class Command(Service):
     ready: CommandReady | None = Field(
         None, description="Check that the program is ready; default: its port accepts connections."
     )
-    stop: CommandStop = Field(default_factory=CommandStop, description="End of the program.")
+    stop: CommandStop = Field(
+        default_factory=CommandStop, description="Signal and time limit for stopping the program."
+    )
     population: CommandPopulation | None = Field(
         None, description="Command that creates the data of the program before the first run."
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
-        None, description="Path of its metrics in the Prometheus text format on its port, for example `/metrics`."
+        None,
+        description="Path of the program's metrics in the Prometheus text format on its port, for example `/metrics`.",
     )
     exports: dict[Name, str] = Field(
         default_factory=dict,
@@ -188,7 +193,7 @@ class Command(Service):
             lacking += [key for key in ("metrics",) if getattr(self, key) is not None]
             lacking += ["ready.page"] if self.ready is not None and self.ready.page is not None else []
             if self.ready is None:
-                raise ValueError("must have a port, or ready with a line of the log, a port or a command, got neither")
+                raise ValueError("must have a port, or ready with log, port or command, got neither")
         if lacking:
             raise ValueError(f"must have a port for {' and '.join(lacking)}, got none")
         if self.speaks != "http" and self.metrics is not None:
@@ -229,7 +234,9 @@ class Command(Service):
 
     @property
     def keeps_population(self) -> bool:
-        """True if the population does not depend on anything that changes between runs; it is then created only once."""
+        """True if the population does not depend on anything that changes between runs; it is then created only
+        once.
+        """
         if self.population is None:
             return False
         texts = [*self.population.command, *self.environment.values()]

@@ -88,13 +88,15 @@ def run_quietly(command: list[str]) -> int:
     except subprocess.TimeoutExpired as error:
         process.terminate()
         process.wait()
-        took = f"`{' '.join(command)}` took longer than {_INSTALL_WITHIN_S:g} s and was asked to end"
-        raise TargetError(took, hint="dpkg --configure -a ends what it began") from error
+        took = f"`{' '.join(command)}` took longer than {_INSTALL_WITHIN_S:g} s and was terminated"
+        raise TargetError(took, hint="`dpkg --configure -a` completes the interrupted installation") from error
 
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Prevent packages from starting their services during the installation; an existing policy of the machine stays."""
+    """Prevent packages from starting their services during the installation; an existing policy of the machine
+    stays.
+    """
     if _POLICY.exists() and not _is_ours():
         yield
         return

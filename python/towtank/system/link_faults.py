@@ -76,7 +76,7 @@ def _link(system: SystemFile) -> _Found:
     ]
     if len(names) != _ENDS_OF_A_CABLE:
         got = f"veth with {len(names)} ({', '.join(names)})" if names else "veth with none"
-        yield at, f"must join exactly two hosts of provider namespaces that are in use as veth, got {got} instead"
+        yield at, f"must be veth only with exactly two hosts of provider namespaces in use, got {got} instead"
     elif system.generator.host not in names:
         message = "must be bridge, macvlan or tun if the load generator is on none of its hosts"
         yield at, f"{message} (generator.host), got veth instead"

@@ -266,7 +266,9 @@ class _Machine:
         return {inode for _, number, inode in self._listening if number == port}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
-        """Return, for each remote end of the given TCP sockets, the inodes of the sockets that listen on its address."""
+        """Return, for each remote end of the given TCP sockets, the inodes of the sockets that listen on its
+        address.
+        """
         ports = {port for _, port, _ in self._listening}
         peers = {each.peer for each in self._tcp if each.inode in inodes and not each.listens and each.peer[1] in ports}
         places = [(_address(host), port) for host, port in peers]

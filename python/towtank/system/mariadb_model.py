@@ -82,9 +82,9 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
         if name in _MANAGED or plain in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
         if plain.startswith(_FAMILIES_OUT) or any(out.startswith(plain) for out in (*_LEAD_OUT, *_MANAGED)):
-            raise ValueError(f"must not have {name}, which leads out of the server, to files, programs or other users")
+            raise ValueError(f"must not have {name}, which gives access to files, programs or other users")
         if name in MariadbSettings.model_fields:
-            raise ValueError(f"must not have {name}, which is a setting of its own; write it beside `more`")
+            raise ValueError(f"must not have {name}, which has a separate key; write it beside `more`")
     return values
 
 
@@ -216,7 +216,7 @@ class Mariadb(Service):
     """A private MariaDB, created for each run."""
 
     summary: ClassVar[str] = (
-        "private MariaDB, made anew for every run; needs the server programs (apt-get install mariadb-server)"
+        "private MariaDB, created for each run; needs the server programs (apt-get install mariadb-server)"
     )
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "sql"

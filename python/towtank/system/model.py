@@ -168,7 +168,7 @@ class ContentServer(NodesService):
 class Existing(Service):
     """Server that already runs: Towtank loads it, but does not start, stop or fill it."""
 
-    summary: ClassVar[str] = "server that runs already: only loaded, and observed if it shows metrics"
+    summary: ClassVar[str] = "server that already runs: Towtank only loads it, and observes it if it has metrics"
 
     kind: Literal["existing"]
     address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
@@ -186,8 +186,8 @@ class Existing(Service):
             default_factory=list,
             max_length=16,
             description=(
-                "Processes of this machine that belong to the server, each a tier, besides the one that listens on its "
-                "address."
+                "Processes of this machine that belong to the server, besides the process that listens on its address. "
+                "Each becomes a tier."
             ),
         )
     )
@@ -269,7 +269,7 @@ class NullServer(Service):
     """Server that responds immediately with a fixed body, to measure the load generator itself."""
 
     summary: ClassVar[str] = (
-        "answers at once with a fixed body, to see what the generator itself can do; comes with Towtank"
+        "responds immediately with a fixed body, to measure the load generator itself; comes with Towtank"
     )
     starts_remotely: ClassVar[bool] = True
 
@@ -283,7 +283,7 @@ class Postgresql(Service):
     """Private PostgreSQL, created for each run."""
 
     summary: ClassVar[str] = (
-        "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
+        "private PostgreSQL, created for each run; needs the server programs (apt-get install postgresql)"
     )
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "sql"
@@ -489,7 +489,9 @@ class SystemFile(FileModel):
         return hosts + [address for service in self.services.values() for address in service.outside]
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Return the options of each target for the plan, except its addresses; relative file names start at `folder`."""
+        """Return the options of each target for the plan, except its addresses; relative file names start at
+        `folder`.
+        """
         options: dict[str, dict[str, Any]] = {}
         for name, target in self.all_targets.items():
             secure = {"scheme": "https", "tls": (target.tls or Tls()).plan(folder)} if self.is_secure(target) else {}

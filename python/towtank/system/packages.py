@@ -153,11 +153,9 @@ PACKAGES = (
     ),
     Package("glusterfs_mount", ("glusterfs-client",), "mounts of GlusterFS", lambda: find_program("glusterfs")),
     Package("redis", ("redis-server",), "private Redis", lambda: find_program("redis-server")),
-    Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a CMIS repository that others wrote", _java),
+    Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a third-party CMIS repository", _java),
 )
-DOWNLOADS = (
-    Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a CMIS repository that others wrote"),
-)
+DOWNLOADS = (Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a third-party CMIS repository"),)
 # Packages whose name differs from the kind of service that needs them.
 _SHARED = {"java": {"cmis_repository"}}
 

@@ -136,9 +136,9 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
         if name.lower() in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
         if name.lower() in _LEAD_OUT:
-            raise ValueError(f"must not have {name}, which leads out of the server, to files or programs")
+            raise ValueError(f"must not have {name}, which gives access to files or programs")
         if name in PostgresqlSettings.model_fields:
-            raise ValueError(f"must not have {name}, which is a setting of its own; write it beside `more`")
+            raise ValueError(f"must not have {name}, which has a separate key; write it beside `more`")
     return values
 
 
@@ -168,7 +168,7 @@ class PostgresqlSettings(FileModel):
         "on",
         description=(
             "Condition for a commit to return: `on` waits until its log is on disk, `off` does not wait; "
-            "see PostgreSQL's manual for the others."
+            "see PostgreSQL's manual for the other values."
         ),
     )
     fsync: Switch | None = Field(

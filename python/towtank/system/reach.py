@@ -68,4 +68,4 @@ def refuses_http(
     finally:
         connection.close()
     is_right = 200 <= status < 300 if wanted is None else status == wanted
-    return None if is_right else f"http://{address}{path} answers with status {status}"
+    return None if is_right else f"http://{address}{path} responds with status {status}"

@@ -204,7 +204,7 @@ class GlusterfsMount(Mount):
     @model_validator(mode="after")
     def _enough(self) -> GlusterfsMount:
         if len(self.servers) < self.settings.copies:
-            raise ValueError(f"must have two servers at least for two copies, got {len(self.servers)} instead")
+            raise ValueError(f"must have at least two servers for two copies, got {len(self.servers)} instead")
         return self
 
 
@@ -247,7 +247,7 @@ def _wrong_server(
         return f"must name each server once, got {server!r} again"
     found = services.get(server)
     if found is not None and found.kind != wanted:
-        return f"must be a {wanted}, got {server!r} instead, a {found.kind}"
+        return f"must be a {wanted}, got {server!r} of kind {found.kind} instead"
     return None
 
 

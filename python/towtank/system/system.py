@@ -239,7 +239,7 @@ class System:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            hint = "`towtank system down`, or wait for the other study, or set TOWTANK_STATE to another folder"
+            hint = "run `towtank system down`, wait for the other study, or set TOWTANK_STATE to another folder"
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
@@ -438,7 +438,7 @@ class System:
         """Start a new process as the replacement of an ended process, unless the system goes down."""
         with self._registering:
             if self._processes[place : place + 1] != [(owner, old)]:
-                raise TargetError(f"{old.spec.name} is not started again: the system goes down")
+                raise TargetError(f"{old.spec.name} is not restarted, because the system is going down")
             process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
             owner.starting(old.spec.name)
             process.start()

@@ -16,7 +16,7 @@ from towtank.system.hosts.host import Answer
 _SCRIPT = """
 below() { for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do echo "$child"; below "$child"; done; }
 held= ; found=$(below "$1")
-[ -n "$found" ] || { echo "nothing of it runs"; exit 1; }
+[ -n "$found" ] || { echo "no process of the tree runs"; exit 1; }
 if [ "$2" = "go on" ]; then kill -CONT $found 2>/dev/null; exit 0; fi
 while [ "$found" != "$held" ]; do held=$found; kill -STOP $held 2>/dev/null; found=$(below "$1"); done
 if [ "$2" = kill ]; then kill -KILL $held 2>/dev/null; fi
@@ -46,4 +46,5 @@ def signal_tree(execute: Execute, guard: int, what: str) -> None:
     """
     answer = execute(["sh", "-c", _SCRIPT, "sh", str(guard), what], _WITHIN_S)
     if answer.status != 0:
-        raise TargetError(f"cannot {what} what runs below process {guard}: {answer.output.strip()}")
+        message = f"the processes below process {guard} cannot receive `{what}`: {answer.output.strip()}"
+        raise TargetError(message)

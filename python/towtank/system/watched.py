@@ -59,13 +59,13 @@ def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[
     here = os.getpid()
     others = {pid for pid in found if not is_below(here, [pid], proc) and not is_below(pid, [here], proc)}
     if found and not others:
-        raise TargetError(f"{watched}: it is this process, or one that started it")
+        raise TargetError(f"{watched}: must not be this process or a process that started it")
     roots = sorted(pid for pid in others if not _is_below_another(pid, others, proc))
     if not roots:
-        raise TargetError(f"{watched}: no process of this machine, or none that this user can see")
+        raise TargetError(f"{watched}: no matching process runs on this machine, or this user cannot see it")
     if watched.command is not None and len(roots) > _MOST_ROOTS:
         names = ", ".join(f"{pid} {_name(pid, proc)!r}" for pid in roots[:_MOST_ROOTS])
-        message = f"must stand for at most {_MOST_ROOTS} processes with their children, got {len(roots)}"
+        message = f"must match at most {_MOST_ROOTS} processes, not counting their children, got {len(roots)}"
         raise TargetError(f"{watched}: {message}: {names} and {len(roots) - _MOST_ROOTS} more")
     return roots
 

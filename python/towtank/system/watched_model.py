@@ -80,4 +80,4 @@ def parse_watched(text: str) -> Watched:
     except ValidationError as error:
         # The third line of pydantic's text contains the message of the first fault.
         reason = str(error).splitlines()[2].strip().partition(" [type=")[0].removeprefix("Value error, ")
-        raise ValueError(f"must be a right {key} in {key}=VALUE, got {text!r} instead: {reason}") from None
+        raise ValueError(f"must be a valid {key} in {key}=VALUE, got {text!r} instead: {reason}") from None

@@ -145,7 +145,7 @@ class CallStep(FileModel):
     extract: dict[Name, Annotated[CallExtract, BeforeValidator(_extract, json_schema_input_type=str | CallExtract)]] = (
         Field(
             default_factory=dict,
-            description="Variables to set, each with the column of the response to take its value from.",
+            description="Variables to set, each with the column of the response that is its value.",
         )
     )
     timeout: PositiveTimedDuration | None = Field(

@@ -1,4 +1,6 @@
-"""Checks the content of a workload file: names exist, shares add up to 100 %, variables are set before they are read."""
+"""Checks the content of a workload file: names exist, shares add up to 100 %, variables are set before they are
+read.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,7 @@ class WorkloadCheck:
         columns = pool.columns or (list(first) if isinstance(first, dict) else None)
         self.columns[name] = columns
         if columns is None:
-            yield self._at(("data", name), "must have columns, as its rows are lists, got none")
+            yield self._at(("data", name), "must have the key columns if its rows are lists, got none")
             return
         for index, row in enumerate(rows):
             if isinstance(row, dict) and set(row) != set(columns):
@@ -188,8 +190,8 @@ class WorkloadCheck:
                 yield self._at(path, f"must be a file that exists, got {str(self.folder / name)!r} instead")
             elif place := datafiles.place_in(self.folder / name, self._is_filled):
                 message = (
-                    f"must be a file without places to fill, got {place} in {str(self.folder / name)!r}: a file is "
-                    "sent as it is (write the text as body: or value:)"
+                    f"must be a file without placeholders, got {place} in {str(self.folder / name)!r}: files are sent "
+                    "unchanged (write the text as body: or value:)"
                 )
                 yield self._at(path, message)
 

@@ -188,7 +188,7 @@ class _Compiler:
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
-        message = f"must not be a pool where each user stays with one service (target {name} of the system)"
+        message = f"must not be a pool if each user stays with one service (target {name} of the system)"
         return [self._fault(("defaults", "connections"), message)]
 
     def _missing_exports(self) -> list[Fault]:

@@ -31,7 +31,7 @@ def header(path: Path) -> list[str]:
             first = stream.readline(_HEADER_AT_MOST)
             second = stream.readline(_HEADER_AT_MOST)
     except UnicodeDecodeError:
-        raise ValueError(f"must be a CSV file in UTF-8, got other bytes in {str(path)!r}") from None
+        raise ValueError(f"must be a CSV file in UTF-8, got another encoding in {str(path)!r}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"must be a CSV file that can be read, got {str(path)!r}: {reason}") from None
@@ -89,7 +89,7 @@ def check_rows(path: Path, weight_column: str | None) -> None:
                     raise ValueError(f"must have a weight of at least 0 in the column {weight_column!r}, got {got}")
                 total += number
     except UnicodeDecodeError:
-        raise ValueError(f"must be a CSV file in UTF-8, got other bytes in {str(path)!r}") from None
+        raise ValueError(f"must be a CSV file in UTF-8, got another encoding in {str(path)!r}") from None
     except csv.Error as error:
         raise ValueError(f"must be a CSV file, got {str(path)!r}: {error}") from None
     if place is not None and any_row and not total > 0:

@@ -146,7 +146,9 @@ class LdapOperation(FileModel):
         if absent:
             raise ValueError(f"must have {' and '.join(absent)} with {given[0]}, got none")
         if self.bind and self.password is None:
-            raise ValueError("must have password with bind, got none: a bind without a password authenticates nobody")
+            raise ValueError(
+                "must have password with bind, got none: servers treat a bind without a password as anonymous"
+            )
         return self
 
     @property
@@ -192,7 +194,7 @@ class Ldap(CallStep):
         unknown = [] if known is None else [name for name in dict.fromkeys(named) if name not in known]
         if unknown:
             shown = ", ".join(known or []) or "it has none"
-            raise ValueError(f"must only check columns of the answer ({shown}), got {', '.join(unknown)} instead")
+            raise ValueError(f"must only check columns of the response ({shown}), got {', '.join(unknown)} instead")
         return self
 
     @property

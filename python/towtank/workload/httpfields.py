@@ -55,7 +55,7 @@ def check_path(text: str) -> None:
     if any(_NOT_IN_PATHS.search(part) for part in templates.literals(text)):
         raise ValueError(f"must be a path without blanks (a blank is %20), got {shown(text)} instead")
     if any("#" in part for part in templates.literals(text)):
-        advice = "what follows a # is never sent: leave it out, or write %23 for a # of a name"
+        advice = "the text after # is never sent: remove it, or write %23 if the # belongs to the path"
         raise ValueError(f"must be a path without a fragment, got {shown(text)} instead ({advice})")
 
 

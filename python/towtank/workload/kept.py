@@ -28,7 +28,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
     if workload.stored and STORED in workload.data:
         yield (
             ("data", STORED),
-            f"must have another name, as {STORED} stands for what is read back, got {STORED!r}",
+            f"must have another name, because {STORED} is the name of the item that is read back, got {STORED!r}",
             True,
         )
     yield from _requests(workload, kinds)
@@ -39,7 +39,7 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
             allowed = f"a transaction of this file ({', '.join(transactions) or 'none exists'})"
             yield path, misnamed(allowed, stored.read_back, transactions), False
         elif workload.readers[stored.read_back] != kind:
-            yield path, f"must read one kind, got {stored.read_back!r}, which reads another one", False
+            yield path, f"must read only one kind, got {stored.read_back!r}, which reads another kind", False
         elif stored.read_back in workload.transactions:
             yield from _reader(workload, kind, stored.read_back)
 
@@ -81,7 +81,7 @@ def _reader(workload: WorkloadFile, kind: str, name: str) -> Iterator[Problem]:
     transaction = workload.transactions[name]
     path: Path_ = ("transactions", name)
     if any(isinstance(item, Page) for item in transaction):
-        yield path, "must be a list of steps without pages, as it reads back what is stored", True
+        yield path, "must be a list of steps without pages, because it reads back a stored item", True
     steps = [step for _, step in references.walk(transaction)]
     found = sum(placed.path == ("reads",) for step in steps for placed in references.kinds(step))
     if found != 1:

@@ -62,7 +62,7 @@ class Pool(FileModel):
     @model_validator(mode="after")
     def _whole(self) -> Pool:
         if self.rows is not None and not all(self.rows):
-            raise ValueError("must have a column or more in each of its rows, got an empty row")
+            raise ValueError("must have at least one column in each row, got an empty row")
         if (self.csv is None) == (self.rows is None):
             raise ValueError("must have either csv or rows, got " + ("both" if self.csv else "neither"))
         if self.order == "weighted" and self.weight is None:
@@ -251,11 +251,11 @@ class Group(FileModel):
         1.0, description="Share of all users that belong to the group; the shares of all groups add to 100 %."
     )
     once: list[Name] = Field(
-        default_factory=list, description="Names of the transactions that a user does once, after its start."
+        default_factory=list, description="Names of the transactions that a user executes once, after its start."
     )
     loop: Loop = Field(description="Loop of transactions that each user repeats.")
     end: list[Name] = Field(
-        default_factory=list, description="Names of the transactions that a user does before it leaves."
+        default_factory=list, description="Names of the transactions that a user executes before it leaves."
     )
     cookies: Cookies = Field(
         default_factory=Cookies, description="Initial cookies of users, and how long users keep the cookies of servers."
@@ -264,7 +264,7 @@ class Group(FileModel):
 
 def _scalar(value: object) -> object:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        raise ValueError("must be a number or text, got something else instead")
+        raise ValueError("must be a number or text, got another type instead")
     return value
 
 
@@ -295,7 +295,7 @@ class WorkloadFile(FileModel):
         description="Values that the file uses as `${parameters.NAME}`; a study may change them.",
     )
     data: dict[Name, Pool] = Field(
-        default_factory=dict, description="Pools of data that users draw rows from, by name."
+        default_factory=dict, description="Pools of data from which users draw rows, by name."
     )
     defaults: Defaults = Field(default_factory=Defaults, description="Default settings of all requests.")
     transactions: dict[Name, Transaction] = Field(

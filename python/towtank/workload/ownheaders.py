@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _OWNED = {
-    "connection": "use defaults.connections (drive: --connections): new_each_time closes a connection after its answer",
+    "connection": "use defaults.connections (drive: --connections): new_each_time closes a connection after each "
+    "response",
     "content-length": "the engine sends the length of the body",
     "transfer-encoding": "the engine sends every body with its length",
 }

@@ -51,7 +51,7 @@ class _Reader:
     factor: int = 1
 
     def wrong(self, message: str) -> ValueError:
-        return ValueError(f"{message}, got it at position {self.at + 1} of {self.pattern[:200]!r}")
+        return ValueError(f"{message}, got another text at position {self.at + 1} of {self.pattern[:200]!r}")
 
     def read(self) -> None:
         while self.at < len(self.pattern):
@@ -93,7 +93,7 @@ class _Reader:
         if code is not None:
             number = int(code.group()[1:], 16)
             if number in _SURROGATES or number > _LAST_CHARACTER:
-                raise self.wrong("must name a character that exists")
+                raise self.wrong("must be the code of an existing character")
             self.at = code.end()
             return 1 if number < 0x80 else _OTHERS_SIZE
         if sign in "123456789" and letters is _ESCAPES:
@@ -123,9 +123,9 @@ class _Reader:
                 size = max(size, self._escape(_CLASS_ESCAPES))
                 continue
             if sign == "[":
-                raise self.wrong("must write \\[ for a bracket inside of brackets")
+                raise self.wrong("must write \\[ for a bracket inside brackets")
             if self.pattern.startswith(_SET_OPERATIONS, self.at):
-                raise self.wrong(f"must write \\{sign} for a sign that comes twice inside of brackets")
+                raise self.wrong(f"must write \\{sign} if the sign occurs twice inside brackets")
             size = max(size, 1 if sign.isascii() else _FAR_SIZE)
             self.at += 1
         self.at += 1
@@ -151,7 +151,7 @@ class _Reader:
     def _count(self) -> None:
         counted = _COUNTED.match(self.pattern, self.at)
         if counted is None:
-            raise self.wrong("must write \\{ for a brace that is no count as {2} or {2,5}")
+            raise self.wrong("must write \\{ for a brace that is not part of a count such as {2} or {2,5}")
         most = int(counted.group(3) or counted.group(1))
         self.at = counted.end()
         self._repeated(most)

@@ -37,21 +37,21 @@ class Normal(FileModel):
 
     mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
     sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")
-    min: TimedDuration = Field(0.0, description="Shortest pause; shorter ones are drawn again.")
+    min: TimedDuration = Field(0.0, description="Shortest pause; shorter pauses are drawn again.")
     max: TimedDuration | None = Field(
         None,
-        description="Longest pause; longer ones are drawn again. Default: the mean plus four standard deviations.",
+        description="Longest pause; longer pauses are drawn again. Default: the mean plus four standard deviations.",
     )
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
         # Values outside are drawn again, which ends soon only if the bounds contain a good part of the distribution.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
-            raise ValueError("must have min <= mean <= max and min < max, got them in another order")
+            raise ValueError("must have min <= mean <= max and min < max, got another order")
         if self.longest > LONGEST_S:
             raise ValueError(f"must have max at most {LONGEST_S / 3600:.0f} h, got {self.longest / 3600:.6g} h")
         if self.longest - self.min < self.sd / 10:
-            raise ValueError("must have min and max at least a tenth of sd apart, got them closer")
+            raise ValueError("must have min and max at least a tenth of sd apart, got a smaller difference")
         return self
 
     @property

@@ -87,7 +87,9 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Return the headers of a request and the default headers that it does not replace; case is ignored in names."""
+        """Return the headers of a request and the default headers that it does not replace; case is ignored in
+        names.
+        """
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
         headers: dict[str, tuple[str, str]] = {}

@@ -55,7 +55,9 @@ class Scope:
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the faults of variables and lists that are read where they cannot have a value, and of ambiguous names."""
+        """Yield the faults of variables and lists that are read where they cannot have a value, and of ambiguous
+        names.
+        """
         yield from self._double_names()
         used: set[str] = set()
         at_start: set[str] | None = None
@@ -151,11 +153,11 @@ class Scope:
         if row in self.doubtful or name in have:
             return None
         if row == STORED and self.workload.stored:
-            return f"must be used only in the transaction that reads back what is stored, got {name!r}"
+            return f"must be used only in the transaction that reads back a stored item, got {name!r}"
         if dot:
             return self._why_not_column(name, row, column, have)
         if name in self.lists:
-            return f"must be a variable, got the list {name!r} (take a value out with pop or pick)"
+            return f"must be a variable, got the list {name!r} (read a value of the list with pop or pick)"
         if name in self.variables:
             return self._not_yet_set(name, have)
         return self._unknown(name)
@@ -164,7 +166,7 @@ class Scope:
         near = meant(name, sorted(have))
         hint = f" instead, did you mean {near.meant!r}?" if near is not None else ""
         return Misspelt.of(
-            f"must be set before it is used, in this transaction or in one done once, got {name!r}{hint}", near
+            f"must be set before it is used, in this transaction or in one of `once`, got {name!r}{hint}", near
         )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
@@ -178,7 +180,7 @@ class Scope:
             return misnamed(f"a column of {pool} ({', '.join(known)})", column, known)
         if f"{row}.*" in have or self.draws_unknown:
             return None
-        return f"must be drawn before it is used, in this transaction or in one done once (- draw: {row}), got {name!r}"
+        return f"must be drawn before it is used, in this transaction or in one of `once` (- draw: {row}), got {name!r}"
 
     def _unknown(self, name: str) -> str:
         known = sorted(

@@ -111,7 +111,7 @@ class Extract(FileModel):
     header: HeaderName | None = Field(None, description="Name of the response header whose value is extracted.")
     regex: CapturingRegex | None = Field(
         None,
-        description="Regular expression for the response body; extracts its group, or else the whole match.",
+        description="Regular expression for the response body; extracts its group, or without a group the whole match.",
     )
     status: Literal[True] | None = Field(None, description="Extracts the HTTP status of the response.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
@@ -194,7 +194,7 @@ class Request(FileModel):
     check: Check | None = Field(None, description="Checks of the response; the step fails if one of them fails.")
     extract: dict[Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]] = Field(
         default_factory=dict,
-        description="Variables to set, each with the place in the response to take its value from.",
+        description="Variables to set, each with the part of the response that is its value.",
     )
     timeout: PositiveTimedDuration | None = Field(
         None, description="Time limit of the whole response; default: `defaults.timeout`."
@@ -226,15 +226,12 @@ class Request(FileModel):
         noted = given(self)
         if noted and noted[0] in ("stores", "replaces") and not self._has_content():
             raise ValueError(
-                f"must send one content if it {noted[0]} something: a body, or one part that is a file or generated"
+                f"must have one content if it {noted[0]} an item: a body, or one part that is a file or generated"
             )
         return self
 
     def _has_content(self) -> bool:
-        """Return True if the request sends exactly one content, of which the digest is recorded.
-
-        It is the body of the request, or the only part of a multipart body that is a file or generated.
-        """
+        """Return True if the request sends exactly one content, so that a digest of it can be recorded."""
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for _, _, part in self.parts) == 1
@@ -328,8 +325,8 @@ class Branch(FileModel):
     """Chooses at random between two lists of steps."""
 
     branch: Share = Field(description="Probability of the steps in `then`, for example `30 %`.")
-    then: list[Step] = Field(min_length=1, description="Steps to do with the probability in `branch`.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps to do in all other cases.")
+    then: list[Step] = Field(min_length=1, description="Steps to execute with the probability in `branch`.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps to execute in all other cases.")
 
 
 def _condition(value: object) -> object:
@@ -361,8 +358,10 @@ class If(FileModel):
     if_: Annotated[Condition, BeforeValidator(_condition, json_schema_input_type=Condition)] = Field(
         alias="if", description="Condition on a variable: `{filled: VARIABLE}` or `{empty: VARIABLE}`."
     )
-    then: list[Step] = Field(min_length=1, description="Steps to do if the condition is true.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps to do if the condition is false.")
+    then: list[Step] = Field(min_length=1, description="Steps to execute if the condition is true.")
+    else_: list[Step] = Field(
+        default_factory=list, alias="else", description="Steps to execute if the condition is false."
+    )
 
 
 class Count(FileModel):

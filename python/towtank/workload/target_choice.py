@@ -92,7 +92,7 @@ def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list
             f"must have a target that speaks {shown} ({', '.join(fitting) or 'none exists'}), got {found!r} instead"
         ]
     if fitting:
-        return [f"must name its target ({', '.join(fitting)}), as the system has several"]
+        return [f"must name its target ({', '.join(fitting)}), because several targets of the system fit"]
     if wanted == "http" and (default is not None or not spoken):
         return []  # the fault of the default target is reported already
     return [f"must have a target that speaks {shown}, got none in the system"]

@@ -138,9 +138,9 @@ def check_targets(
     if faults:
         options = " ".join(f"{permit} {host}" for host in refused)
         rule = {"--i-may-load": "load only systems that you are allowed to load"}.get(
-            permit, "the measurements leave your network"
+            permit, "the measurements would leave your network"
         )
-        hint = f"{rule}; if you may, add {options}" if refused else None
+        hint = f"{rule}; if this is permitted, add {options}" if refused else None
         raise StudyError(faults, hint=hint)
     return resolved
 
@@ -199,7 +199,7 @@ def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
         return [numeric(number, port) for number in numbers[host]]
     if is_number(host) and (is_own(host) or any(host in checked for checked in numbers.values())):
         return [numeric(host, port)]
-    raise TargetError(f"{host}: must be an address that was checked before the first run, got another one")
+    raise TargetError(f"{host}: must be an address that was checked before the first run, got a different address")
 
 
 def is_number(host: str) -> bool:
@@ -216,6 +216,6 @@ def _resolve(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        message = f"{host}: must be a host that can be found, got: {fact(error)}"
+        message = f"{host}: must be a host that can be resolved, got: {fact(error)}"
         raise TargetError(message, hint=next_step(error)) from None
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))

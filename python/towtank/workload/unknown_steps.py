@@ -70,7 +70,7 @@ def _unknown_keys(value: Mapping[str, object], keys: list[str]) -> str:
     for name in names:
         if name in _ELSEWHERE:
             here = _ELSEWHERE[name]
-            return got + (f": {here!r} does this here" if here else f": no step does this, {_GUIDE}")
+            return got + (f": the equivalent step is {here!r}" if here else f": there is no equivalent step, {_GUIDE}")
         if near := did_you_mean(name, keys):
             return got + near
     return f"{got}, {_GUIDE}"

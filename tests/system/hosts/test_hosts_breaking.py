@@ -1,4 +1,6 @@
-"""Events on services and hosts, for every provider that supports them: kill, stop, start, cut a network, fill a disk."""
+"""Events on services and hosts, for every provider that supports them: kill, stop, start, cut a network, fill a
+disk.
+"""
 
 import os
 import sys

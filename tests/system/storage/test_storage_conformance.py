@@ -1,4 +1,6 @@
-"""Conformance tests for all file systems of hosts: a written file is complete under its name, or the write is refused."""
+"""Conformance tests for all file systems of hosts: a written file is complete under its name, or the write is
+refused.
+"""
 
 from __future__ import annotations
 

@@ -139,7 +139,9 @@ def test_every_property_of_an_open_group_is_accounted_for(name: str, import_note
 @pytest.mark.parametrize("kind", sorted(set(KEYS) - set(ELEMENTS)))
 @pytest.mark.parametrize("below", [False, True])
 def test_an_element_that_no_table_has_is_noted(kind: str, below: bool, import_notes: Importer) -> None:
-    """A note names the element, whether it is beside a request or below it; keys that all elements have cause no note."""
+    """A note names the element, whether it is beside a request or below it; keys that all elements have cause no
+    note.
+    """
     made = element(kind, **{key.replace(".", "__"): "17" for key in KEYS[kind][:1]})
     text = group(sampler("/x", made) if below else made + sampler("/x"))
     notes = import_notes("jmx", text).notes()

@@ -225,7 +225,9 @@ _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
 
 
 def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a description, and its mapping of the given kind. For schemas, it is the schema of a property of the body."""
+    """Return a description, and its mapping of the given kind. For schemas, it is the schema of a property of the
+    body.
+    """
     whole = _whole()
     whole["components"] = {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
     if kind == "schema":

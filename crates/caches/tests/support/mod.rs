@@ -49,8 +49,8 @@ pub struct Found {
     pub bytes: bool,
 }
 
-/// Simulates a cache with two limits. Entries, and files with their bytes, are ordered by use.
-/// After every reference the least recently used ones are evicted until both limits are met.
+/// Simulates a cache with two limits. Entries, and files with their bytes, are ordered by use. After every reference
+/// the least recently used ones are evicted until both limits are met.
 pub struct TwoLimits {
     entries_at_most: u64,
     bytes_at_most: u64,

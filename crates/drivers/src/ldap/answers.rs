@@ -23,8 +23,7 @@ pub(crate) enum Said<'a> {
     Entry(Entry<'a>),
     /// The operation has ended with this result code.
     Done(u32),
-    /// A message without effect on this client: a referral to another server, or the progress of an
-    /// operation.
+    /// A message without effect on this client: a referral to another server, or the progress of an operation.
     Aside,
 }
 
@@ -44,8 +43,7 @@ pub(crate) struct Entry<'a> {
     attributes: &'a [u8],
 }
 
-/// Length of the message at the start of `bytes`; `None` if too few bytes have arrived to determine
-/// it.
+/// Length of the message at the start of `bytes`; `None` if too few bytes have arrived to determine it.
 ///
 /// # Errors
 ///
@@ -80,14 +78,13 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
             Said::Done(code)
         }
         SEARCH_REFERENCE | INTERMEDIATE => Said::Aside,
-        _ => return Err(Malformed("a message of no kind that a server sends")),
+        _ => return Err(Malformed("a message of a kind that servers do not send")),
     };
     Ok(Message { number, said })
 }
 
 impl<'a> Entry<'a> {
-    /// Passes each value of each attribute to `take`, with the name of the attribute and the index
-    /// of the value.
+    /// Passes each value of each attribute to `take`, with the name of the attribute and the index of the value.
     ///
     /// # Errors
     ///

@@ -34,8 +34,8 @@ impl fmt::Display for Malformed {
 pub(crate) fn element(out: &mut Vec<u8>, tag: u8, content: impl FnOnce(&mut Vec<u8>)) {
     out.push(tag);
     let start = out.len();
-    // Most contents are shorter than 128 bytes, so one byte is reserved for the length. For a
-    // longer content, the content is moved.
+    // Most contents are shorter than 128 bytes, so one byte is reserved for the length. For a longer content, the
+    // content is moved.
     out.push(0);
     content(out);
     let length = out.len() - start - 1;
@@ -57,8 +57,7 @@ pub(crate) fn octets(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
 
 /// Writes a non-negative number with the tag of an integer or an enumeration.
 pub(crate) fn number(out: &mut Vec<u8>, tag: u8, number: u32) {
-    // If the highest bit of the first byte were set, the number would be negative, so a zero byte
-    // is added.
+    // If the highest bit of the first byte were set, the number would be negative, so a zero byte is added.
     let bytes = u64::from(number).to_be_bytes();
     let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(7);
     let first = first - usize::from(bytes[first] >= 0x80);
@@ -70,8 +69,8 @@ pub(crate) fn boolean(out: &mut Vec<u8>, tag: u8, is_true: bool) {
     octets(out, tag, &[if is_true { 0xff } else { 0 }]);
 }
 
-/// Reads the head of the element at the start of `bytes`: tag, length of the head and length of the
-/// content. Returns `None` if the head is incomplete.
+/// Reads the head of the element at the start of `bytes`: tag, length of the head and length of the content. Returns
+/// `None` if the head is incomplete.
 fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     let [tag, first, rest @ ..] = bytes else {
         return Ok(None);
@@ -128,10 +127,10 @@ impl<'a> Elements<'a> {
     /// # Errors
     /// If no complete element follows.
     pub(crate) fn any(&mut self) -> Result<(u8, &'a [u8]), Malformed> {
-        let (tag, head, content) = head(self.0)?.ok_or(Malformed("an element that is cut off"))?;
+        let (tag, head, content) = head(self.0)?.ok_or(Malformed("an incomplete element"))?;
         let end = head + content;
         let inside = self.0.get(head..end);
-        let inside = inside.ok_or(Malformed("an element that is cut off"))?;
+        let inside = inside.ok_or(Malformed("an incomplete element"))?;
         self.0 = &self.0[end..];
         Ok((tag, inside))
     }
@@ -146,7 +145,7 @@ impl<'a> Elements<'a> {
         if found == tag {
             Ok(inside)
         } else {
-            Err(Malformed("an element of another kind"))
+            Err(Malformed("an element of an unexpected kind"))
         }
     }
 
@@ -173,8 +172,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_x690_has_them() {
-        // X.690, section 8.3: integers are in two's complement, in the smallest possible number of
-        // bytes.
+        // X.690, section 8.3: integers are in two's complement, in the smallest possible number of bytes.
         let cases: [(u32, &[u8]); 6] = [
             (0, &[2, 1, 0]),
             (127, &[2, 1, 127]),
@@ -195,8 +193,8 @@ mod tests {
 
     #[test]
     fn lengths_are_as_short_as_they_can_be_and_read_back() {
-        // X.690, section 8.1.3: a length up to 127 takes one byte. For a longer content, that byte
-        // holds the number of length bytes that follow.
+        // X.690, section 8.1.3: a length up to 127 takes one byte. For a longer content, that byte holds the number of
+        // length bytes that follow.
         let cases: [(usize, &[u8]); 5] = [
             (0, &[0]),
             (127, &[127]),

@@ -1,9 +1,9 @@
 //! LDAP version 3 (RFC 4511) over TCP or a Unix socket.
 //!
-//! A session processes one operation at a time. The result of a search is a table with a column for
-//! each attribute and a row for each entry. If an attribute has several values, additional rows
-//! contain the further values, so that all of them can be extracted. When a call times out, the
-//! client sends an abandon request, so that the server can stop the operation.
+//! A session processes one operation at a time. The result of a search is a table with a column for each attribute and
+//! a row for each entry. If an attribute has several values, additional rows contain the further values, so that all of
+//! them can be extracted. When a call times out, the client sends an abandon request, so that the server can stop the
+//! operation.
 
 mod answers;
 pub(crate) mod ber;
@@ -38,8 +38,7 @@ pub(crate) struct Session {
     pub(crate) wire: Wire,
     /// Number of the last message sent.
     number: u32,
-    /// Buffer for one message, since the length at the start of a message is only known when the
-    /// message is complete.
+    /// Buffer for one message, since the length at the start of a message is only known when the message is complete.
     scratch: Vec<u8>,
     /// `true` while the response to the last message is outstanding.
     is_waiting: bool,
@@ -118,8 +117,8 @@ impl Session {
         }
     }
 
-    /// Performs one operation. The entries found are added to a table as `task` requires; without a
-    /// task they are only counted.
+    /// Performs one operation. The entries found are added to a table as `task` requires; without a task they are only
+    /// counted.
     async fn exchange(
         &mut self,
         request: &DirectoryRequest,
@@ -154,13 +153,12 @@ impl Session {
             let bytes = self.next(meter).await?;
             let Message { number: of, said } = answers::read(&bytes).map_err(protocol)?;
             match said {
-                // A message without a request means that the server is about to close the
-                // connection (section 4.4.1).
+                // A message without a request means that the server is about to close the connection (section 4.4.1).
                 Said::Done(code) if of == 0 => {
                     return Err(Failed::new(FailureKind::Closed, codes::name(code)));
                 }
                 _ if of != number => {
-                    let reason = "an answer to no request";
+                    let reason = "an answer without a request";
                     return Err(Failed::new(FailureKind::Protocol, reason));
                 }
                 Said::Entry(entry) => table.take(&entry).map_err(protocol)?,
@@ -184,7 +182,10 @@ impl Session {
         meter: &mut Meter,
     ) -> Result<Answer, Failed> {
         let Operation::Ldap { request } = &task.operation else {
-            return Err(Failed::new(FailureKind::Internal, "no operation of LDAP"));
+            return Err(Failed::new(
+                FailureKind::Internal,
+                "the operation is not an LDAP operation",
+            ));
         };
         self.exchange(request, &call.values, Some(task), meter)
             .await

@@ -1,8 +1,7 @@
 //! Requests to a directory as they are in the plan, and their encoding (RFC 4511, section 4).
 //!
-//! Names of attributes and the form of a filter come from the plan. Each call supplies the values
-//! to compare with or to set; the request refers to them by index. Therefore a value cannot change
-//! the structure of a request.
+//! Names of attributes and the form of a filter come from the plan. Each call supplies the values to compare with or to
+//! set; the request refers to them by index. Therefore a value cannot change the structure of a request.
 
 use serde::Deserialize;
 
@@ -26,8 +25,7 @@ const SIMPLE: u8 = 0x80;
 /// Option `neverDerefAliases`: aliases are not followed.
 const NEVER: u32 = 0;
 
-/// One operation on a directory. The first value is the name of an entry, except for `unbind`,
-/// which has no values.
+/// One operation on a directory. The first value is the name of an entry, except for `unbind`, which has no values.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DirectoryRequest {
@@ -98,8 +96,8 @@ pub struct Change {
     pub verb: Verb,
     /// Name of the attribute.
     pub attribute: String,
-    /// Indices of the values among the values of the call. Without values, `delete` and `replace`
-    /// remove all existing values.
+    /// Indices of the values among the values of the call. Without values, `delete` and `replace` remove all existing
+    /// values.
     #[serde(default)]
     pub values: Vec<usize>,
 }
@@ -144,7 +142,12 @@ impl DirectoryRequest {
             return Some(format!("must have {wanted} values, got {values}"));
         }
         let all_there = named.iter().copied().eq(own..wanted);
-        (!all_there).then(|| format!("must name values {own} to {}, got {named:?}", wanted - 1))
+        (!all_there).then(|| {
+            format!(
+                "must use each of the values {own} to {}, got {named:?}",
+                wanted - 1
+            )
+        })
     }
 
     /// Returns `true` if the request has no response.
@@ -285,8 +288,8 @@ mod tests {
 
     #[test]
     fn a_deletion_is_that_of_the_published_example() {
-        // The example of ldap.com, "LDAPv3 Wire Protocol Reference: The LDAP Message", without the
-        // control at the end of its message.
+        // The example of ldap.com, "LDAPv3 Wire Protocol Reference: The LDAP Message", without the control at the end
+        // of its message.
         let published = bytes(
             "30 35 02 01 05 4a 11 64 63 3d 65 78 61 6d 70 6c 65 2c 64 63 3d 63 6f 6d \
              a0 1d 30 1b 04 16 31 2e 32 2e 38 34 30 2e 31 31 33 35 35 36 2e 31 2e 34 2e 38 30 35 01 01 ff",

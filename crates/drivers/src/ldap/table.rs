@@ -52,9 +52,8 @@ impl Table {
         }
     }
 
-    /// Adds an entry. Its name and the first value of each attribute form a row; further values
-    /// form additional rows. Each cell counts as at least one byte, since empty values also take
-    /// memory.
+    /// Adds an entry. Its name and the first value of each attribute form a row; further values form additional rows.
+    /// Each cell counts as at least one byte, since empty values also take memory.
     pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Malformed> {
         self.answer.row_count += 1;
         if !self.keeps_rows || self.answer.is_truncated {
@@ -115,8 +114,7 @@ impl Table {
                 self.columns = vec![MATCHES.to_owned()];
                 self.answer.rows = vec![vec![Some(matches.into_bytes())]];
             }
-            // The server found as many entries as the request allows, and more. This is not a
-            // failure.
+            // The server found as many entries as the request allows, and more. This is not a failure.
             (DirectoryRequest::Search { size_limit, .. }, codes::SIZE_LIMIT_EXCEEDED)
                 if *size_limit > 0 && self.answer.row_count == u64::from(*size_limit) => {}
             (_, codes::SUCCESS) => {}
@@ -200,8 +198,7 @@ mod tests {
         let few = table(&numbered(&[1, 3])).answer;
         let lengths: Vec<usize> = few.rows.iter().map(Vec::len).collect();
         assert_eq!((lengths, few.is_truncated), (vec![3, 3, 3], false));
-        // Each of the many values makes a row of 100 cells, or the entry has the largest number of
-        // columns.
+        // Each of the many values makes a row of 100 cells, or the entry has the largest number of columns.
         let mut wide = vec![1; 100];
         wide[99] = 5_000;
         for attributes in [vec![100_000], wide, vec![1; 20_000]] {

@@ -1,7 +1,7 @@
 //! PostgreSQL, by its extended protocol (version 3.0, chapter 55 of its manual).
 //!
-//! Values are sent and received as text, which every type of the server supports. A statement is
-//! prepared at its first use in a session, in the same round trip.
+//! Values are sent and received as text, which every type of the server supports. A statement is prepared at its first
+//! use in a session, in the same round trip.
 
 #[cfg(test)]
 mod hostile;
@@ -34,8 +34,8 @@ const TEXT: i16 = 0;
 /// Status in `ReadyForQuery` outside of a transaction.
 const IDLE: u8 = b'I';
 
-/// Longest message that a session accepts. When the library has read the head of a message, it
-/// allocates memory for the whole message. [B]
+/// Longest message that a session accepts. When the library has read the head of a message, it allocates memory for the
+/// whole message. [B]
 const MESSAGE_CEILING: i32 = 64 << 20;
 
 type Columns = Arc<[String]>;
@@ -72,8 +72,7 @@ fn internal(error: &io::Error) -> Failed {
     Failed::new(FailureKind::Internal, error.to_string())
 }
 
-/// Tag of the next message, and its total length, including the head; `None` until the head is
-/// complete. [B]
+/// Tag of the next message, and its total length, including the head; `None` until the head is complete. [B]
 fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
     let head = Header::parse(received).map_err(|error| protocol(&error))?;
     let Some(head) = head else { return Ok(None) };
@@ -94,8 +93,8 @@ fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
-/// Length of an error code (SQLSTATE, appendix A of the manual). A longer text is not a code, and
-/// must not fill the report.
+/// Length of an error code (SQLSTATE, appendix A of the manual). A longer text is not a code, and must not fill the
+/// report.
 const CODE_CHARACTERS: usize = 5;
 
 /// Converts an error of the server to a failure with its code; a fatal error ends the session.
@@ -255,8 +254,8 @@ impl Session {
         Err(Failed::new(FailureKind::Internal, reason))
     }
 
-    /// Reads up to `ReadyForQuery`, so that the session remains usable after a failed statement.
-    /// Rows are decoded in the receive buffer.
+    /// Reads up to `ReadyForQuery`, so that the session remains usable after a failed statement. Rows are decoded in
+    /// the receive buffer.
     async fn read(&mut self, task: &Task, meter: &mut Meter) -> Result<Answer, Failed> {
         let known = self.prepared.get(&task.number);
         let columns = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
@@ -319,9 +318,8 @@ impl Session {
     }
 }
 
-/// Returns `true` if the bytes that arrived while the session was idle contain an unexpected
-/// message. Expected are notices, parameters, notifications, and the error with which a server ends
-/// a session.
+/// Returns `true` if the bytes that arrived while the session was idle contain an unexpected message. Expected are
+/// notices, parameters, notifications, and the error with which a server ends a session.
 pub(crate) fn has_unasked(mut received: &[u8]) -> bool {
     while let Some(tag) = received.first() {
         match tag {
@@ -367,8 +365,8 @@ fn put_value(
     })
 }
 
-/// Number of rows that a command changed, from its zero-terminated tag such as `UPDATE 3` or
-/// `INSERT 0 1`. The rows of a `SELECT` are read, not changed.
+/// Number of rows that a command changed, from its zero-terminated tag such as `UPDATE 3` or `INSERT 0 1`. The rows of
+/// a `SELECT` are read, not changed.
 fn affected(tag: &[u8]) -> u64 {
     let tag = tag.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut words = tag.split(|byte| *byte == b' ');

@@ -1,5 +1,5 @@
-//! An answer that is being received. Counts rows, and keeps them if the task inspects them and the
-//! memory limit permits.
+//! An answer that is being received. Counts rows, and keeps them if the task inspects them and the memory limit
+//! permits.
 
 use std::sync::Arc;
 

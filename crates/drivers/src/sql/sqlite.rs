@@ -15,8 +15,8 @@ use crate::session::{Value, Working};
 
 /// Number of statements that a session keeps prepared.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that a session waits for a lock beyond the time limit of its call. When it expires, the
-/// load thread has already discarded the call and its session.
+/// Time that a session waits for a lock beyond the time limit of its call. When it expires, the load thread has already
+/// discarded the call and its session.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -89,9 +89,9 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric
-/// columns convert text to numbers by their affinity (section 3 of SQLite's page on types).
-/// Expressions do not, so whole numbers are bound as integers.
+/// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric columns convert text to
+/// numbers by their affinity (section 3 of SQLite's page on types). Expressions do not, so whole numbers are bound as
+/// integers.
 struct Bound<'a>(&'a Value);
 
 impl ToSql for Bound<'_> {
@@ -129,8 +129,8 @@ fn length(value: ValueRef<'_>) -> usize {
 }
 
 impl Session {
-    /// Sets the wait for locks to more than the time limit of the call, so that a blocked call
-    /// times out and is not refused.
+    /// Sets the wait for locks to more than the time limit of the call, so that a blocked call times out and is not
+    /// refused.
     fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
         if timeout_ns != self.busy_ns {
             self.connection

@@ -7,9 +7,9 @@ use std::fs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-/// A process. Its start time distinguishes it from a later process with the same process id. Its
-/// name distinguishes the program from an earlier one in the same process. A shell that got
-/// `SIGTERM` just before it executed another program no longer reacts to the signal.
+/// A process. Its start time distinguishes it from a later process with the same process id. Its name distinguishes the
+/// program from an earlier one in the same process. A shell that got `SIGTERM` just before it executed another program
+/// no longer reacts to the signal.
 ///
 /// Processes are ordered by age, so that a process that started others is ended first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,8 +27,8 @@ pub struct Descendants {
 }
 
 impl Descendants {
-    /// Examines all processes of the machine. Processes that detached from their parents become
-    /// children of this process, which is their reaper, so no descendant is missed.
+    /// Examines all processes of the machine. Processes that detached from their parents become children of this
+    /// process, which is their reaper, so no descendant is missed.
     pub fn of_this_process() -> Self {
         let own = getpid().as_raw();
         let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
@@ -76,8 +76,7 @@ impl fmt::Display for Descendants {
 }
 
 fn send(process: &Process, signal: Signal) {
-    // The process may have ended, as intended. It is unlikely that its process id has been reused
-    // in that time.
+    // The process may have ended, as intended. It is unlikely that its process id has been reused in that time.
     let _ = kill(Pid::from_raw(process.pid), signal);
 }
 

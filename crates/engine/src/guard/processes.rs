@@ -52,8 +52,7 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
             Err(Errno::ESRCH.into())
         }
     };
-    // SAFETY: between fork and exec, the closure only makes plain system calls and allocates
-    // nothing.
+    // SAFETY: between fork and exec, the closure only makes plain system calls and allocates nothing.
     unsafe { prepared.pre_exec(in_child) };
     match prepared.spawn() {
         // The handle is not needed, since this child is reaped together with all others.
@@ -73,8 +72,8 @@ pub fn death_of(pid: Pid) -> Option<OwnedFd> {
     (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
-/// Reads the available bytes. Returns `true` at the end of the stream. Call it only if input is
-/// available, since it blocks otherwise.
+/// Reads the available bytes. Returns `true` at the end of the stream. Call it only if input is available, since it
+/// blocks otherwise.
 pub fn drained_to_the_end(stream: BorrowedFd<'_>) -> bool {
     match read(stream, &mut [0; 4096]) {
         Ok(length) => length == 0,
@@ -113,9 +112,9 @@ pub fn reap() -> Option<Reaped> {
     }
 }
 
-/// Returns `true` if any child remains. Orphaned descendants become children of their reaper, so it
-/// has no child only if no descendant remains. This check is immediate, whereas a search of `/proc`
-/// takes time and may miss a process that was just started.
+/// Returns `true` if any child remains. Orphaned descendants become children of their reaper, so it has no child only
+/// if no descendant remains. This check is immediate, whereas a search of `/proc` takes time and may miss a process
+/// that was just started.
 pub fn any_left() -> bool {
     let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     waitid(Id::All, look) != Err(Errno::ECHILD)

@@ -1,5 +1,5 @@
-//! The fast path of the null server: each thread has one edge-triggered epoll, and a request costs
-//! one wait, one read and one write.
+//! The fast path of the null server: each thread has one edge-triggered epoll, and a request costs one wait, one read
+//! and one write.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,8 +20,7 @@ use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 use super::work::Work;
 
-/// Event data of the first listener, followed by those of the other listeners. Slot numbers are
-/// always lower.
+/// Event data of the first listener, followed by those of the other listeners. Slot numbers are always lower.
 const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
@@ -225,8 +224,8 @@ impl Worker {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    // The connection was closed, or too many files are open. In both cases the
-                    // thread must continue with other connections.
+                    // The connection was closed, or too many files are open. In both cases the thread must continue
+                    // with other connections.
                     if matches!(
                         Errno::from_raw(error.raw_os_error().unwrap_or(0)),
                         Errno::EMFILE | Errno::ENFILE
@@ -262,8 +261,8 @@ impl Worker {
         }
     }
 
-    /// Handles an event of a connection: reads the available bytes and writes the answers that are
-    /// due. Events of closed connections are ignored.
+    /// Handles an event of a connection: reads the available bytes and writes the answers that are due. Events of
+    /// closed connections are ignored.
     fn serve(&mut self, slot: usize, events: EpollFlags) -> io::Result<()> {
         let to_the_end =
             events.intersects(EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR);
@@ -272,8 +271,7 @@ impl Worker {
         } else {
             true
         };
-        // A client that sends its last requests and then closes its sending side still gets its
-        // answers.
+        // A client that sends its last requests and then closes its sending side still gets its answers.
         self.write(slot)?;
         if !is_open {
             self.close(slot);

@@ -7,8 +7,8 @@ const PIECE_BYTES: usize = 4 << 20;
 
 /// Creates a gzip file of zeros, about a thousandth of `pieces` times 4 MiB long.
 ///
-/// Only one piece is compressed. A full flush ends it at a byte boundary and resets the compression
-/// window, so that the compressed piece can be repeated any number of times.
+/// Only one piece is compressed. A full flush ends it at a byte boundary and resets the compression window, so that the
+/// compressed piece can be repeated any number of times.
 pub fn gzip(pieces: usize) -> Vec<u8> {
     let zeros = vec![0; PIECE_BYTES];
     let piece = deflated(&zeros, FlushCompress::Full);
@@ -17,8 +17,7 @@ pub fn gzip(pieces: usize) -> Vec<u8> {
     let single = checksum.clone();
     (1..pieces).for_each(|_| checksum.combine(&single));
 
-    // Header fields: magic number, deflate, no flags, no time, no extra flags, unknown system (RFC
-    // 1952, section 2.3).
+    // Header fields: magic number, deflate, no flags, no time, no extra flags, unknown system (RFC 1952, section 2.3).
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     (0..pieces).for_each(|_| file.extend_from_slice(&piece));
     file.extend_from_slice(&deflated(&[], FlushCompress::Finish));

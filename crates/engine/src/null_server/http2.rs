@@ -1,5 +1,4 @@
-//! Server side of HTTP/2 (RFC 9113) for the null server: every request gets the same header fields
-//! and the same body.
+//! Server side of HTTP/2 (RFC 9113) for the null server: every request gets the same header fields and the same body.
 
 use std::collections::VecDeque;
 
@@ -54,14 +53,13 @@ pub struct Connection {
     reader: FrameReader,
     decoder: Decoder,
     encoder: Encoder,
-    /// Start of an incomplete block of header fields. `block_of` has its stream, and is `true` if
-    /// the stream ends with the block.
+    /// Start of an incomplete block of header fields. `block_of` has its stream, and is `true` if the stream ends with
+    /// the block.
     block: Vec<u8>,
     block_of: Option<(u32, bool)>,
     coming: Vec<Coming>,
     going: VecDeque<Going>,
-    /// Flow-control windows that the client grants: to each answer, and to all answers together.
-    /// [B]
+    /// Flow-control windows that the client grants: to each answer, and to all answers together. [B]
     stream_window: i64,
     window: i64,
     /// Number of bytes that the client may still send. [B]
@@ -72,8 +70,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection from its first bytes. They must be the client's preface or a part of
-    /// it; otherwise the result is `None`.
+    /// Creates a connection from its first bytes. They must be the client's preface or a part of it; otherwise the
+    /// result is `None`.
     pub fn begun_with(start: &[u8]) -> Option<Self> {
         let length = start.len().min(PREFACE.len());
         (start[..length] == PREFACE[..length]).then(Self::new)
@@ -289,8 +287,8 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes to write, after bodies have been put into frames as permitted by the
-    /// windows and the output limit.
+    /// Returns the bytes to write, after bodies have been put into frames as permitted by the windows and the output
+    /// limit.
     pub fn pending(&mut self, body: &[u8]) -> &[u8] {
         let mut waiting = 0;
         while self.out.len() - self.written < WRITE_AHEAD_BYTES

@@ -1,5 +1,5 @@
-//! Servers that violate the protocol. Each connection has a thread, since these servers are for
-//! tests and need not be fast.
+//! Servers that violate the protocol. Each connection has a thread, since these servers are for tests and need not be
+//! fast.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -31,8 +31,8 @@ pub fn start(listener: TcpListener, kind: Kind, body_bytes: usize) {
             let Ok(stream) = stream else { continue };
             let payload = Arc::clone(&payload);
             let connection = thread::Builder::new().stack_size(STACK_BYTES);
-            // Errors are ignored, since clients are expected to close early. If no thread can be
-            // started, the connection is closed.
+            // Errors are ignored, since clients are expected to close early. If no thread can be started, the
+            // connection is closed.
             let _ = connection.spawn(move || serve(stream, kind, &payload));
         }
     });

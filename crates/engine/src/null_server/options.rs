@@ -170,7 +170,7 @@ impl Options {
             (None, None) => None,
             (Some(every), Some(duration)) if duration < every => None,
             (Some(_), Some(_)) => Some("--stall-for must be less than --stall-every".into()),
-            _ => Some("--stall-every and --stall-for belong together".into()),
+            _ => Some("--stall-every and --stall-for must be given together".into()),
         }
     }
 

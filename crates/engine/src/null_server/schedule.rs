@@ -1,7 +1,6 @@
 //! Computes the time of an answer from the arrival of its request.
 
-/// Periods without any answers (stalls). One begins every `every_ns`, for the first time `every_ns`
-/// after the start.
+/// Periods without any answers (stalls). One begins every `every_ns`, for the first time `every_ns` after the start.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names)] // the unit belongs to each name
 pub struct Stalls {
@@ -37,8 +36,8 @@ impl Schedule {
         self.delay_ns == 0 && self.stalls.is_none()
     }
 
-    /// Time of the answer to a request that arrived at `arrival_ns`. A later arrival never has an
-    /// earlier answer, so a queue in the order of arrival is also in the order of answers.
+    /// Time of the answer to a request that arrived at `arrival_ns`. A later arrival never has an earlier answer, so a
+    /// queue in the order of arrival is also in the order of answers.
     pub fn answer_ns(&self, arrival_ns: u64) -> u64 {
         let delayed = arrival_ns + self.delay_ns;
         self.stalls.map_or(delayed, |stalls| stalls.pass(delayed))

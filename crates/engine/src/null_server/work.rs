@@ -39,8 +39,7 @@ impl Work {
         }
     }
 
-    /// Uses the CPU for the work of one request. Time during which other threads use the CPU does
-    /// not count.
+    /// Uses the CPU for the work of one request. Time during which other threads use the CPU does not count.
     pub fn burn(&mut self) {
         if self.mean_ns == 0 {
             return;

@@ -1,5 +1,5 @@
-//! Fuzz test that parses any bytes with this project's parser and with hyper. Both must read the
-//! same response, unless a known difference between the parsers explains the result.
+//! Fuzz test that parses any bytes with this project's parser and with hyper. Both must read the same response, unless
+//! a known difference between the parsers explains the result.
 
 #![no_main]
 

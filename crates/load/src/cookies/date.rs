@@ -57,9 +57,8 @@ fn number(token: &[u8], least: usize, most: usize) -> Option<i64> {
         .then(|| digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Seconds of `hh:mm:ss` since midnight; `None` if the token does not have this form. A time that
-/// does not exist gives [`IMPOSSIBLE`]: it still counts as the time of the date, which is then
-/// invalid.
+/// Seconds of `hh:mm:ss` since midnight; `None` if the token does not have this form. A time that does not exist gives
+/// [`IMPOSSIBLE`]: it still counts as the time of the date, which is then invalid.
 fn time_of(token: &[u8]) -> Option<i64> {
     let mut fields = token.splitn(3, |byte| *byte == b':');
     let (hours, minutes, seconds) = (fields.next()?, fields.next()?, fields.next()?);

@@ -23,14 +23,13 @@ fn set(jar: &mut Jar, path: &str, field: &str) {
     jar.store(&plain("a.test"), path.as_bytes(), field.as_bytes(), NOW);
 }
 
-/// URL of the response that sets the cookie, its Set-Cookie field, URL of a later request, and
-/// `true` if this request sends the cookie.
+/// URL of the response that sets the cookie, its Set-Cookie field, URL of a later request, and `true` if this request
+/// sends the cookie.
 type Case = (&'static str, &'static str, &'static str, bool);
 
 #[rustfmt::skip]
 const GOES: &[Case] = &[
-        // Host-only cookies (RFC 6265, section 5.3, step 6); the port does not matter (section
-        // 8.5).
+        // Host-only cookies (RFC 6265, section 5.3, step 6); the port does not matter (section 8.5).
         ("http://a.test/", "c=1", "http://a.test/x", true),
         ("http://a.test:81/", "c=1", "http://A.TEST:82/", true),
         ("http://a.test/", "c=1", "http://www.a.test/", false),
@@ -69,8 +68,8 @@ const GOES: &[Case] = &[
             "http://a.test/",
             true,
         ),
-        // Refused cookies: a domain that does not contain the host (RFC 6265, section 5.3, step 6),
-        // and a public suffix (step 5).
+        // Refused cookies: a domain that does not contain the host (RFC 6265, section 5.3, step 6), and a public suffix
+        // (step 5).
         (
             "http://a.test/",
             "c=1; Domain=b.test",
@@ -234,8 +233,7 @@ const GOES: &[Case] = &[
         ("http://a.test/", " c = 1 ;Path=/", "http://a.test/", true),
 ];
 
-/// The response to one URL sets the cookie; the flag is `true` if a request of the other URL sends
-/// it.
+/// The response to one URL sets the cookie; the flag is `true` if a request of the other URL sends it.
 #[test]
 fn a_cookie_goes_where_rfc_6265_says() {
     for &(from, field, to, goes) in GOES {
@@ -327,7 +325,7 @@ fn longer_paths_go_first_then_earlier_creation() {
     assert_eq!(
         header(&mut jar, "/"),
         "a=2; d=1",
-        "its creation stays (5.3, step 11)"
+        "a replaced cookie keeps its time of creation (5.3, step 11)"
     );
 }
 
@@ -365,7 +363,7 @@ fn the_time_is_read_only_if_a_cookie_may_expire() {
     set(&mut jar, "/", "b=1; Max-Age=1");
     assert_eq!(sent(&mut jar, &plain("a.test"), "/", NOW + 1_000), "a=1");
     jar.join(&plain("a.test"), b"/", 0, &mut out, || {
-        panic!("none is left that expires")
+        panic!("no remaining cookie expires")
     });
 }
 
@@ -405,7 +403,7 @@ fn what_a_user_is_given_is_replaced_and_deleted_by_servers_and_comes_back() {
     assert_eq!(
         header(&mut jar, "/app/x"),
         "theme=dark; own=2; theme=light; sid=s",
-        "a cookie of another path is another one"
+        "cookies with different paths are different cookies"
     );
     set(&mut jar, "/app/x", "own=; Path=/; Max-Age=0");
     assert_eq!(header(&mut jar, "/"), "theme=light; sid=s");
@@ -433,7 +431,7 @@ fn a_server_cannot_fill_a_user_and_the_cookie_unused_for_longest_goes() {
     assert_eq!(
         jar.cookies.len(),
         MOST + 1,
-        "another domain has room of its own"
+        "each domain has a separate limit"
     );
     set(&mut jar, "/", &format!("long={}", "x".repeat(100_000)));
     assert_eq!(jar.cookies.len(), MOST + 1);

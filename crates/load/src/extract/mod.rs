@@ -13,8 +13,8 @@ use crate::outcome::Failure;
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
 
-/// Limit on the total length of the texts that one extraction takes from a document. A nested value
-/// is written out once for each selected value that contains it. [B]
+/// Limit on the total length of the texts that one extraction takes from a document. A nested value is written out once
+/// for each selected value that contains it. [B]
 const TEXT_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Compiled extractions and checks of the response to one request.
@@ -240,7 +240,7 @@ impl Check {
                 contains: Text::new(contains),
             },
             plan::Check::Status { .. } => {
-                return Err("a status check is no check of content".to_owned());
+                return Err("a status check does not check content".to_owned());
             }
         })
     }
@@ -302,14 +302,13 @@ fn plain_text(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Selects the values of a path in a document; `None` if there are more values than the body has
-/// bytes.
+/// Selects the values of a path in a document; `None` if there are more values than the body has bytes.
 fn select<'a>(path: &JsonPath, document: &'a Value, answer: &Answer) -> Option<Vec<&'a Value>> {
     path.select(document, answer.body().len())
 }
 
-/// Converts values to texts; null values are left out. Returns `None` if the total length of the
-/// texts exceeds [`TEXT_BYTES_AT_MOST`].
+/// Converts values to texts; null values are left out. Returns `None` if the total length of the texts exceeds
+/// [`TEXT_BYTES_AT_MOST`].
 fn texts(values: Vec<&Value>) -> Option<Vec<Vec<u8>>> {
     let mut room_bytes = TEXT_BYTES_AT_MOST;
     let values = values.into_iter().filter(|value| !value.is_null());

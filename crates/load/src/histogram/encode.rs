@@ -1,12 +1,11 @@
 //! The interchange form of a histogram: `HdrHistogram` V2, deflated, base64.
 //!
-//! The layout is as in `org.HdrHistogram.AbstractHistogram.encodeIntoCompressedByteBuffer`, with
-//! all numbers big-endian: a cookie, the length of the deflated payload, and the payload.
+//! The layout is as in `org.HdrHistogram.AbstractHistogram.encodeIntoCompressedByteBuffer`, with all numbers
+//! big-endian: a cookie, the length of the deflated payload, and the payload.
 //!
-//! The payload consists of a cookie, the length of the counts, the normalizing offset, the number
-//! of significant digits, the lowest and the highest value, the conversion ratio, and the counts.
-//! Counts are written up to the highest count that is not zero, as zig-zag LEB128 numbers. A run of
-//! zeros is written as its negative length.
+//! The payload consists of a cookie, the length of the counts, the normalizing offset, the number of significant
+//! digits, the lowest and the highest value, the conversion ratio, and the counts. Counts are written up to the highest
+//! count that is not zero, as zig-zag LEB128 numbers. A run of zeros is written as its negative length.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -87,7 +86,7 @@ impl Encoder {
                     &mut self.deflated,
                     FlushCompress::Finish,
                 )
-                .expect("deflating from memory to memory has no way to fail");
+                .expect("deflating from memory to memory cannot fail");
             if status == Status::StreamEnd {
                 break;
             }

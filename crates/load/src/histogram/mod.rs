@@ -19,8 +19,7 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// Values are counted in units of `2^UNIT_MAGNITUDE` ns: the largest power of two not above the lowest
 /// discernible value.
 const UNIT_MAGNITUDE: u32 = LOWEST_DISCERNIBLE_NS.ilog2();
-/// Each octave has `2^HALF_COUNT_MAGNITUDE` counters, the smallest power of two that resolves three
-/// significant digits.
+/// Each octave has `2^HALF_COUNT_MAGNITUDE` counters, the smallest power of two that resolves three significant digits.
 const HALF_COUNT_MAGNITUDE: u32 = 10;
 const HALF_COUNT: usize = 1 << HALF_COUNT_MAGNITUDE;
 const SUB_BUCKET_MASK: u64 = ((2 * HALF_COUNT as u64) - 1) << UNIT_MAGNITUDE;
@@ -30,8 +29,7 @@ const PAGE_COUNTERS: usize = 1 << PAGE_BITS;
 /// Memory of a histogram with all of its counters, at four bytes each. [B]
 pub const FULL_BYTES: usize = PAGES * PAGE_COUNTERS * size_of::<u32>();
 const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
-/// Entry of `table` for a page that is not allocated. The numbers of all pages are below this
-/// value.
+/// Entry of `table` for a page that is not allocated. The numbers of all pages are below this value.
 const NO_PAGE: u8 = u8::MAX;
 const _: () = assert!(PAGES < NO_PAGE as usize);
 

@@ -1,5 +1,4 @@
-//! Compares histograms with the `hdrhistogram` crate: counters, quantiles and encoded bytes must be
-//! the same.
+//! Compares histograms with the `hdrhistogram` crate: counters, quantiles and encoded bytes must be the same.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -117,8 +116,7 @@ fn an_encoder_serves_many_histograms() {
 
 #[test]
 fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
-    // The opposite direction: the output of `hdrhistogram` must contain the same counts in each
-    // range.
+    // The opposite direction: the output of `hdrhistogram` must contain the same counts in each range.
     let (ours, theirs) = filled(&spread_values(8, 5_000));
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()
@@ -145,8 +143,8 @@ fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
 fn quantiles_are_those_of_the_oracle() {
     let (ours, theirs) = filled(&spread_values(9, 9_999));
     for quantile in [0.0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0] {
-        // For quantile 0, `hdrhistogram` returns the lowest value. This crate returns the highest
-        // value of its range, as for every quantile.
+        // For quantile 0, `hdrhistogram` returns the lowest value. This crate returns the highest value of its range,
+        // as for every quantile.
         if quantile > 0.0 {
             assert_eq!(
                 ours.value_at_quantile(quantile),

@@ -29,8 +29,7 @@ pub struct Wanted {
     pub method_is_head: bool,
 }
 
-/// Requested parts of a response: status, fields and body. The object is reused for the next
-/// response.
+/// Requested parts of a response: status, fields and body. The object is reused for the next response.
 #[derive(Debug)]
 pub struct Answer {
     pub(super) limits: Limits,
@@ -45,8 +44,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Creates an object that keeps no part of a response yet. It allocates no memory before bytes
-    /// arrive.
+    /// Creates an object that keeps no part of a response yet. It allocates no memory before bytes arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {

@@ -1,10 +1,9 @@
-//! The status line and the fields that determine the length of the body (RFC 9112, sections 4, 5
-//! and 6).
+//! The status line and the fields that determine the length of the body (RFC 9112, sections 4, 5 and 6).
 //!
-//! If the RFC leaves a choice, this module rejects the response: a folded field (obs-fold), blanks
-//! before the colon, a control character in a value, a `Content-Length` together with a
-//! `Transfer-Encoding`, and an unrequested `101`. In each of these cases two parsers of the same
-//! bytes may disagree on the end of the response, so that the measurement could be wrong.
+//! If the RFC leaves a choice, this module rejects the response: a folded field (obs-fold), blanks before the colon, a
+//! control character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an unrequested `101`. In
+//! each of these cases two parsers of the same bytes may disagree on the end of the response, so that the measurement
+//! could be wrong.
 
 use super::response::ProtocolError;
 
@@ -98,9 +97,8 @@ impl Head {
         Ok(())
     }
 
-    /// Stores a `Transfer-Encoding`. Chunked must be the last coding and occur once. Empty codings,
-    /// and codings with characters that are not allowed in names, are errors, since parsers
-    /// disagree about them.
+    /// Stores a `Transfer-Encoding`. Chunked must be the last coding and occur once. Empty codings, and codings with
+    /// characters that are not allowed in names, are errors, since parsers disagree about them.
     fn encoding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for coding in value.split(|&byte| byte == b',').map(trimmed) {
             let end = memchr::memchr(b';', coding).unwrap_or(coding.len());

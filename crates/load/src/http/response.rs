@@ -1,14 +1,14 @@
 //! Parses the responses on a connection one after the other, however their bytes are split.
 //!
-//! It is designed for a client that holds very many connections: only requested parts are kept, a
-//! head that arrives in one piece is not copied, and an idle connection holds no memory besides the
-//! scanner itself. Malformed input is detected at its first wrong byte if the grammar allows it.
+//! It is designed for a client that holds very many connections: only requested parts are kept, a head that arrives in
+//! one piece is not copied, and an idle connection holds no memory besides the scanner itself. Malformed input is
+//! detected at its first wrong byte if the grammar allows it.
 //!
 //! RFC 9112 leaves some choices open. They are made as follows:
 //!
 //! * A lone LF ends a line of a head like CR LF; a CR anywhere else is an error. Between chunks and
-//!   in trailers a lone LF is an error: some parsers take it as a part of the line, and would find
-//!   another end of the response.
+//!   in trailers a lone LF is an error: some parsers take it as a part of the line, and would find another end of the
+//!   response.
 //! * `Content-Length` together with `Transfer-Encoding` is an error; neither overrides the other.
 //! * Repeated lengths must agree. Folded fields are errors. Trailers are read, checked and dropped.
 //! * Any `1xx` except `101` is skipped. The client never requests an upgrade, so that `101` is an
@@ -70,7 +70,9 @@ impl fmt::Display for ProtocolError {
             Self::BadField => "a malformed field line",
             Self::HeaderTooLarge => "the header is larger than allowed",
             Self::BadLength => "a malformed or contradictory Content-Length",
-            Self::BadEncoding => "a Transfer-Encoding that does not end with one chunked",
+            Self::BadEncoding => {
+                "a Transfer-Encoding that does not end with a single chunked coding"
+            }
             Self::LengthAndEncoding => "both Content-Length and Transfer-Encoding",
             Self::Upgrade => "an upgrade that was not requested",
             Self::BadChunk => "a malformed chunk",
@@ -90,8 +92,7 @@ impl From<ProtocolError> for Failure {
     }
 }
 
-/// Part of a response that the next byte belongs to. Each state before `UntilClose` needs at least
-/// one more byte.
+/// Part of a response that the next byte belongs to. Each state before `UntilClose` needs at least one more byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     StatusLine,
@@ -134,8 +135,8 @@ pub struct ResponseScanner {
 }
 
 impl ResponseScanner {
-    /// Creates a scanner that is ready for a response. It keeps no part of the response, and
-    /// allocates no memory before bytes arrive.
+    /// Creates a scanner that is ready for a response. It keeps no part of the response, and allocates no memory before
+    /// bytes arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -163,11 +164,10 @@ impl ResponseScanner {
         self.answer.begin(wanted);
     }
 
-    /// Consumes bytes of the connection. Once the response is complete, further bytes are not
-    /// touched.
+    /// Consumes bytes of the connection. Once the response is complete, further bytes are not touched.
     ///
-    /// # Errors [`ProtocolError`] as soon as the bytes cannot become a response within the limits,
-    /// and again at every further call. The connection cannot be used afterwards.
+    /// # Errors [`ProtocolError`] as soon as the bytes cannot become a response within the limits, and again at every
+    /// further call. The connection cannot be used afterwards.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ProtocolError> {
         self.started |= !bytes.is_empty();
         let mut consumed = 0;

@@ -12,12 +12,12 @@ use crate::http::response::Answer;
 use crate::outcome::Failure;
 use crate::program::body::Outgoing;
 
-/// Amount of pending output from which no further bodies are put into frames. Without it, a server
-/// with a large window could fill the memory of the client. [B]
+/// Amount of pending output from which no further bodies are put into frames. Without it, a server with a large window
+/// could fill the memory of the client. [B]
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 
-/// Limit on pending output if the server does not read. Even then the output grows, by
-/// acknowledgements that the server's frames require and by resets of requests that time out. [B]
+/// Limit on pending output if the server does not read. Even then the output grows, by acknowledgements that the
+/// server's frames require and by resets of requests that time out. [B]
 pub(super) const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Capacity that an empty frame buffer keeps. [B]
@@ -37,8 +37,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Creates bounds. The windows are large enough for a server that sends 160 MB/s at a
-    /// round-trip time of 100 ms.
+    /// Creates bounds. The windows are large enough for a server that sends 160 MB/s at a round-trip time of 100 ms.
     #[must_use]
     pub fn new(streams: u32, header_bytes: usize) -> Self {
         Self {
@@ -108,15 +107,15 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest stream that the server processes. If the server does not read, it is the last stream
-    /// that was opened, so that no further stream is opened.
+    /// Highest stream that the server processes. If the server does not read, it is the last stream that was opened, so
+    /// that no further stream is opened.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
     /// Streams that have unsent parts of a body and room in their window.
     pub(super) sending: VecDeque<u32>,
-    /// An incomplete block of fields. The next two values are its stream (0: none), and `true` if
-    /// the stream ends with the block.
+    /// An incomplete block of fields. The next two values are its stream (0: none), and `true` if the stream ends with
+    /// the block.
     pub(super) block: Vec<u8>,
     pub(super) block_stream: u32,
     pub(super) block_ends: bool,
@@ -192,8 +191,8 @@ impl Connection {
         self.is_ready
     }
 
-    /// Returns `true` if no further request can be opened: the server refuses requests or does not
-    /// read, the stream numbers are used up, or the client has sent GOAWAY.
+    /// Returns `true` if no further request can be opened: the server refuses requests or does not read, the stream
+    /// numbers are used up, or the client has sent GOAWAY.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_sent_goaway
@@ -288,8 +287,7 @@ impl Connection {
         let _ = self.give_up(stream, ErrorCode::Cancel);
     }
 
-    /// Closes a stream by a reset. Until the server receives the reset, it may send the rest of the
-    /// stream's window.
+    /// Closes a stream by a reset. Until the server receives the reset, it may send the rest of the stream's window.
     pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         frames::write_reset(id, code, &mut self.out);

@@ -224,8 +224,7 @@ pub fn number(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 
-/// The payload of DATA or HEADERS without padding and priority; `None` if the payload is too short
-/// for them.
+/// The payload of DATA or HEADERS without padding and priority; `None` if the payload is too short for them.
 #[must_use]
 #[inline]
 pub fn content(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
@@ -241,8 +240,8 @@ pub fn content(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
     content.get(..content.len().checked_sub(padding)?)
 }
 
-/// Splits the bytes of a connection, which arrive in pieces of any length, into frames. A frame
-/// that arrives in one piece is not copied.
+/// Splits the bytes of a connection, which arrive in pieces of any length, into frames. A frame that arrives in one
+/// piece is not copied.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     partial: Vec<u8>,
@@ -253,9 +252,9 @@ pub struct FrameReader {
 pub struct TooLong;
 
 impl FrameReader {
-    /// Takes the next whole frame from `bytes`, and advances `bytes` past it; `None` if more bytes
-    /// are needed. The frame borrows from `bytes` or from `spare`. The memory in `spare` belongs to
-    /// the reader and must be returned with [`FrameReader::done`].
+    /// Takes the next whole frame from `bytes`, and advances `bytes` past it; `None` if more bytes are needed. The
+    /// frame borrows from `bytes` or from `spare`. The memory in `spare` belongs to the reader and must be returned
+    /// with [`FrameReader::done`].
     ///
     /// # Errors [`TooLong`], as soon as the head of a frame states a length above the limit.
     #[inline]

@@ -62,8 +62,7 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Takes `:status`, the only pseudo-header field of responses; it must come first and only
-    /// once.
+    /// Takes `:status`, the only pseudo-header field of responses; it must come first and only once.
     fn pseudo(&mut self, name: &[u8], value: &[u8]) {
         let is_status =
             name == b":status" && self.status == 0 && !self.has_fields && !self.is_trailers;
@@ -101,8 +100,7 @@ impl<'a> HeadReader<'a> {
         let fits = if self.is_trailers {
             ends
         } else {
-            // No request upgrades to another protocol (101), and an informational head cannot end
-            // the stream.
+            // No request upgrades to another protocol (101), and an informational head cannot end the stream.
             self.status != 0 && self.status != 101 && !(is_informational && ends)
         };
         if self.malformed || !fits {

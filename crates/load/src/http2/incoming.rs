@@ -8,9 +8,8 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Limit on consecutive frames without progress of any response. A server that exceeds it only
-/// keeps the client busy. One ping per second between two requests of a user stays far below this
-/// limit.
+/// Limit on consecutive frames without progress of any response. A server that exceeds it only keeps the client busy.
+/// One ping per second between two requests of a user stays far below this limit.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;
@@ -20,9 +19,8 @@ fn broken<T>(code: ErrorCode) -> Result<T, Broken> {
 }
 
 impl Connection {
-    /// Consumes bytes from the server, and adds the exchanges that these bytes end to `ended`.
-    /// After an error, the pending output holds a GOAWAY frame with the reason, and the connection
-    /// must be closed.
+    /// Consumes bytes from the server, and adds the exchanges that these bytes end to `ended`. After an error, the
+    /// pending output holds a GOAWAY frame with the reason, and the connection must be closed.
     ///
     /// # Errors
     /// [`Broken`]; `ended` still receives the exchanges that ended before the error.
@@ -148,9 +146,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles data of a cancelled request, whose reset the server may not have received yet. A
-    /// correct server sends at most the rest of the window of this request, and nothing for a
-    /// stream that it has ended.
+    /// Handles data of a cancelled request, whose reset the server may not have received yet. A correct server sends at
+    /// most the rest of the window of this request, and nothing for a stream that it has ended.
     fn late_data(&mut self, bytes: u64) -> Taken {
         let Some(left) = self.late_bytes.checked_sub(bytes) else {
             return broken(ErrorCode::StreamClosed);
@@ -205,8 +202,8 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         self.count_idle()?;
-        // The encoded form of an allowed head is no longer than its decoded form. Table updates may
-        // take one more frame.
+        // The encoded form of an allowed head is no longer than its decoded form. Table updates may take one more
+        // frame.
         if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
             return broken(ErrorCode::EnhanceYourCalm);
         }
@@ -323,8 +320,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles GOAWAY: the server accepts no further requests, and has processed no request above
-    /// the stream number in the frame.
+    /// Handles GOAWAY: the server accepts no further requests, and has processed no request above the stream number in
+    /// the frame.
     fn go_away(&mut self, head: FrameHead, payload: &[u8], ended: &mut Vec<Ended>) -> Taken {
         let Some(last) = frames::number(payload).filter(|_| payload.len() >= 8) else {
             return broken(ErrorCode::FrameSizeError);
@@ -415,8 +412,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sets the initial window. The windows of all streams change by the difference from its
-    /// previous value (RFC 9113, section 6.9.2).
+    /// Sets the initial window. The windows of all streams change by the difference from its previous value (RFC 9113,
+    /// section 6.9.2).
     fn set_window(&mut self, window: i64) -> Taken {
         let change = window - self.peer.stream_window;
         self.peer.stream_window = window;

@@ -1,9 +1,9 @@
-//! HTTP/2 client (RFC 9113) without I/O: it consumes received bytes, reports ended exchanges, and
-//! produces bytes to send.
+//! HTTP/2 client (RFC 9113) without I/O: it consumes received bytes, reports ended exchanges, and produces bytes to
+//! send.
 //!
-//! It is designed for very many small requests over few connections. A request whose fields do not
-//! vary takes some fifteen bytes when it is repeated on a connection. Responses are decoded in
-//! place. Neither requests nor responses allocate memory once the buffers have grown.
+//! It is designed for very many small requests over few connections. A request whose fields do not vary takes some
+//! fifteen bytes when it is repeated on a connection. Responses are decoded in place. Neither requests nor responses
+//! allocate memory once the buffers have grown.
 //!
 //! The standard leaves some choices open. These choices, and the treatment of errors, are:
 //!
@@ -12,8 +12,7 @@
 //! * Receive windows are large, and a window is replenished when half of it is used. Received bytes
 //!   are processed immediately.
 //! * A head that is malformed or too large, or a body whose length differs from the announced
-//!   length, fails only its own request. Errors that leave the state of the connection in doubt
-//!   fail the connection.
+//!   length, fails only its own request. Errors that leave the state of the connection in doubt fail the connection.
 //! * A server that sends ten thousand frames in a row without any progress gets
 //!   `ENHANCE_YOUR_CALM`.
 

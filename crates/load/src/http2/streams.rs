@@ -28,8 +28,8 @@ pub(super) struct Stream {
     pub(super) blocked: bool,
 }
 
-/// Streams in the order of their numbers. Responses mostly arrive in this order, so that a search
-/// usually ends at the first stream.
+/// Streams in the order of their numbers. Responses mostly arrive in this order, so that a search usually ends at the
+/// first stream.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     all: VecDeque<Stream>,

@@ -14,8 +14,8 @@ pub struct Target {
     /// Addresses, each as `host:port` or `unix:/path`; empty if the driver needs no address.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// For each address, the further addresses that its name resolves to. They are tried in this
-    /// order if the address accepts no connection. Empty if no name has further addresses.
+    /// For each address, the further addresses that its name resolves to. They are tried in this order if the address
+    /// accepts no connection. Empty if no name has further addresses.
     #[serde(default)]
     pub fallbacks: Vec<Vec<String>>,
     /// Choice of an address when a connection is opened.
@@ -81,8 +81,7 @@ pub enum Balance {
 pub struct Tls {
     /// `true` if the certificate of the server must be valid for its name.
     pub verify: bool,
-    /// PEM file of the certificate authorities to trust, instead of the authorities that this host
-    /// trusts.
+    /// PEM file of the certificate authorities to trust, instead of the authorities that this host trusts.
     pub ca: Option<String>,
     /// Server name to request and to verify, instead of the name in `host`.
     pub server_name: Option<String>,

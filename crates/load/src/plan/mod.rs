@@ -147,8 +147,7 @@ pub enum Order {
 pub struct Named {
     /// Name of the request or page.
     pub name: String,
-    /// Name of the transaction that contains it; `None` for operations of a group outside of
-    /// transactions.
+    /// Name of the transaction that contains it; `None` for operations of a group outside of transactions.
     #[serde(default)]
     pub transaction: Option<String>,
 }
@@ -238,8 +237,7 @@ pub enum Load {
         /// Stages in order.
         stages: Vec<ClosedStage>,
     },
-    /// Open load: transactions start at given times, whether or not earlier transactions have
-    /// ended.
+    /// Open load: transactions start at given times, whether or not earlier transactions have ended.
     Open {
         /// Spacing of arrivals.
         arrivals: Arrivals,
@@ -372,8 +370,8 @@ impl OpenStage {
     }
 }
 
-/// Rate over time: pairs of a time since the start of the stage [s] and the rate at this time
-/// [1/s]. The rate is linear in between.
+/// Rate over time: pairs of a time since the start of the stage [s] and the rate at this time [1/s]. The rate is linear
+/// in between.
 pub type Knots = Vec<(f64, f64)>;
 
 /// Arrival rate over a stage.
@@ -398,8 +396,7 @@ impl Load {
         }
     }
 
-    /// Largest number of users of each group over all stages; empty if no stage states users by
-    /// group.
+    /// Largest number of users of each group over all stages; empty if no stage states users by group.
     #[must_use]
     pub fn users_of_groups(&self) -> Vec<u32> {
         let Load::Closed { stages, .. } = self else {

@@ -50,8 +50,7 @@ pub struct Note {
     pub does: Does,
     /// Kind of the object.
     pub of: String,
-    /// Template of the key that identifies the object. With `stores`, it may use values extracted
-    /// from the response.
+    /// Template of the key that identifies the object. With `stores`, it may use values extracted from the response.
     pub key: Template,
 }
 

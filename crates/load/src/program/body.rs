@@ -1,5 +1,4 @@
-//! Bodies of requests. Small bodies are rendered before they are sent, large bodies are generated
-//! while they are sent.
+//! Bodies of requests. Small bodies are rendered before they are sent, large bodies are generated while they are sent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -199,8 +198,8 @@ impl Part {
         match &self.content {
             Content::Text(_) => {}
             Content::File(bytes) => segments.push(Segment::Shared(Arc::clone(bytes))),
-            // The generator of the user is advanced only once, to seed the content, so that the
-            // size of the content does not change the user's later random numbers.
+            // The generator of the user is advanced only once, to seed the content, so that the size of the content
+            // does not change the user's later random numbers.
             Content::Generated(made) => {
                 let random = Random::from_seed(context.random.next_u64());
                 segments.push(Segment::Generated {
@@ -421,8 +420,7 @@ fn generate(random: &mut Random, form: Form, bytes: usize, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Creates an output that sends `bytes` bytes of generated content between two texts, with a
-    /// digest of the content.
+    /// Creates an output that sends `bytes` bytes of generated content between two texts, with a digest of the content.
     fn outgoing(bytes: u64) -> Outgoing {
         let random = Random::from_seed(7);
         let mut out = Outgoing::default();

@@ -89,8 +89,8 @@ fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'
 }
 
 impl Call {
-    /// Compiles a call, and the task of its driver with this number. `response_s` is the time limit
-    /// of a call without its own limit; `capture_bytes` limits the kept rows.
+    /// Compiles a call, and the task of its driver with this number. `response_s` is the time limit of a call without
+    /// its own limit; `capture_bytes` limits the kept rows.
     #[must_use]
     pub fn new(
         call: &plan::Call,

@@ -34,8 +34,8 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         faults,
         deepest: 0,
     };
-    // Loops in `once` and `exit` may enclose a transaction. The loop counters of transactions are
-    // therefore numbered after the loop counters of groups.
+    // Loops in `once` and `exit` may enclose a transaction. The loop counters of transactions are therefore numbered
+    // after the loop counters of groups.
     let groups: Vec<GroupCode> = plan
         .groups
         .iter()
@@ -95,8 +95,7 @@ fn given(cookies: &[GivenCookie], targets: &[Target]) -> Jar {
     jar
 }
 
-/// Checks the columns of draws from pools. The columns of a file are known only after it has been
-/// read.
+/// Checks the columns of draws from pools. The columns of a file are known only after it has been read.
 fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     for instruction in code {
@@ -110,8 +109,9 @@ fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<
             let place = format!("pools[{index}]");
             let name = &plan.pools[*index as usize].name;
             let (columns, given) = (pool.columns(), variables.len());
-            let message =
-                format!("{name:?} has {columns} columns, a draw from it names {given} variables");
+            let message = format!(
+                "the pool {name:?} has {columns} columns, but a draw from it has {given} variables"
+            );
             faults.push(Fault { place, message });
         }
     }
@@ -250,8 +250,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles two branches. The test jumps to the second branch; the end of the first branch
-    /// jumps over the second branch.
+    /// Compiles two branches. The test jumps to the second branch; the end of the first branch jumps over the second
+    /// branch.
     fn ways(
         &mut self,
         test: impl Fn(u32) -> Instruction,

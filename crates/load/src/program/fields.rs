@@ -1,6 +1,5 @@
-//! The header fields of an HTTP/2 request. Fields that never change are prepared once for all
-//! requests. The other fields are rendered when the request begins, and encoded when it has a
-//! connection.
+//! The header fields of an HTTP/2 request. Fields that never change are prepared once for all requests. The other
+//! fields are rendered when the request begins, and encoded when it has a connection.
 
 use std::collections::HashMap;
 
@@ -95,8 +94,8 @@ impl Fields {
         }
     }
 
-    /// Renders the varying fields into `values`, except fields that depend on the body. The path is
-    /// also rendered into `path`.
+    /// Renders the varying fields into `values`, except fields that depend on the body. The path is also rendered into
+    /// `path`.
     pub(super) fn render(
         &self,
         values: &mut Vec<u8>,

@@ -108,8 +108,7 @@ pub struct Program {
     pub code: Vec<Instruction>,
     /// First instruction of each transaction.
     pub entries: Vec<u32>,
-    /// Step of the first request of each transaction. A transaction that never starts is counted at
-    /// this step.
+    /// Step of the first request of each transaction. A transaction that never starts is counted at this step.
     pub first_steps: Vec<Option<usize>>,
     /// The groups.
     pub groups: Vec<GroupCode>,

@@ -45,8 +45,7 @@ pub(super) fn is_path(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }
 
-/// Encodes the path and query from `start` of `out` on. Paths that need no encoding, the usual
-/// case, stay unchanged.
+/// Encodes the path and query from `start` of `out` on. Paths that need no encoding, the usual case, stay unchanged.
 pub(super) fn encode(out: &mut Vec<u8>, start: usize) {
     let mark = memchr::memchr(b'?', &out[start..]).map_or(out.len(), |at| start + at);
     let is_in = |from: &[u8], set: u8| from.iter().any(|byte| SETS[usize::from(*byte)] & set != 0);

@@ -128,8 +128,8 @@ impl Request {
             Unsendable::Path => {
                 let shown = String::from_utf8_lossy(&path[..path.len().min(SHOWN_BYTES)]);
                 let shown = match shown.split_once("://") {
-                    // Only the host of an absolute URL is shown: each path would make a separate
-                    // reason, and the user name in a URL is a secret.
+                    // Only the host of an absolute URL is shown: each path would make a separate reason, and the user
+                    // name in a URL is a secret.
                     Some((scheme, rest)) => {
                         let place = rest.split('/').next().unwrap_or_default();
                         let host = place.rsplit('@').next().unwrap_or_default();
@@ -138,14 +138,13 @@ impl Request {
                     None => shown.split('?').next().unwrap_or_default().to_owned(),
                 };
                 format!(
-                    "{label}: the path is {shown:?}: a path begins with / and has no blank; another host is a target of its own"
+                    "{label}: the path is {shown:?}: a path must begin with / and have no blank; for another host, add a target"
                 )
             }
         }
     }
 
-    /// Renders an HTTP/2 request: its varying values, its path, and its body into `out`, which is
-    /// empty.
+    /// Renders an HTTP/2 request: its varying values, its path, and its body into `out`, which is empty.
     ///
     /// # Errors [`Unsendable`]. Nothing is sent then, and `path` contains the path.
     pub fn render(
@@ -247,8 +246,8 @@ pub(crate) fn wall_ms() -> i64 {
     (sys::wall_ns() / 1_000_000) as i64
 }
 
-/// Returns the site of a request. As in browsers, its host is the host in the Host header, which a
-/// step may set. If this header varies, the host of the target is used.
+/// Returns the site of a request. As in browsers, its host is the host in the Host header, which a step may set. If
+/// this header varies, the host of the target is used.
 fn site(request: &plan::Request, target: &plan::Target) -> Site {
     let host = |(name, _): &&(String, plan::Template)| name.eq_ignore_ascii_case("host");
     let given = request.headers.iter().find(host);

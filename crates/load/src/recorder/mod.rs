@@ -1,5 +1,4 @@
-//! Counters of one load thread for one interval. They need no lock, and allocate no memory once it
-//! has grown.
+//! Counters of one load thread for one interval. They need no lock, and allocate no memory once it has grown.
 
 mod line;
 mod notes;
@@ -57,8 +56,7 @@ pub struct Exchange {
     pub bytes_out: u64,
 }
 
-/// Sums over all requests. They satisfy `offered = started + not_started` and `started = ok +
-/// failed + in_flight`.
+/// Sums over all requests. They satisfy `offered = started + not_started` and `started = ok + failed + in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Requests that were due.
@@ -184,8 +182,7 @@ impl LiveCounts {
         self.response.value_at_quantile(0.5)
     }
 
-    /// 95th percentile of the response time of requests; `None` if no request has a response time.
-    /// [ns]
+    /// 95th percentile of the response time of requests; `None` if no request has a response time. [ns]
     #[must_use]
     pub fn response_p95_ns(&self) -> Option<u64> {
         self.response.value_at_quantile(0.95)
@@ -333,8 +330,8 @@ impl Recorder {
         self.steps[step].not_started[reason.index()] += 1;
     }
 
-    /// Counts the end of a request. Its times are counted if a response arrived or the wait for a
-    /// response timed out ([`Failure::has_response_time`]). Its bytes are always counted.
+    /// Counts the end of a request. Its times are counted if a response arrived or the wait for a response timed out
+    /// ([`Failure::has_response_time`]). Its bytes are always counted.
     #[inline]
     pub fn finished(&mut self, step: usize, exchange: Exchange) {
         if self.steps[step].finished(&exchange) {
@@ -381,16 +378,15 @@ impl Recorder {
 
     /// Counts the choice of this transaction from the mix of `group`. The transaction begins now.
     ///
-    /// Choices are counted at the start of a transaction, because the end of a long transaction
-    /// falls into an interval less often: counts at the end would be biased towards short
-    /// transactions.
+    /// Choices are counted at the start of a transaction, because the end of a long transaction falls into an interval
+    /// less often: counts at the end would be biased towards short transactions.
     #[inline]
     pub fn picked(&mut self, transaction: usize, group: usize) {
         self.picked[transaction * self.shape.groups + group] += 1;
     }
 
-    /// Counts the start of a pause of this length between two transactions of a user of `group`. It
-    /// is counted at its start, since counts at the end would be biased towards short pauses.
+    /// Counts the start of a pause of this length between two transactions of a user of `group`. It is counted at its
+    /// start, since counts at the end would be biased towards short pauses.
     #[inline]
     pub fn rest(&mut self, group: usize, pause_ns: u64) {
         self.rests[group].record(pause_ns);

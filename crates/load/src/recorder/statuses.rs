@@ -1,11 +1,11 @@
 //! Counts of responses by status code.
 
-/// Number of codes for which memory is allocated at the start. If a server sends more different
-/// codes, the list grows once.
+/// Number of codes for which memory is allocated at the start. If a server sends more different codes, the list grows
+/// once.
 const USUAL: usize = 16;
 
-/// Counts by status code, in the order of first occurrence. A linear search is fast, since few
-/// codes occur and the first code is nearly always the most frequent.
+/// Counts by status code, in the order of first occurrence. A linear search is fast, since few codes occur and the
+/// first code is nearly always the most frequent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Statuses {
     counts: Vec<(u16, u64)>,

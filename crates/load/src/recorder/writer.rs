@@ -17,17 +17,17 @@ use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
 use crate::worker::Gaps;
 
-/// Length of a segment after which a new one begins. A segment lasts for hours, but is small enough
-/// to be copied easily, and little is lost with it. [B]
+/// Length of a segment after which a new one begins. A segment lasts for hours, but is small enough to be copied
+/// easily, and little is lost with it. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// Number of empty recorders at the start. If the disk is more than this number of intervals
-/// behind, more recorders are created.
+/// Number of empty recorders at the start. If the disk is more than this number of intervals behind, more recorders are
+/// created.
 pub const STOCK: usize = 3;
-/// Limit on intervals that wait for the disk. A disk that accepts nothing for a minute counts as
-/// failed, since memory must not grow with the length of the run.
+/// Limit on intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed, since memory
+/// must not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// Time that a load thread waits for the disk once the limit is reached. The cause may be the
-/// thread instead of the disk: a thread that was late passes on many intervals together.
+/// Time that a load thread waits for the disk once the limit is reached. The cause may be the thread instead of the
+/// disk: a thread that was late passes on many intervals together.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// A stage of the load, as written in the header line.

@@ -11,8 +11,7 @@ use crate::worker::Edits;
 use super::control::print_line;
 use super::timeline::Timeline;
 
-/// Limit on the length of a command. A rate with a million points in time takes about half of it.
-/// [B]
+/// Limit on the length of a command. A rate with a million points in time takes about half of it. [B]
 const LINE_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Time from the proposal of an edit until the edit, so that all threads see it in time. [ns]
@@ -45,8 +44,8 @@ impl Input {
                 .collect();
         }
         if self.bytes.len() > LINE_BYTES_AT_MOST {
-            // The line is too long. Its remaining part is refused as an invalid command when the
-            // end of the line arrives.
+            // The line is too long. Its remaining part is refused as an invalid command when the end of the line
+            // arrives.
             self.bytes.clear();
         }
         (lines, !open)
@@ -132,7 +131,7 @@ impl Commander<'_> {
             }
         }
         Err(Refused(
-            "the threads did not take the edit in time".to_owned(),
+            "the load threads did not receive the change in time".to_owned(),
         ))
     }
 }

@@ -73,8 +73,8 @@ impl Control {
         })
     }
 
-    /// Returns the waker of the watching thread. It is used by a load thread that has ended, and by
-    /// callers of [`Control::stop`].
+    /// Returns the waker of the watching thread. It is used by a load thread that has ended, and by callers of
+    /// [`Control::stop`].
     #[must_use]
     pub fn waker(&self) -> Arc<Waker> {
         Arc::clone(&self.waker)
@@ -177,8 +177,8 @@ impl Control {
         until_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
     }
 
-    /// Counts `times` requests to stop. The first request stops the run gracefully; a second
-    /// request stops it immediately.
+    /// Counts `times` requests to stop. The first request stops the run gracefully; a second request stops it
+    /// immediately.
     fn stop(&mut self, shared: &[Shared], times: usize) {
         if times == 0 {
             return;
@@ -234,8 +234,7 @@ impl Control {
     }
 }
 
-/// Prints a line. If standard output is closed, the line is lost and the run continues, since its
-/// results are files.
+/// Prints a line. If standard output is closed, the line is lost and the run continues, since its results are files.
 pub(super) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -1,8 +1,8 @@
 //! Determines how many open files a plan needs, and divides them among threads.
 //!
-//! The kernel applies the limit on open files to each table of descriptors, and the threads of one
-//! process need not share a table. If a plan needs more connections than one table can hold, each
-//! load thread gets a separate table, and as many threads as necessary are started.
+//! The kernel applies the limit on open files to each table of descriptors, and the threads of one process need not
+//! share a table. If a plan needs more connections than one table can hold, each load thread gets a separate table, and
+//! as many threads as necessary are started.
 
 use std::net::IpAddr;
 
@@ -91,8 +91,7 @@ fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
             need.each = 1;
             need.lingering = LINGERING_AT_MOST;
             let of_place = |place: &ResolvedTarget| reach(plan, place, ports);
-            // Ports limit the connections: further connections fail, whatever the number of
-            // threads.
+            // Ports limit the connections: further connections fail, whatever the number of threads.
             need.ceiling = places
                 .iter()
                 .map(of_place)
@@ -136,7 +135,7 @@ pub(super) fn spread(plan: &Plan, places: &[ResolvedTarget]) -> Result<Spread, F
     divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
         place: "load.users_at_most".to_owned(),
         message: format!(
-            "must fit {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn); they cannot hold {} connections",
+            "must be small enough for {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn), which cannot hold {} connections",
             sys::file_limit().unwrap_or_default(),
             need.in_all()
         ),
@@ -254,9 +253,8 @@ mod tests {
 
     #[test]
     fn no_table_is_fuller_than_the_limit_and_no_thread_too_many() {
-        // A million connections over 51 threads: 19,608 connections, 51 wakers and 64 spare files
-        // for each thread. Over 50 threads, 20,000 connections for each thread would leave no files
-        // for wakers and spare files.
+        // A million connections over 51 threads: 19,608 connections, 51 wakers and 64 spare files for each thread. Over
+        // 50 threads, 20,000 connections for each thread would leave no files for wakers and spare files.
         assert_eq!(threads(PER_USER, 1, 20_000), Some((51, true)));
         assert_eq!(threads(PER_USER, 60, 20_000), Some((60, true)));
         let two_targets = Need {
@@ -284,8 +282,8 @@ mod tests {
             lingering: LINGERING_AT_MOST,
             ..PER_USER
         };
-        // The usual limit of a login session, 1,024 files: lingering connections take a quarter of
-        // the table, and 16 users fit as well.
+        // The usual limit of a login session, 1,024 files: lingering connections take a quarter of the table, and 16
+        // users fit as well.
         let spread = divide(need, 1, Some(1_024)).unwrap();
         assert_eq!((spread.threads, spread.lingering), (1, 256));
         assert_eq!(divide(need, 1, None).unwrap().lingering, LINGERING_AT_MOST);

@@ -10,8 +10,7 @@ use crate::recorder::writer::Stage;
 use super::arrivals::RatePiece;
 use super::user_changes::Ramp;
 
-/// Name of the last stage, which the engine appends to the stages of the plan: users finish their
-/// current work.
+/// Name of the last stage, which the engine appends to the stages of the plan: users finish their current work.
 pub const DRAIN: &str = "drain";
 
 /// A change of the stages.
@@ -117,8 +116,8 @@ impl Timed {
         RatePiece::new(self.start_s, self.duration_s, (from, to), self.cut_ns())
     }
 
-    /// Pieces of the rate: one piece between each two knots, and one piece with the last rate up to
-    /// the end of the stage.
+    /// Pieces of the rate: one piece between each two knots, and one piece with the last rate up to the end of the
+    /// stage.
     fn moving_pieces(&self, knots: &[(f64, f64)]) -> Vec<RatePiece> {
         let last = knots.last().map(|(at_s, rate)| {
             let rest_s = (self.duration_s - at_s).max(0.0);
@@ -241,13 +240,13 @@ impl Stages {
                 refused(format!("there is no stage {stage} of {}", self.len()))
             }
             Change::Next(stage) if stage != current => refused(format!(
-                "stage {stage} is not under way, stage {current} is"
+                "stage {stage} is not the current stage, stage {current} is"
             )),
-            Change::Next(stage) if !self.in_order[stage].ends_by_command => {
-                refused(format!("stage {stage} has no until: command"))
-            }
+            Change::Next(stage) if !self.in_order[stage].ends_by_command => refused(format!(
+                "stage {stage} cannot be ended, since it has no until: command"
+            )),
             Change::Next(stage) if edit.at_ns >= nanoseconds(self.in_order[stage].end_s) => {
-                refused(format!("stage {stage} is about to end by itself"))
+                refused(format!("stage {stage} is about to end anyway"))
             }
             Change::Append(_) if self.stage_at(edit.at_ns).is_none() => {
                 refused("the drain is about to begin".to_owned())
@@ -277,8 +276,7 @@ impl Stages {
         }
     }
 
-    /// The stages in the form of the result files, followed by the drain, which has no nominal
-    /// length.
+    /// The stages in the form of the result files, followed by the drain, which has no nominal length.
     #[must_use]
     pub fn listed(&self) -> Vec<Stage> {
         let ramps: Vec<Vec<Ramp>> = self.ramps();

@@ -20,8 +20,8 @@ pub(super) struct Ramp {
     duration_ns: u64,
     from: u32,
     to: u32,
-    /// Number of users that start or leave during the stage. It is less than the difference of
-    /// `from` and `to` if the stage was shortened.
+    /// Number of users that start or leave during the stage. It is less than the difference of `from` and `to` if the
+    /// stage was shortened.
     steps: u32,
 }
 
@@ -90,12 +90,11 @@ impl Ramp {
 
 /// Starts and departures of all users of a closed load, in order of time.
 ///
-/// In a ramp from a to b users over a duration d, user i starts at the time d (i - a) / (b - a), i
-/// = a ... b - 1. In a ramp from b down to a, the users leave in the order of decreasing numbers,
-/// at the same times.
+/// In a ramp from a to b users over a duration d, user i starts at the time d (i - a) / (b - a), i = a ... b - 1. In a
+/// ramp from b down to a, the users leave in the order of decreasing numbers, at the same times.
 ///
-/// If groups have their own users, each group has its own ramps. Of changes at the same time, the
-/// change of the group named first comes first.
+/// If groups have their own users, each group has its own ramps. Of changes at the same time, the change of the group
+/// named first comes first.
 #[derive(Debug, Clone)]
 pub struct UserChanges {
     lanes: Vec<Lane>,
@@ -154,9 +153,9 @@ impl UserChanges {
         }
     }
 
-    /// Continues with the stages after an edit at this time. Changes before the edit remain, even
-    /// if they have not been taken yet. Later changes that were already taken (skipped, because
-    /// they belong to another thread) are computed again.
+    /// Continues with the stages after an edit at this time. Changes before the edit remain, even if they have not been
+    /// taken yet. Later changes that were already taken (skipped, because they belong to another thread) are computed
+    /// again.
     pub fn follow(&mut self, stages: &Stages, at_ns: u64) {
         for (lane, ramps) in self.lanes.iter_mut().zip(stages.ramps()) {
             lane.go_back(at_ns);

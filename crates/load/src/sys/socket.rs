@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 
-/// Limit on the pieces written with one call. A handshake ends with two pieces and a request adds
-/// one. Further pieces are written with the next call.
+/// Limit on the pieces written with one call. A handshake ends with two pieces and a request adds one. Further pieces
+/// are written with the next call.
 const PIECES_AT_ONCE: usize = 16;
 
 /// Destination of a stream.
@@ -48,11 +48,11 @@ impl fmt::Display for Address {
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// Begins to connect without waiting. With `source`, the connection comes from this address and
-    /// from any port that is free for it.
+    /// Begins to connect without waiting. With `source`, the connection comes from this address and from any port that
+    /// is free for it.
     ///
-    /// # Errors If the system refuses immediately. Unix sockets always do this, even if only the
-    /// queue of the server is full.
+    /// # Errors If the system refuses immediately. Unix sockets always do this, even if only the queue of the server is
+    /// full.
     pub fn connect(address: &Address, source: Option<IpAddr>) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => {

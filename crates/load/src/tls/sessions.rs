@@ -1,6 +1,5 @@
-//! TLS sessions to resume. Each connection slot has its own session, so that a new user makes a
-//! full handshake, independently of other users. With one store for all slots, a thousand users
-//! would look like one user.
+//! TLS sessions to resume. Each connection slot has its own session, so that a new user makes a full handshake,
+//! independently of other users. With one store for all slots, a thousand users would look like one user.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,8 +18,7 @@ struct SessionCache {
     kept: HashMap<u32, Kept>,
 }
 
-/// The newest session data of each kind. A slot holds only one connection at a time, so that more
-/// data is not needed.
+/// The newest session data of each kind. A slot holds only one connection at a time, so that more data is not needed.
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,

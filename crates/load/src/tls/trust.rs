@@ -18,7 +18,7 @@ pub(super) fn authorities(
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates);
     if roots.is_empty() {
-        return Err("it has no certificate of an authority".to_owned());
+        return Err("the file has no certificate of an authority".to_owned());
     }
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()

@@ -75,8 +75,8 @@ impl Ways {
         }
     }
 
-    /// The address of the next attempt, and the number of attempts left, including this attempt;
-    /// `None` after the last address.
+    /// The address of the next attempt, and the number of attempts left, including this attempt; `None` after the last
+    /// address.
     pub(super) fn next(&self, attempt: &Attempt) -> Option<(&Address, usize)> {
         let left = self.all.len() - attempt.tried;
         (left > 0).then(|| (&self.all[attempt.place(attempt.tried)], left))

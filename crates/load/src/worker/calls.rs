@@ -1,5 +1,4 @@
-//! Passes driver calls to the executor of this thread, and ends them when the executor returns
-//! their results.
+//! Passes driver calls to the executor of this thread, and ends them when the executor returns their results.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -197,12 +196,11 @@ impl Worker<'_> {
         kind_of(failed)
     }
 
-    /// Sets the start of a call that a call thread executes to the time at which this thread began
-    /// it. The time before is start lag, except for the wait for a session of the pool, which is
-    /// part of the exchange.
+    /// Sets the start of a call that a call thread executes to the time at which this thread began it. The time before
+    /// is start lag, except for the wait for a session of the pool, which is part of the exchange.
     ///
-    /// Other calls start when they are passed to the executor. They wait at most until the server
-    /// has rolled back the previous transaction.
+    /// Other calls start when they are passed to the executor. They wait at most until the server has rolled back the
+    /// previous transaction.
     fn note_leaving(&mut self, exchange: usize, place: usize, left_ns: u64) {
         let Some(calls) = &self.calls else { return };
         let handed_ns = calls.sessions[place].handed_ns;
@@ -255,9 +253,9 @@ impl Worker<'_> {
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
     }
 
-    /// Handles a deadline that has passed, possibly while the session of the call was still
-    /// opening. Returns `true` if nothing remains to be done: the call failed to connect, or its
-    /// own time limit has not passed yet and it continues.
+    /// Handles a deadline that has passed, possibly while the session of the call was still opening. Returns `true` if
+    /// nothing remains to be done: the call failed to connect, or its own time limit has not passed yet and it
+    /// continues.
     fn end_opening(&mut self, exchange: usize, place: usize, now_ns: u64) -> bool {
         let one = &self.exchanges[exchange];
         let call = &self.program.calls[(one.request & !CALL) as usize];
@@ -283,7 +281,7 @@ impl Worker<'_> {
             ended_ns: monotonic_ns(),
             result: Err(Failed::new(
                 FailureKind::Connect,
-                "no session within the time",
+                "no session within the connect time-out",
             )),
             is_open: false,
             is_held: false,

@@ -54,15 +54,13 @@ impl Ownership {
     }
 }
 
-/// Data for the events of a connection. An event of an earlier socket in the same slot has a
-/// different generation.
+/// Data for the events of a connection. An event of an earlier socket in the same slot has a different generation.
 fn event_data(connection: usize, generation: u32) -> u64 {
     (u64::from(generation) << 32) | connection as u64
 }
 
 impl Worker<'_> {
-    /// Assigns an existing connection to an exchange, opens a new connection, or waits for a free
-    /// connection.
+    /// Assigns an existing connection to an exchange, opens a new connection, or waits for a free connection.
     #[inline]
     pub(super) fn launch(&mut self, exchange: usize, target: usize, now_ns: u64) -> Flow {
         let user = self.exchanges[exchange].user as usize;
@@ -120,9 +118,9 @@ impl Worker<'_> {
         entry.attempt = target.addresses[choice].begin(choice, turn);
     }
 
-    /// Begins to connect to the next address of the name; `met` is the reason why the previous
-    /// address failed. The remaining time is divided evenly among the remaining addresses, so that
-    /// an address that does not respond leaves time for the other addresses.
+    /// Begins to connect to the next address of the name; `met` is the reason why the previous address failed. The
+    /// remaining time is divided evenly among the remaining addresses, so that an address that does not respond leaves
+    /// time for the other addresses.
     ///
     /// # Errors The reason of the failure, after all addresses were tried.
     fn try_next(
@@ -164,8 +162,8 @@ impl Worker<'_> {
         })
     }
 
-    /// Begins the next attempt. Returns the number of attempts left, including this attempt, or
-    /// `None` after the last attempt.
+    /// Begins the next attempt. Returns the number of attempts left, including this attempt, or `None` after the last
+    /// attempt.
     fn begin_next(
         &mut self,
         exchange: usize,
@@ -248,16 +246,15 @@ impl Worker<'_> {
         }
         let place = &mut self.connections[connection];
         place.phase = Phase::Busy;
-        // In HTTP/1 the client sends first. Bytes that have already arrived are counted as
-        // unrequested, because they would be taken for the response.
+        // In HTTP/1 the client sends first. Bytes that have already arrived are counted as unrequested, because they
+        // would be taken for the response.
         if !place.secure && place.socket.as_ref().is_some_and(Socket::has_bytes) {
             self.recorder.unasked();
         }
         self.send(exchange);
     }
 
-    /// Closes an idle connection that has become readable: it received its end, or bytes that
-    /// cannot be a response.
+    /// Closes an idle connection that has become readable: it received its end, or bytes that cannot be a response.
     pub(super) fn close_unasked(&mut self, connection: usize) {
         let socket = self.connections[connection].socket.as_ref();
         if socket.is_some_and(Socket::has_bytes) {
@@ -301,8 +298,8 @@ impl Worker<'_> {
                 return;
             };
             self.end_wait(exchange, now_ns);
-            // A request that cannot connect releases its slot immediately, and the loop continues
-            // with the next request.
+            // A request that cannot connect releases its slot immediately, and the loop continues with the next
+            // request.
             let _ = self.launch_over(exchange, connection, now_ns);
         }
     }
@@ -320,8 +317,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection after its single request. After a complete response, the server has time
-    /// to close the connection first.
+    /// Closes a connection after its single request. After a complete response, the server has time to close the
+    /// connection first.
     fn part(&mut self, connection: usize, now_ns: u64) {
         let place = &self.connections[connection];
         let (answered, ended) = (place.answered, place.ended);

@@ -1,10 +1,10 @@
-//! Time-outs of requests, on a timing wheel. A user has at most one entry, however many requests it
-//! makes, so that a request with a response in time needs no change of the wheel.
+//! Time-outs of requests, on a timing wheel. A user has at most one entry, however many requests it makes, so that a
+//! request with a response in time needs no change of the wheel.
 
 use crate::wheel::Wheel;
 
-/// Width of a slot. A time-out is detected late by less than this width, and all time-outs of one
-/// slot wake the thread once. [ns]
+/// Width of a slot. A time-out is detected late by less than this width, and all time-outs of one slot wake the thread
+/// once. [ns]
 pub const SLOT_NS: u64 = 1_000_000;
 
 /// Slot of a user without an entry.
@@ -83,8 +83,7 @@ mod tests {
             users.extend(found);
         }
         assert_eq!(users, [0, 1, 2]);
-        // At most one wake-up per level of the wheel for each of the two times, instead of one for
-        // every slot of 30 s.
+        // At most one wake-up per level of the wheel for each of the two times, instead of one for every slot of 30 s.
         assert!(wakes.len() <= 14, "{wakes:?}");
     }
 

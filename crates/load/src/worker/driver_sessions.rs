@@ -25,8 +25,8 @@ pub(super) struct Session {
     pub(super) left_ns: Arc<AtomicU64>,
     /// Time at which the call was passed to the executor. [ns]
     pub(super) handed_ns: u64,
-    /// Index of the address at which the session was last opened. A session that the server closed
-    /// while it was idle is opened there again.
+    /// Index of the address at which the session was last opened. A session that the server closed while it was idle is
+    /// opened there again.
     pub(super) location: usize,
     /// `true` if the session is open.
     pub(super) is_open: bool,
@@ -163,8 +163,8 @@ impl Calls {
         i64::from(is_open) - i64::from(was_open)
     }
 
-    /// Returns the slot of the session through which a user calls a target: its own session, or a
-    /// session of the pool; `None` if the user must wait.
+    /// Returns the slot of the session through which a user calls a target: its own session, or a session of the pool;
+    /// `None` if the user must wait.
     pub(super) fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
         match self.ownership {
             Ownership::PerUser | Ownership::NewEachTime => Some(self.own_place(user, column)),

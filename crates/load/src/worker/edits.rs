@@ -1,12 +1,12 @@
 //! Passes edits of the stages from the control thread to the load threads.
 //!
-//! Either all threads make an edit at the same time, or none does. The control thread proposes an
-//! edit for a time slightly in the future. If this time is still ahead when all threads can see the
-//! proposal, the control thread accepts the edit. A load thread looks for proposals after reading
-//! the clock, so that it cannot pass the time of an edit without seeing the edit.
+//! Either all threads make an edit at the same time, or none does. The control thread proposes an edit for a time
+//! slightly in the future. If this time is still ahead when all threads can see the proposal, the control thread
+//! accepts the edit. A load thread looks for proposals after reading the clock, so that it cannot pass the time of an
+//! edit without seeing the edit.
 //!
-//! A thread that reaches the time of an edit before the decision rejects the edit for all threads.
-//! The control thread then tries again.
+//! A thread that reaches the time of an edit before the decision rejects the edit for all threads. The control thread
+//! then tries again.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -66,8 +66,8 @@ impl Edits {
         });
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         list.push(Arc::clone(&proposal));
-        // Sequential consistency is required, since a thread reads the clock before it reads the
-        // count; see the module documentation.
+        // Sequential consistency is required, since a thread reads the clock before it reads the count; see the module
+        // documentation.
         self.count.store(list.len(), Ordering::SeqCst);
         proposal
     }
@@ -91,8 +91,8 @@ fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<
 }
 
 impl Worker<'_> {
-    /// Collects new proposals; must be called after the clock was read. `before_ns` is the previous
-    /// reading: all work up to that time is done.
+    /// Collects new proposals; must be called after the clock was read. `before_ns` is the previous reading: all work
+    /// up to that time is done.
     pub(super) fn look_for_edits(&mut self, before_ns: u64) {
         let new = self.edits.after(self.edits_seen);
         if new.is_empty() {

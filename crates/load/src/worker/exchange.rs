@@ -17,9 +17,9 @@ use super::interpret::Flow;
 use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
-/// Limit on consecutive reads of one connection, so that an endless body does not keep the thread
-/// from other users. A read fills the buffer, which may hold 20,000 chunks of one byte. With more
-/// than one read in a row, four servers that sent such chunks took most of the time of the thread.
+/// Limit on consecutive reads of one connection, so that an endless body does not keep the thread from other users. A
+/// read fills the buffer, which may hold 20,000 chunks of one byte. With more than one read in a row, four servers that
+/// sent such chunks took most of the time of the thread.
 pub(super) const READS_IN_A_ROW: usize = 1;
 
 /// Limit on consecutive writes of one connection, of one block each, so that a large body does not keep the thread busy
@@ -94,8 +94,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Times out exchanges whose deadline has passed at `now_ns`. A user with a later deadline is
-    /// entered again.
+    /// Times out exchanges whose deadline has passed at `now_ns`. A user with a later deadline is entered again.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         while let Some(index) = self.deadlines.pop(now_ns) {
             let user = &mut self.users[index as usize];
@@ -154,8 +153,8 @@ impl Worker<'_> {
             Phase::Connecting => {
                 if event.writable() || event.closed() {
                     self.connected(connection);
-                    // An HTTP/2 server sends first. This event also reports its bytes, so that no
-                    // further event follows.
+                    // An HTTP/2 server sends first. This event also reports its bytes, so that no further event
+                    // follows.
                     if event.readable() && self.connections[connection].phase == Phase::Shared {
                         self.receive_shared(connection, event.closed());
                     }
@@ -217,8 +216,7 @@ impl Worker<'_> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The server may have responded before it closed the connection. If so, the
-                // response can still be read.
+                // The server may have responded before it closed the connection. If so, the response can still be read.
                 Err(_) => {
                     self.revisit.push(entry.connection, place.generation, true);
                     return;
@@ -260,8 +258,8 @@ impl Worker<'_> {
                     self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
                     return;
                 }
-                // A read that does not fill the buffer has emptied the socket, and a new event
-                // reports further bytes. The end of the stream causes no further event.
+                // A read that does not fill the buffer has emptied the socket, and a new event reports further bytes.
+                // The end of the stream causes no further event.
                 Ok(Progress::More) if count < self.buffer.len() && !closed => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Complete { consumed }) => {
@@ -335,8 +333,8 @@ impl Worker<'_> {
         self.go_on(user);
     }
 
-    /// Continues a user immediately after a response. After a failure, the user continues in the
-    /// next turn, so that immediate failures do not keep the thread from other users.
+    /// Continues a user immediately after a response. After a failure, the user continues in the next turn, so that
+    /// immediate failures do not keep the thread from other users.
     fn go_on(&mut self, user: usize) {
         if self.users[user].state == State::Exchanging {
             self.run(user);
@@ -390,8 +388,8 @@ impl Worker<'_> {
             Err(_) if request.go_on => {}
             Err(failure) => self.fail(index, failure),
         }
-        // The user continues in the next turn, since a request that fails without waiting must not
-        // keep the thread from other users.
+        // The user continues in the next turn, since a request that fails without waiting must not keep the thread from
+        // other users.
         self.later(index);
         Flow::Wait
     }

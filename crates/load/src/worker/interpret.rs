@@ -11,8 +11,8 @@ use super::Worker;
 use super::setup::TargetState;
 use super::user::{NONE, State};
 
-/// Limit on the instructions of a user in one turn. Without it, a user that never waits (a mix
-/// without requests and pauses) would keep the thread from other users.
+/// Limit on the instructions of a user in one turn. Without it, a user that never waits (a mix without requests and
+/// pauses) would keep the thread from other users.
 const TURN: usize = 1000;
 
 /// Next step of a user after an instruction.

@@ -116,8 +116,8 @@ impl Clock {
         self.gaps.note(until_ns.saturating_sub(from_ns), within);
     }
 
-    /// Passes stages that are over or have no length. Sets the end of the interval to the next
-    /// whole second, end of a stage or edit.
+    /// Passes stages that are over or have no length. Sets the end of the interval to the next whole second, end of a
+    /// stage or edit.
     fn enter_stage(&mut self) {
         let start_ns = self.interval_start_ns;
         while self
@@ -165,8 +165,8 @@ impl Worker<'_> {
     /// Passes the current interval, ended at `end_ns`, to the writer and begins the next.
     pub(super) fn close_interval(&mut self, end_ns: u64) {
         let (in_flight, connections) = (self.in_flight(), self.open_connections);
-        // A call is in flight from the time at which it is sent, as in exchange times. Calls that
-        // wait for a thread count as start lag.
+        // A call is in flight from the time at which it is sent, as in exchange times. Calls that wait for a thread
+        // count as start lag.
         let late = self.calls.as_ref().map_or(0, |calls| calls.kept_waiting());
         let in_flight = in_flight.saturating_sub(late);
         let clock = &mut self.clock;

@@ -7,8 +7,8 @@ use crate::sys::{Event, Socket};
 /// Limit on the wait for the server to close a connection, before the connection is reset. [ns]
 const LINGER_NS: u64 = 1_000_000_000;
 
-/// Connections of a single request that wait for the server to close first. The side that closes
-/// first keeps the port for a minute (TIME-WAIT of RFC 9293), and the load engine needs its ports.
+/// Connections of a single request that wait for the server to close first. The side that closes first keeps the port
+/// for a minute (TIME-WAIT of RFC 9293), and the load engine needs its ports.
 #[derive(Debug)]
 pub(super) struct LingeringClose {
     /// Limit on waiting connections, beyond which the oldest connection is reset.

@@ -67,23 +67,22 @@ pub use secure::TargetTls;
 pub use setup::{Ended, Setup, TargetState, WorkerFailed};
 pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 
-/// Limit on events per system call. It is large enough to save system calls, and small enough that
-/// due users do not wait long.
+/// Limit on events per system call. It is large enough to save system calls, and small enough that due users do not
+/// wait long.
 const EVENTS_AT_ONCE: usize = 512;
 
 /// Limit on the delay of time-outs in a thread that always has unprocessed events. [ns]
 const LOOK_WITHIN_NS: u64 = 1_000_000_000;
 
-/// Limit on the starts of arrivals, or of users whose pause is over, between two readings of the
-/// sockets. The end of a response is recorded after at most this number of starts.
+/// Limit on the starts of arrivals, or of users whose pause is over, between two readings of the sockets. The end of a
+/// response is recorded after at most this number of starts.
 const AT_ONCE: usize = 32;
 
 /// Size of the read buffer; large, so that large bodies need few reads. [B]
 const READ_BYTES: usize = 128 * 1024;
 
-/// Limit on the memory that the recorders of all threads allocate before the load begins, so that
-/// the memory of the engine does not grow during the run. The recorders of plans with more names
-/// grow during the run. [B]
+/// Limit on the memory that the recorders of all threads allocate before the load begins, so that the memory of the
+/// engine does not grow during the run. The recorders of plans with more names grow during the run. [B]
 const ROOM_BYTES: usize = 16 << 20;
 
 /// Limit on the concurrent requests and waiting arrivals of all threads for which memory is allocated before the load
@@ -171,7 +170,7 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
     if setup.own_files {
         // This comes first, so that all files are opened in the table of this thread.
         let what = "this plan needs more connections than one process may have open files (ulimit -Hn), and the \
-                    system does not let threads have open files of their own";
+                    system does not allow a separate table of open files for each thread";
         sys::own_files().map_err(|error| refused(what, &error))?;
     }
     sys::sharp_timers();
@@ -194,16 +193,15 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
     }
     // This follows the start of the writing thread, which must not inherit the priority.
     sys::come_first();
-    let epoll =
-        Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
+    let epoll = Epoll::new(EVENTS_AT_ONCE)
+        .map_err(|error| refused("cannot create an epoll instance", &error))?;
     epoll
         .add(&*setup.shared.waker, WAKER)
-        .map_err(|error| refused("cannot watch the waker", &error))?;
-    // This follows the change of the priority: call threads must inherit it, because they record
-    // times.
+        .map_err(|error| refused("cannot register the waker", &error))?;
+    // This follows the change of the priority: call threads must inherit it, because they record times.
     let registry = epoll
         .registry()
-        .map_err(|error| refused("cannot share an epoll", &error))?;
+        .map_err(|error| refused("cannot share the epoll instance", &error))?;
     let calls = Calls::new(&setup, tables.users.len(), registry);
     let mut worker = Worker::new(setup, tables, recorder, writer, epoll);
     worker.calls = calls;
@@ -336,8 +334,8 @@ impl<'a> Worker<'a> {
             self.admit(now_ns);
             self.fire(now_ns);
             self.take_turns();
-            // If this thread stood still, bytes that arrived in time may still be unread. Time-outs
-            // are therefore checked only up to the time at which all received bytes were processed.
+            // If this thread stood still, bytes that arrived in time may still be unread. Time-outs are therefore
+            // checked only up to the time at which all received bytes were processed.
             self.sweep(self.looked_ns.max(now_ns.saturating_sub(LOOK_WITHIN_NS)));
             self.lingering.sweep(now_ns);
             self.flush_gathered();
@@ -397,8 +395,7 @@ impl<'a> Worker<'a> {
                 .saturating_sub(now_ns)
                 .min(LONGEST_WAIT_NS)
         };
-        // The intended wait is measured from the last reading of the clock; the rest of this turn
-        // is negligible.
+        // The intended wait is measured from the last reading of the clock; the rest of this turn is negligible.
         self.clock.meant_to_wait_ns = now_ns + timeout_ns - self.clock.ticked_ns;
         let waited = self.epoll.wait(timeout_ns);
         let count = waited

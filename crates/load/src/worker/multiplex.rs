@@ -1,7 +1,7 @@
 //! HTTP/2 exchanges: many at the same time over one connection.
 //!
-//! The output of a connection is collected while the responses of one read are processed, and then
-//! written with one call.
+//! The output of a connection is collected while the responses of one read are processed, and then written with one
+//! call.
 
 use std::io::{ErrorKind, Read, Write};
 use std::mem;
@@ -156,8 +156,7 @@ impl Worker<'_> {
         self.open_stream(exchange, connection);
     }
 
-    /// Opens a request over a user's own connection, immediately or when the server accepts a
-    /// request.
+    /// Opens a request over a user's own connection, immediately or when the server accepts a request.
     pub(super) fn open_stream_in_turn(&mut self, exchange: usize, connection: usize) {
         // A pool counts the free capacity of its connections itself.
         if matches!(self.model, Model::PerUser)
@@ -341,8 +340,8 @@ impl Worker<'_> {
             if !self.process_received(connection, count, close_notify) {
                 return;
             }
-            // A read that does not fill the buffer has emptied the socket, and a new event reports
-            // further bytes. The end of the stream causes no further event.
+            // A read that does not fill the buffer has emptied the socket, and a new event reports further bytes. The
+            // end of the stream causes no further event.
             if count < self.buffer.len() && !closed {
                 return;
             }
@@ -350,8 +349,8 @@ impl Worker<'_> {
         self.revisit.push(connection as u32, generation, closed);
     }
 
-    /// Processes received bytes, which are in `plain` with TLS, otherwise in `buffer`. Returns
-    /// `true` if the connection continues.
+    /// Processes received bytes, which are in `plain` with TLS, otherwise in `buffer`. Returns `true` if the connection
+    /// continues.
     pub(super) fn process_received(
         &mut self,
         connection: usize,
@@ -450,8 +449,8 @@ impl Worker<'_> {
         taken
     }
 
-    /// Sends a request again that the server reported as not processed. If this connection accepts
-    /// no more requests, another connection is used.
+    /// Sends a request again that the server reported as not processed. If this connection accepts no more requests,
+    /// another connection is used.
     fn send_again(&mut self, exchange: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         let (connection, request) = (
@@ -500,8 +499,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection once the server accepts no more requests and has responded to all
-    /// requests that it accepted. A waiting request is sent over a new connection.
+    /// Closes a connection once the server accepts no more requests and has responded to all requests that it accepted.
+    /// A waiting request is sent over a new connection.
     fn close_if_drained(&mut self, connection: usize) {
         let Some(link) = self.http2.link(connection) else {
             return;

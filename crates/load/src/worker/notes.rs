@@ -19,8 +19,7 @@ struct Ending {
     status: Option<u16>,
     /// `true` if the server responded to a call that the object does not exist.
     is_absent: bool,
-    /// `true` if a call timed out or lost its connection, and may have stored content of unknown
-    /// digest.
+    /// `true` if a call timed out or lost its connection, and may have stored content of unknown digest.
     is_unknown: bool,
     content: Option<Content>,
 }
@@ -100,8 +99,8 @@ impl Worker<'_> {
         self.note_ending(exchange, note, ending, now_ns);
     }
 
-    /// Notes an intended change before the request is sent. A later check of the stored objects
-    /// needs this note, whatever the outcome of the request.
+    /// Notes an intended change before the request is sent. A later check of the stored objects needs this note,
+    /// whatever the outcome of the request.
     fn note_intent(&mut self, exchange: usize, note: &Note) {
         let entry = &mut self.exchanges[exchange];
         entry.key.clear();

@@ -7,13 +7,12 @@ use super::user::{Connection, Exchange, Phase};
 
 /// Free connections, and the exchanges that wait for a connection in the order of their arrival.
 ///
-/// While an exchange waits, no connection is free: [`super::Worker`] assigns a connection that
-/// becomes free to the first waiting exchange before any user runs.
+/// While an exchange waits, no connection is free: [`super::Worker`] assigns a connection that becomes free to the
+/// first waiting exchange before any user runs.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: Free,
-    /// Waiting exchanges with their tickets. An exchange that has given up in the meantime has a
-    /// different ticket.
+    /// Waiting exchanges with their tickets. An exchange that has given up in the meantime has a different ticket.
     waiting: VecDeque<(u32, u64)>,
 }
 
@@ -22,8 +21,7 @@ pub(super) struct Pool {
 enum Free {
     /// Connections that carry one request at a time, and are idle.
     Single {
-        /// Connections that were open when put back; the most recently used connection is at the
-        /// end.
+        /// Connections that were open when put back; the most recently used connection is at the end.
         open: Vec<u32>,
         /// Closed connections.
         closed: Vec<u32>,
@@ -52,8 +50,7 @@ impl Pool {
         }
     }
 
-    /// Takes a free connection: the most recently used connection, so that no more connections are
-    /// opened than needed.
+    /// Takes a free connection: the most recently used connection, so that no more connections are opened than needed.
     pub(super) fn take(&mut self, connections: &[Connection]) -> Option<u32> {
         let (open, closed) = match &mut self.free {
             Free::Single { open, closed } => (open, closed),
@@ -103,9 +100,8 @@ impl Pool {
         self.waiting.push_back((exchange, ticket));
     }
 
-    /// Takes the first exchange that still waits, and a connection for it; `None` if no exchange
-    /// waits or no connection is free. An exchange past its deadline gets no connection, since it
-    /// is about to time out.
+    /// Takes the first exchange that still waits, and a connection for it; `None` if no exchange waits or no connection
+    /// is free. An exchange past its deadline gets no connection, since it is about to time out.
     pub(super) fn serve(
         &mut self,
         now_ns: u64,

@@ -1,5 +1,5 @@
-//! Connections whose turn ended before everything was sent or read. Each connection is queued at
-//! most once, in the order of arrival.
+//! Connections whose turn ended before everything was sent or read. Each connection is queued at most once, in the
+//! order of arrival.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -8,8 +8,7 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
-    /// Generation of the connection. If the slot has a later generation, this connection has been
-    /// closed.
+    /// Generation of the connection. If the slot has a later generation, this connection has been closed.
     pub generation: u32,
     /// `true` if the peer has closed the connection.
     pub closed: bool,
@@ -25,8 +24,8 @@ pub struct Revisits {
 }
 
 impl Revisits {
-    /// Queues a connection. A connection that is already queued keeps its position, even if further
-    /// events occur. With an entry for each event, it would get more and more turns.
+    /// Queues a connection. A connection that is already queued keeps its position, even if further events occur. With
+    /// an entry for each event, it would get more and more turns.
     pub fn push(&mut self, connection: u32, generation: u32, closed: bool) {
         let key = (connection, generation);
         match self.closed.entry(key) {

@@ -37,8 +37,8 @@ pub(super) struct Session {
     tls: ClientConnection,
     target: usize,
     begun_ns: u64,
-    /// `true` until the first byte of a response has arrived: an error still belongs to the
-    /// handshake. With TLS 1.3 a server rejects the client's certificate only after the handshake.
+    /// `true` until the first byte of a response has arrived: an error still belongs to the handshake. With TLS 1.3 a
+    /// server rejects the client's certificate only after the handshake.
     fresh: bool,
     /// Bytes received since the last content. [B]
     fruitless_bytes: usize,
@@ -288,8 +288,8 @@ impl Worker<'_> {
             if self.digest(exchange, connection, close_notify, closed, now_ns) {
                 return;
             }
-            // As without TLS, a read that does not fill the buffer has emptied the socket, and the
-            // end of the stream causes no further event.
+            // As without TLS, a read that does not fill the buffer has emptied the socket, and the end of the stream
+            // causes no further event.
             if count < self.buffer.len() && !closed {
                 return;
             }

@@ -85,8 +85,8 @@ pub struct Setup<'a> {
     pub cpu: Option<usize>,
     /// `true` if this thread has a separate table of open files.
     pub own_files: bool,
-    /// Limit on connections of a single request that wait for the server to close, beyond which the
-    /// oldest connection is reset.
+    /// Limit on connections of a single request that wait for the server to close, beyond which the oldest connection
+    /// is reset.
     pub lingering_at_most: usize,
     /// First line of the segments. The start of the run is filled in once it is known.
     pub header: Header,

@@ -1,5 +1,5 @@
-//! A pool of connections that carry several requests at the same time. The next request goes to the
-//! connection with the fewest requests.
+//! A pool of connections that carry several requests at the same time. The next request goes to the connection with the
+//! fewest requests.
 
 /// State of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -12,8 +12,8 @@ struct Slot {
     position: Option<u32>,
 }
 
-/// Connections to one target, arranged by their number of requests. The time of every operation is
-/// independent of the number of connections.
+/// Connections to one target, arranged by their number of requests. The time of every operation is independent of the
+/// number of connections.
 #[derive(Debug)]
 pub(super) struct StreamPool {
     first: u32,
@@ -43,10 +43,9 @@ impl StreamPool {
         }
     }
 
-    /// Takes capacity for one request. It is taken from an open connection without requests,
-    /// otherwise from a closed connection, which must then be opened, otherwise from the open
-    /// connection with the fewest requests. A connection that is being opened gets no second
-    /// request before its limit is known.
+    /// Takes capacity for one request. It is taken from an open connection without requests, otherwise from a closed
+    /// connection, which must then be opened, otherwise from the open connection with the fewest requests. A connection
+    /// that is being opened gets no second request before its limit is known.
     pub(super) fn take(&mut self) -> Option<u32> {
         if self.open[0].is_empty()
             && let Some(place) = self.closed.pop()

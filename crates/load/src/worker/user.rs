@@ -103,8 +103,8 @@ pub struct User {
 }
 
 impl User {
-    /// Creates a user that has not started. Its memory is allocated at its start, so that users
-    /// that start late need little memory before.
+    /// Creates a user that has not started. Its memory is allocated at its start, so that users that start late need
+    /// little memory before.
     #[must_use]
     pub fn new(number: u32, group: u16, rank: u32, seed: u64) -> Self {
         Self {
@@ -141,8 +141,7 @@ impl User {
         }
     }
 
-    /// Records the intended start of a request or call. The first request or call of a page begins
-    /// the page.
+    /// Records the intended start of a request or call. The first request or call of a page begins the page.
     #[inline]
     pub fn note_exchange(&mut self, intended_ns: u64) {
         if self.page != NONE {
@@ -155,8 +154,8 @@ impl User {
         }
     }
 
-    /// Begins a round. If cookies are kept for one round, the cookies of the previous round are
-    /// dropped. Operations before the first round belong to the first round.
+    /// Begins a round. If cookies are kept for one round, the cookies of the previous round are dropped. Operations
+    /// before the first round belong to the first round.
     #[inline]
     pub fn begin_round(&mut self, group: &GroupCode) {
         let is_first = self.rounds == 0;
@@ -244,8 +243,7 @@ impl Connection {
     }
 }
 
-/// A request in progress. Only users that wait for a response have an exchange; exchanges are
-/// reused.
+/// A request in progress. Only users that wait for a response have an exchange; exchanges are reused.
 #[derive(Debug)]
 pub struct Exchange {
     /// Index of the user in this thread.

@@ -26,9 +26,8 @@ fn answers(protocol: Protocol) -> Stub {
     Stub::start(protocol, |_| Reply::Row("7".to_owned()))
 }
 
-/// Repeats the plan's transaction `times` times: once in the load, and the other times when the
-/// user leaves, so that the end of the load interrupts no transaction. Each transaction has a
-/// separate row; several users share the rows.
+/// Repeats the plan's transaction `times` times: once in the load, and the other times when the user leaves, so that
+/// the end of the load interrupts no transaction. Each transaction has a separate row; several users share the rows.
 fn so_often(mut plan: Value, times: usize) -> Value {
     let rows: Vec<Value> = (0..times)
         .map(|number| json!([number.to_string()]))

@@ -149,8 +149,8 @@ fn a_large_request_goes_whole() {
     });
 }
 
-/// Reads two requests of `bytes` bytes in alternation. Returns the number of bytes of one request
-/// that had arrived when the other request began. [B]
+/// Reads two requests of `bytes` bytes in alternation. Returns the number of bytes of one request that had arrived when
+/// the other request began. [B]
 fn read_by_turns(listener: &TcpListener, bytes: usize) -> usize {
     let mut streams = [(); 2].map(|()| listener.accept().expect("a client").0);
     for stream in &streams {
@@ -271,8 +271,8 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
-/// Records the largest number of concurrent requests in `most`. Answers no request before `size`
-/// requests are open at the same time.
+/// Records the largest number of concurrent requests in `most`. Answers no request before `size` requests are open at
+/// the same time.
 fn counting(most: &Arc<AtomicUsize>, size: usize) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
     move |_| {
@@ -323,8 +323,8 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
         std::thread::sleep(Duration::from_millis(20));
         answer(200, "", "")
     });
-    // One user arrives every 10 ms, and each request takes 20 ms. Users do not think, so that a
-    // served user queues again behind all other users.
+    // One user arrives every 10 ms, and each request takes 20 ms. Users do not think, so that a served user queues
+    // again behind all other users.
     case.plan["groups"][0]["think"] = Value::Null;
     case.plan["load"] = closed(5, 2.0);
     case.plan["load"]["stages"][0]["duration_s"] = json!(0.05);
@@ -342,9 +342,8 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     assert_eq!(users.len(), 5, "{paths:?}");
 }
 
-/// The first user occupies the only connection for 2 s. The other users begin at the same time,
-/// with a time limit of 0.2 s. They time out before the connection becomes free, however late the
-/// thread is.
+/// The first user occupies the only connection for 2 s. The other users begin at the same time, with a time limit of
+/// 0.2 s. They time out before the connection becomes free, however late the thread is.
 #[test]
 fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let model = json!({"mode": "pool", "size": 1});

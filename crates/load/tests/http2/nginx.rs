@@ -23,8 +23,7 @@ impl Drop for Nginx {
 }
 
 impl Nginx {
-    /// Waits until nginx listens. Returns `false` if nginx ended instead, because another process
-    /// had taken its port.
+    /// Waits until nginx listens. Returns `false` if nginx ended instead, because another process had taken its port.
     fn listens(&mut self) -> bool {
         // nginx writes its process id once it listens.
         let number = self.folder.0.join("pid");

@@ -314,8 +314,8 @@ const TRIES: usize = 5;
 
 /// Runs a plan to its end in this process.
 pub fn run(mut plan: Value) -> Results {
-    // If the load was over while the machine stood still, no user started and no server was
-    // reached. The run is then repeated.
+    // If the load was over while the machine stood still, no user started and no server was reached. The run is then
+    // repeated.
     let mut runs = std::iter::repeat_with(|| run_once(&mut plan)).take(TRIES);
     runs.find(|results| !results.was_missed())
         .expect("a user who comes before the load is over")
@@ -384,8 +384,7 @@ impl Results {
         serde_json::from_value(self.engine["totals"]["failed"].clone()).expect("counts")
     }
 
-    /// Checks `offered = started + not_started` and `started = ok + failed + in_flight` with the
-    /// recorded numbers.
+    /// Checks `offered = started + not_started` and `started = ok + failed + in_flight` with the recorded numbers.
     pub fn check_identity(&self) {
         let totals = &self.engine["totals"];
         let sum = |key: &str| -> u64 {

@@ -12,8 +12,8 @@ use crate::text;
 const SECTOR_BYTES: u64 = 512;
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Names of devices that often exist in large numbers without being used. They are reported after
-/// they have transferred data.
+/// Names of devices that often exist in large numbers without being used. They are reported after they have transferred
+/// data.
 const OFTEN_UNUSED: [&[u8]; 4] = [b"loop", b"ram", b"zram", b"nbd"];
 
 /// Writes the counters of whole devices, and determines which names belong to whole devices.
@@ -35,8 +35,7 @@ impl Disks {
 
     /// Writes the object `disks`.
     ///
-    /// Devices that are built from other devices are included and marked as `stacked`, so that sums
-    /// can leave them out.
+    /// Devices that are built from other devices are included and marked as `stacked`, so that sums can leave them out.
     pub fn write(&mut self, content: &[u8], json: &mut Json) {
         json.object("disks");
         for line in text::lines(content) {
@@ -74,17 +73,15 @@ fn often_unused(name: &[u8]) -> bool {
     OFTEN_UNUSED.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Name of the disk in sysfs, where an exclamation mark replaces the slash in names such as
-/// `cciss/c0d0`.
+/// Name of the disk in sysfs, where an exclamation mark replaces the slash in names such as `cciss/c0d0`.
 fn file_name(disk: &[u8]) -> String {
     text::owned(disk).replace('/', "!")
 }
 
-/// Returns `true` if this device is built from other devices or from a file on a disk, so that
-/// another device counts the same bytes.
+/// Returns `true` if this device is built from other devices or from a file on a disk, so that another device counts
+/// the same bytes.
 ///
-/// A file in memory (tmpfs) is not on a disk. A file that is not visible to this process is assumed
-/// to be on a disk.
+/// A file in memory (tmpfs) is not on a disk. A file that is not visible to this process is assumed to be on a disk.
 fn is_stacked(folder: &Path) -> bool {
     let built_from_disks =
         || fs::read_dir(folder.join("slaves")).is_ok_and(|mut entries| entries.next().is_some());
@@ -94,8 +91,8 @@ fn is_stacked(folder: &Path) -> bool {
     }
 }
 
-/// Writes the counters of a disk. `columns` are the columns of a line from the fourth on: reads,
-/// merged, sectors, ms, writes, merged, sectors, ms, in progress, ms busy, ms queued.
+/// Writes the counters of a disk. `columns` are the columns of a line from the fourth on: reads, merged, sectors, ms,
+/// writes, merged, sectors, ms, in progress, ms busy, ms queued.
 fn write_disk(name: &[u8], columns: &[u64; 11], stacked: bool, json: &mut Json) {
     json.object(&text::owned(name));
     json.count("read_bytes_total", columns[2] * SECTOR_BYTES);

@@ -1,5 +1,4 @@
-//! Values from `/proc/net/dev`, the tables of `/proc/net/snmp` and `/proc/net/netstat`, and
-//! `/proc/net/sockstat`.
+//! Values from `/proc/net/dev`, the tables of `/proc/net/snmp` and `/proc/net/netstat`, and `/proc/net/sockstat`.
 
 use crate::json::Json;
 use crate::text;
@@ -36,8 +35,8 @@ pub fn write(content: &[u8], json: &mut Json) {
     json.end_object();
 }
 
-/// Finds a number in a table of two lines, with the names in the first line and the values in the
-/// second. Both start with `prefix` (`Tcp:`).
+/// Finds a number in a table of two lines, with the names in the first line and the values in the second. Both start
+/// with `prefix` (`Tcp:`).
 #[must_use]
 pub fn paired(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
     let mut rows =

@@ -7,8 +7,7 @@ const MICROSECOND_NS: u64 = 1000;
 
 /// Writes one resource: the time during which some tasks, or all tasks, waited for it.
 ///
-/// For the CPU of a whole host `full` is not defined and its line is always zero, so it is left
-/// out.
+/// For the CPU of a whole host `full` is not defined and its line is always zero, so it is left out.
 pub fn write(resource: &str, content: &[u8], json: &mut Json) {
     json.object(resource);
     json.seconds("some_s_total", total_ns(content, "some"));

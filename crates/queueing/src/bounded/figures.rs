@@ -12,8 +12,7 @@ impl Bounded<'_> {
         })
     }
 
-    /// Mean number of jobs and losses of each stream, from the states of each level and their
-    /// probabilities.
+    /// Mean number of jobs and losses of each stream, from the states of each level and their probabilities.
     pub(super) fn figures(&self, states: &[Vec<State>], chances: &[Vec<f64>]) -> Found {
         let number = self.streams.len();
         let (mut come, mut lost, mut ahead) =

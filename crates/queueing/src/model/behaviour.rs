@@ -75,8 +75,7 @@ pub struct Failure {
     pub failover: Option<String>,
 }
 
-/// Rule by which a balancer chooses a station. Stations that are down are not chosen while another
-/// station is up.
+/// Rule by which a balancer chooses a station. Stations that are down are not chosen while another station is up.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -151,8 +150,7 @@ pub struct Weight {
     pub weight: f64,
 }
 
-/// Measured service times. Only the shape of their distribution is used; their mean is scaled to
-/// the mean service time.
+/// Measured service times. Only the shape of their distribution is used; their mean is scaled to the mean service time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
@@ -196,7 +194,7 @@ impl Behaviour {
         })?;
         Some(Fault::new(
             &place,
-            "must be left out to be solved: only 'towtank model simulate' takes it into account",
+            "must be left out for solving: only 'towtank model simulate' supports it",
         ))
     }
 }

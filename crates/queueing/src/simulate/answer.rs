@@ -18,11 +18,11 @@ const SHARES: [&str; 5] = [
     "hit_ratio",
     "availability",
 ];
-/// Smallest number of failures of a station, over all replications, that is enough. The relative
-/// standard error of that number is 18 %, which the intervals include.
+/// Smallest number of failures of a station, over all replications, that is enough. The relative standard error of that
+/// number is 18 %, which the intervals include.
 pub(super) const FAILURES: u64 = 30;
-/// Growth of the number in system from the third to the fourth quarter of the run that counts as
-/// significant: level of the one-sided test, and size relative to the mean.
+/// Growth of the number in system from the third to the fourth quarter of the run that counts as significant: level of
+/// the one-sided test, and size relative to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
 /// Results of a simulation.
@@ -148,8 +148,8 @@ pub(super) struct Over<'a> {
 }
 
 impl Over<'_> {
-    /// Estimates a figure, from batches if the replications are long enough. Replications that do
-    /// not have the figure, because nothing was completed, are left out.
+    /// Estimates a figure, from batches if the replications are long enough. Replications that do not have the figure,
+    /// because nothing was completed, are left out.
     pub fn estimate(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
         let values: Vec<f64> = self
             .samples
@@ -231,8 +231,8 @@ impl Over<'_> {
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
 
-    /// Returns `true` if all replications were measured long enough, and failures occurred often
-    /// enough. If the number of jobs of an open class keeps growing, any length is enough.
+    /// Returns `true` if all replications were measured long enough, and failures occurred often enough. If the number
+    /// of jobs of an open class keeps growing, any length is enough.
     pub fn is_long_enough(&self) -> bool {
         let open = (self.plan.classes.iter()).any(|class| class.arrivals.is_some());
         let enough = self.samples.iter().all(Sample::is_long_enough)
@@ -240,9 +240,8 @@ impl Over<'_> {
         enough || (open && !self.steady())
     }
 
-    /// Returns `true` if long service times occurred often enough for a precision. Distributions
-    /// without a fourth moment never satisfy this condition and are ignored. A system without a
-    /// steady state always satisfies it.
+    /// Returns `true` if long service times occurred often enough for a precision. Distributions without a fourth
+    /// moment never satisfy this condition and are ignored. A system without a steady state always satisfies it.
     pub fn has_met_its_tails(&self, precision: f64) -> bool {
         self.tails().is_none_or(|least| least.width <= precision) || !self.steady()
     }
@@ -490,8 +489,8 @@ fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
     )
 }
 
-/// Ends of the interval of a figure, limited to its range: no figure is below 0, and a share is at
-/// most 1. If the error of a time is as large as the time itself, there is no interval.
+/// Ends of the interval of a figure, limited to its range: no figure is below 0, and a share is at most 1. If the error
+/// of a time is as large as the time itself, there is no interval.
 fn bounded(name: &str, estimate: &Estimate) -> [f64; 2] {
     let is_time = name.ends_with("_s") && !name.ends_with("_per_s");
     if is_time && estimate.half_width >= estimate.mean && estimate.half_width > 0.0 {

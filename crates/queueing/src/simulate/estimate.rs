@@ -5,18 +5,17 @@ const BATCH: usize = 5;
 
 /// Number of values to remove at the start of a series, by MSER-5.
 ///
-/// White, Simulation 69(6), 1997, and White, Cobb and Spratt, Proc. Winter Simulation Conf. 2000:
-/// the series is averaged over batches of 5 values, which gives k means Z. The cut d minimizes
-/// Σ_{j≥d} (Z_j − mean)² / (k − d)². It is restricted to the first half, since a later cut would
-/// leave too few values.
+/// White, Simulation 69(6), 1997, and White, Cobb and Spratt, Proc. Winter Simulation Conf. 2000: the series is
+/// averaged over batches of 5 values, which gives k means Z. The cut d minimizes Σ_{j≥d} (Z_j − mean)² / (k − d)². It
+/// is restricted to the first half, since a later cut would leave too few values.
 #[must_use]
 pub fn mser5(series: &[f64]) -> usize {
     let batches: Vec<f64> = series
         .chunks_exact(BATCH)
         .map(|batch| batch.iter().sum::<f64>() / BATCH as f64)
         .collect();
-    // The sums are accumulated from the end of the series. Values are shifted by the last value, so
-    // that their squares keep their precision.
+    // The sums are accumulated from the end of the series. Values are shifted by the last value, so that their squares
+    // keep their precision.
     let shift = batches.last().copied().unwrap_or(0.0);
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     for (start, value) in batches.iter().enumerate().rev() {
@@ -86,8 +85,7 @@ fn chi_square_95(degrees: f64) -> f64 {
     degrees * (1.0 - part + NORMAL_95 * part.sqrt()).powi(3)
 }
 
-/// Quantile of Student's t, corrected for skewness: Willink, Commun. Statist. Theory Methods 34(4),
-/// 2005.
+/// Quantile of Student's t, corrected for skewness: Willink, Commun. Statist. Theory Methods 34(4), 2005.
 ///
 /// `lean` is the skewness of the mean divided by 6; if it is 0, the result is `t`.
 fn skewed(t: f64, lean: f64) -> f64 {
@@ -144,17 +142,15 @@ impl Estimate {
         }
     }
 
-    /// Creates the mean with an interval from batches within the replications; `measured_s` is the
-    /// total measured time.
+    /// Creates the mean with an interval from batches within the replications; `measured_s` is the total measured time.
     ///
-    /// With few replications, the error of the mean is itself known poorly: to a quarter for ten
-    /// replications. A run that continues until its interval is narrow tends to stop when the error
-    /// is underestimated by chance, and the interval then contains the true mean too seldom. Eighty
-    /// batches determine the error to 8 %, and also the skewness of the mean, for which t is
-    /// corrected as in Skart (Tafazzoli and Wilson, IIE Trans. 43(2), 2011).
+    /// With few replications, the error of the mean is itself known poorly: to a quarter for ten replications. A run
+    /// that continues until its interval is narrow tends to stop when the error is underestimated by chance, and the
+    /// interval then contains the true mean too seldom. Eighty batches determine the error to 8 %, and also the
+    /// skewness of the mean, for which t is corrected as in Skart (Tafazzoli and Wilson, IIE Trans. 43(2), 2011).
     ///
-    /// The interval of the replications is kept if the figure is missing in a batch. It is also
-    /// kept if the replications differ more than independent batches can explain (5 % level).
+    /// The interval of the replications is kept if the figure is missing in a batch. It is also kept if the
+    /// replications differ more than independent batches can explain (5 % level).
     #[must_use]
     pub fn by_batches(
         self,
@@ -194,8 +190,7 @@ impl Estimate {
             0.0
         };
         let t = t_of(batches.len() - 1);
-        // Distances of the ends from the mean: positive for the lower end, negative for the upper
-        // end.
+        // Distances of the ends from the mean: positive for the lower end, negative for the upper end.
         let [low, high] = [t, -t].map(|t| skewed(t, skewness / 6.0) * error);
         Self {
             mean: self.mean,
@@ -231,8 +226,7 @@ mod tests {
     const REPLICATIONS: usize = 10;
     const EACH: usize = 8;
 
-    /// Expected values come from table 26.10 of Abramowitz and Stegun, and from the limits for many
-    /// degrees of freedom.
+    /// Expected values come from table 26.10 of Abramowitz and Stegun, and from the limits for many degrees of freedom.
     #[test]
     fn quantiles_of_t_are_those_of_the_tables() {
         for (probability, degrees, expected) in [
@@ -248,8 +242,8 @@ mod tests {
         }
     }
 
-    /// A series of 100 values that fall from 50 to 0.5, followed by 400 values that alternate
-    /// between 0 and 1: the cut is at the end of the fall.
+    /// A series of 100 values that fall from 50 to 0.5, followed by 400 values that alternate between 0 and 1: the cut
+    /// is at the end of the fall.
     #[test]
     fn mser_cuts_the_start() {
         let fall = (0..100).map(|index| 50.0 - f64::from(index) / 2.0);
@@ -267,8 +261,8 @@ mod tests {
         assert!((found.half_width - 2.776_445_105 * 0.5_f64.sqrt()).abs() < 1e-8);
     }
 
-    /// Estimates a mean of 0 from the first `slices` values of several series of independent
-    /// values, given as running sums: without and with batches.
+    /// Estimates a mean of 0 from the first `slices` values of several series of independent values, given as running
+    /// sums: without and with batches.
     fn of_sums(sums: &[Vec<f64>], slices: usize) -> (Estimate, Estimate) {
         let between =
             |sums: &[f64], from: usize, to: usize| (sums[to] - sums[from]) / (to - from) as f64;
@@ -294,9 +288,9 @@ mod tests {
         low <= mean && mean <= high
     }
 
-    /// Simulates runs of normal values that are extended by half until their interval is narrow.
-    /// With the error of ten replications, the interval contains the mean in 93 % of 3,000 runs.
-    /// With the error of eighty batches, it does in 95 %, and the runs are shorter.
+    /// Simulates runs of normal values that are extended by half until their interval is narrow. With the error of ten
+    /// replications, the interval contains the mean in 93 % of 3,000 runs. With the error of eighty batches, it does in
+    /// 95 %, and the runs are shorter.
     #[test]
     fn an_interval_that_ends_its_run_holds_as_often_as_it_promises() {
         const RUNS: u32 = 3000;
@@ -336,8 +330,8 @@ mod tests {
         assert!(lengths[1] < lengths[0], "{lengths:?}");
     }
 
-    /// Exponential times to the power of 3/2 have a mean of Γ(5/2) and a skewness of 3.8; the mean
-    /// of 80 of them has a skewness of 0.43.
+    /// Exponential times to the power of 3/2 have a mean of Γ(5/2) and a skewness of 3.8; the mean of 80 of them has a
+    /// skewness of 0.43.
     #[test]
     fn an_interval_of_skewed_values_leans_to_the_long_ones() {
         const RUNS: u32 = 3000;
@@ -367,8 +361,7 @@ mod tests {
         );
     }
 
-    /// If all batches equal the mean of their replication, they contain no more information than
-    /// the replications.
+    /// If all batches equal the mean of their replication, they contain no more information than the replications.
     #[test]
     fn replications_that_differ_more_than_their_batches_explain_keep_their_interval() {
         let means: Vec<f64> = (1..=10).map(f64::from).collect();
@@ -382,8 +375,7 @@ mod tests {
         assert_eq!(own.by_batches(10, &without, 80.0, 0.95), own);
     }
 
-    /// Expected values come from table 26.8 of Abramowitz and Stegun; the error is largest for one
-    /// degree of freedom.
+    /// Expected values come from table 26.8 of Abramowitz and Stegun; the error is largest for one degree of freedom.
     #[test]
     fn chi_square_is_that_of_the_tables() {
         for (degrees, expected, within) in
@@ -394,8 +386,8 @@ mod tests {
         }
     }
 
-    /// Without skewness the result is t. Otherwise it is shifted, to first order, by (1 + 2 t²) γ /
-    /// 6, where γ is the skewness (Johnson, J. Amer. Stat. Assoc. 73(363), 1978).
+    /// Without skewness the result is t. Otherwise it is shifted, to first order, by (1 + 2 t²) γ / 6, where γ is the
+    /// skewness (Johnson, J. Amer. Stat. Assoc. 73(363), 1978).
     #[test]
     fn skewness_moves_both_ends_alike() {
         assert!((skewed(2.0, 0.0) - 2.0).abs() < 1e-12);

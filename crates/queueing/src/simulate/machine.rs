@@ -48,8 +48,7 @@ pub struct Job {
     pub dropped: bool,
     pub class: u32,
     pub attempt: u32,
-    /// Next step of the route; for a class with transition probabilities, the current or next
-    /// station.
+    /// Next step of the route; for a class with transition probabilities, the current or next station.
     pub step: u32,
     /// Station to which the remaining visits go.
     pub place: u32,
@@ -73,8 +72,8 @@ pub struct Job {
     pub drawn: f64,
     /// Remaining service time, without the part on the timer. [s]
     pub work: f64,
-    /// Time at which the service started; at a station with a common clock, the reading of the
-    /// clock at which the job ends. [s]
+    /// Time at which the service started; at a station with a common clock, the reading of the clock at which the job
+    /// ends. [s]
     pub mark: f64,
 }
 
@@ -241,8 +240,8 @@ pub struct Machine<'a> {
     pub caches: Vec<Option<Recent>>,
     pub streams: Streams,
     pub record: Record,
-    /// `true` if there are more jobs than can be stored: the model has no steady state, or its
-    /// steady state has too many jobs.
+    /// `true` if there are more jobs than can be stored: the model has no steady state, or its steady state has too
+    /// many jobs.
     pub overflow: bool,
 }
 
@@ -287,8 +286,8 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    /// Requests keys from each cache until it is full and its content has been replaced twice. An
-    /// empty cache would represent a system that was just started.
+    /// Requests keys from each cache until it is full and its content has been replaced twice. An empty cache would
+    /// represent a system that was just started.
     fn fill_caches(&mut self) {
         for (index, station) in self.plan.stations.iter().enumerate() {
             let mut cache = None;
@@ -297,8 +296,8 @@ impl<'a> Machine<'a> {
             {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
-                // Rare keys may take very long to be requested. After this many requests, a cache
-                // is nearly as full as it will ever be.
+                // Rare keys may take very long to be requested. After this many requests, a cache is nearly as full as
+                // it will ever be.
                 for _ in 0..20 * keys.len() {
                     misses += usize::from(!recent.ask(keys.draw(&mut self.streams.cache[index])));
                     if misses >= 3 * items {
@@ -358,8 +357,7 @@ impl<'a> Machine<'a> {
         self.record.stop(self.now);
     }
 
-    /// The second half of the record, as a number of whole blocks of slices. [`Machine::run`] must
-    /// be called before.
+    /// The second half of the record, as a number of whole blocks of slices. [`Machine::run`] must be called before.
     pub fn second_half(&mut self) -> Part {
         self.record.since_block(self.record.slices() / (2 * BLOCK))
     }

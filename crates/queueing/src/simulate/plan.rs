@@ -43,16 +43,16 @@ pub struct ClassPlan {
 pub enum Way {
     /// A fixed sequence of steps.
     Steps(Vec<Step>),
-    /// Cumulative transition probabilities, one row for each station and the last row for the
-    /// start. The last entry of each row leads out of the network.
+    /// Cumulative transition probabilities, one row for each station and the last row for the start. The last entry of
+    /// each row leads out of the network.
     Chances(Vec<Vec<(f64, u32)>>),
 }
 
 /// One step of a route.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Visits to a station. The number of visits is the integral part `whole`, and one more with
-    /// the probability `rest`.
+    /// Visits to a station. The number of visits is the integral part `whole`, and one more with the probability
+    /// `rest`.
     Visit {
         station: u32,
         whole: u32,
@@ -98,8 +98,7 @@ pub enum Kind {
     Stack,
     /// All jobs share the servers; a common clock runs at the speed at which each job is served.
     Shared,
-    /// One job at a time, at a speed that depends on the number of jobs. If `true`, the last
-    /// arrival is served first.
+    /// One job at a time, at a speed that depends on the number of jobs. If `true`, the last arrival is served first.
     Clocked(bool),
 }
 

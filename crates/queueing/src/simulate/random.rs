@@ -1,10 +1,10 @@
-//! Random numbers, with a separate stream for each purpose, so that alternatives of a model draw
-//! the same numbers for the same purpose.
+//! Random numbers, with a separate stream for each purpose, so that alternatives of a model draw the same numbers for
+//! the same purpose.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna, ACM Trans. Math. Softw. 47(4), 2021). Its
-//! state is filled by `SplitMix64`, as its authors recommend. A stream is identified by seed,
-//! replication, purpose and the names of its class or station. Therefore an additional station in
-//! one alternative does not change the numbers of the other stations.
+//! The generator is xoshiro256++ (Blackman and Vigna, ACM Trans. Math. Softw. 47(4), 2021). Its state is filled by
+//! `SplitMix64`, as its authors recommend. A stream is identified by seed, replication, purpose and the names of its
+//! class or station. Therefore an additional station in one alternative does not change the numbers of the other
+//! stations.
 
 use std::sync::LazyLock;
 
@@ -68,8 +68,7 @@ impl Stream {
             for &byte in name.as_bytes() {
                 state = mix(state ^ u64::from(byte));
             }
-            // A separator after each name, so that the names `ab`, `c` give another stream than
-            // `a`, `bc`.
+            // A separator after each name, so that the names `ab`, `c` give another stream than `a`, `bc`.
             state = mix(state ^ 0x100);
         }
         Self(
@@ -102,9 +101,8 @@ impl Stream {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Exponential with mean 1, by the ziggurat of 256 layers (Marsaglia and Tsang, J. Stat. Softw.
-    /// 5(8), 2000). The method is exact, and in most cases takes one random number and one
-    /// multiplication.
+    /// Exponential with mean 1, by the ziggurat of 256 layers (Marsaglia and Tsang, J. Stat. Softw. 5(8), 2000). The
+    /// method is exact, and in most cases takes one random number and one multiplication.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         let layers = &*LAYERS;
@@ -133,8 +131,8 @@ impl Stream {
         }
     }
 
-    /// Standard normal, by the method of Box and Muller. The second number of each pair is
-    /// discarded, so each draw takes two random numbers.
+    /// Standard normal, by the method of Box and Muller. The second number of each pair is discarded, so each draw
+    /// takes two random numbers.
     pub fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.exponential()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
@@ -158,8 +156,8 @@ fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The first outputs of xoshiro256++ from the state 1, 2, 3, 4. The first one is computed by
-    /// hand from the definition: rotl(1 + 4, 23) + 1.
+    /// The first outputs of xoshiro256++ from the state 1, 2, 3, 4. The first one is computed by hand from the
+    /// definition: rotl(1 + 4, 23) + 1.
     #[test]
     fn the_generator_is_xoshiro() {
         let mut stream = Stream([1, 2, 3, 4]);
@@ -168,8 +166,8 @@ mod tests {
         assert_eq!(stream.bits(), (7_u64 + (6 << 45)).rotate_left(23) + 7);
     }
 
-    /// Compares the distribution at ten values with the exponential one, within five standard
-    /// errors of two million draws. The top layer ends at 0.
+    /// Compares the distribution at ten values with the exponential one, within five standard errors of two million
+    /// draws. The top layer ends at 0.
     #[test]
     fn the_ziggurat_is_exponential() {
         assert!((AREA / LAYERS.edges[255] + (-LAYERS.edges[255]).exp() - 1.0).abs() < 1e-12);

@@ -48,18 +48,17 @@ pub struct Sample {
     pub events: u64,
     /// Mean number of jobs in the third and in the fourth quarter of the run.
     pub quarters: [f64; 2],
-    /// Equal parts of the replication that are long enough to be independent, without histograms;
-    /// empty for a short replication.
+    /// Equal parts of the replication that are long enough to be independent, without histograms; empty for a short
+    /// replication.
     pub batches: Vec<Sample>,
 }
 
 impl Sample {
     /// Returns the results of all replications of a model.
     ///
-    /// All replications have the same warm-up: the median of those that MSER-5 requires, and at
-    /// least some relaxation times of the network. A separate warm-up for each replication would
-    /// depend on its random events. It would remove busy periods at the start and keep idle
-    /// periods, so that mean queue lengths would be too low.
+    /// All replications have the same warm-up: the median of those that MSER-5 requires, and at least some relaxation
+    /// times of the network. A separate warm-up for each replication would depend on its random events. It would remove
+    /// busy periods at the start and keep idle periods, so that mean queue lengths would be too low.
     pub fn all(machines: &mut [Machine]) -> Vec<Self> {
         let mut proposals: Vec<f64> = machines.iter().map(warm_up_s).collect();
         proposals.sort_by(f64::total_cmp);
@@ -150,8 +149,7 @@ impl Sample {
     }
 }
 
-/// Utilization of a station, from the mean number of busy servers or the mean share of the highest
-/// speed.
+/// Utilization of a station, from the mean number of busy servers or the mean share of the highest speed.
 pub fn utilization(plan: &Plan, station: usize, busy: f64) -> f64 {
     let station_plan = &plan.stations[station];
     if station_plan.rates.is_empty() {

@@ -43,8 +43,8 @@ pub struct StationState {
     /// Jobs in service; only maintained if jobs can be interrupted.
     served: Vec<u32>,
     keeps_served: bool,
-    /// Reading of the common clock: service time that a job of weight 1 would have received since
-    /// the station was last empty. [s]
+    /// Reading of the common clock: service time that a job of weight 1 would have received since the station was last
+    /// empty. [s]
     pub clock: f64,
     pub clock_set: f64,
     pub speed: f64,
@@ -97,8 +97,8 @@ impl StationState {
 }
 
 impl Machine<'_> {
-    /// Handles a job that arrives at a station, including failover, cache and capacity. A balancer
-    /// has already chosen the station.
+    /// Handles a job that arrives at a station, including failover, cache and capacity. A balancer has already chosen
+    /// the station.
     #[inline]
     pub fn enter(&mut self, job: u32, mut station: usize) {
         let takes_all = self.plan.stations[station].takes_all;
@@ -236,8 +236,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the job in service to interrupt: the worst rank below that of `job`, and among equal
-    /// ranks the job that started last.
+    /// Returns the job in service to interrupt: the worst rank below that of `job`, and among equal ranks the job that
+    /// started last.
     fn worse(&self, job: u32, station: usize) -> Option<u32> {
         if !self.plan.stations[station].preemptive || !self.stations[station].up {
             return None;
@@ -271,8 +271,7 @@ impl Machine<'_> {
         self.start_timer(job, station);
     }
 
-    /// Starts the timer of a job, for one quantum or for the remaining service time if that is
-    /// shorter.
+    /// Starts the timer of a job, for one quantum or for the remaining service time if that is shorter.
     #[inline]
     fn start_timer(&mut self, job: u32, station: usize) {
         let this = &mut self.jobs[job as usize];
@@ -337,8 +336,8 @@ impl Machine<'_> {
     #[inline]
     fn hand_over(&mut self, job: u32, station: usize) {
         let state = &mut self.stations[station];
-        // If no job can be interrupted and the station cannot fail, the number of busy servers does
-        // not change and is not recorded again.
+        // If no job can be interrupted and the station cannot fail, the number of busy servers does not change and is
+        // not recorded again.
         if !state.keeps_served
             && let Some(next) = state.pop(&mut self.jobs)
         {
@@ -349,8 +348,7 @@ impl Machine<'_> {
         self.serve_next(station);
     }
 
-    /// Moves a job to the end of its queue or of the queue of the next level; the first waiting job
-    /// takes the server.
+    /// Moves a job to the end of its queue or of the queue of the next level; the first waiting job takes the server.
     fn quantum_ends(&mut self, job: u32, station: usize) {
         self.release_server(job, station);
         let plan = &self.plan.stations[station];
@@ -371,8 +369,8 @@ impl Machine<'_> {
             return;
         }
         if state.busy >= servers {
-            // The job that has been in service for longest without a break is interrupted; later
-            // arrivals stay in service.
+            // The job that has been in service for longest without a break is interrupted; later arrivals stay in
+            // service.
             let oldest = state.served[0];
             self.interrupt(oldest, station);
             self.stations[station].push(&mut self.jobs, oldest, true);

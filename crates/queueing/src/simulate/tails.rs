@@ -1,11 +1,10 @@
 //! Precision of the second moment of the drawn service times, on which waits depend.
 //!
-//! The mean wait of Poisson arrivals at one server is λ E[S²] / (2 (1 - ρ)) (Pollaczek and
-//! Khinchine), with arrival rate λ, service time S and utilization ρ. Its relative error is
-//! therefore at least that of the second moment of the times drawn. With heavy tails the second
-//! moment depends on few long times, which are missing in most runs. Replications without these
-//! times agree with each other, but all are wrong. The error is therefore computed from the fourth
-//! moment of the distribution, which is known.
+//! The mean wait of Poisson arrivals at one server is λ E[S²] / (2 (1 - ρ)) (Pollaczek and Khinchine), with arrival
+//! rate λ, service time S and utilization ρ. Its relative error is therefore at least that of the second moment of the
+//! times drawn. With heavy tails the second moment depends on few long times, which are missing in most runs.
+//! Replications without these times agree with each other, but all are wrong. The error is therefore computed from the
+//! fourth moment of the distribution, which is known.
 
 use super::answer::Over;
 use super::estimate::student_t;
@@ -26,8 +25,7 @@ pub(super) struct Least<'a> {
 }
 
 impl Over<'_> {
-    /// The largest finite lower bound, over open classes at stations that serve jobs in order;
-    /// `None` if there is none.
+    /// The largest finite lower bound, over open classes at stations that serve jobs in order; `None` if there is none.
     pub(super) fn tails(&self) -> Option<Least<'_>> {
         let known = self.all_tails().filter(|least| least.width.is_finite());
         known.max_by(|a, b| a.width.total_cmp(&b.width))
@@ -64,8 +62,8 @@ impl Over<'_> {
         })
     }
 
-    /// Returns `true` if the mean wait at the station depends on the second moment: all jobs belong
-    /// to open classes, wait in order and are never dropped.
+    /// Returns `true` if the mean wait at the station depends on the second moment: all jobs belong to open classes,
+    /// wait in order and are never dropped.
     fn rests_on_moments(&self, station: &StationPlan) -> bool {
         let services = station.services.iter().zip(&self.plan.classes);
         station.kind == Kind::Servers
@@ -80,8 +78,7 @@ impl Over<'_> {
         self.samples.iter().map(|sample| sample.total(index)).sum()
     }
 
-    /// Relative half-width of the interval of the second moment of all service times drawn at a
-    /// station.
+    /// Relative half-width of the interval of the second moment of all service times drawn at a station.
     fn moment_error(&self, at: usize, station: &StationPlan) -> f64 {
         let layout = self.samples[0].layout;
         let services = station.services.iter().enumerate();
@@ -105,8 +102,8 @@ impl Over<'_> {
     }
 }
 
-/// Relative standard error of the second moment of drawn times. Each class of times is given by the
-/// number drawn and its first, second and fourth moments.
+/// Relative standard error of the second moment of drawn times. Each class of times is given by the number drawn and
+/// its first, second and fourth moments.
 fn standard_error(drawn: impl Iterator<Item = (f64, [f64; 3])>) -> f64 {
     let (mut second, mut error) = (0.0, 0.0);
     for (count, [_, square, fourth]) in drawn.filter(|(count, _)| *count > 0.0) {
@@ -127,8 +124,8 @@ mod tests {
         let (exponential, constant) = ([1.0, 2.0, 24.0], [3.0, 9.0, 81.0]);
         assert!((of(&[(2000.0, exponential)]) - 0.05).abs() < 1e-12);
         assert!(of(&[(2000.0, constant)]).abs() < 1e-12);
-        // The squares add up to 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Entries without
-        // drawn times do not count.
+        // The squares add up to 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Entries without drawn times do not
+        // count.
         let mixed = [
             (2000.0, exponential),
             (500.0, constant),

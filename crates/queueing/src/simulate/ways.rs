@@ -45,8 +45,7 @@ impl Visits<'_> {
         }
     }
 
-    /// Rows of cumulative probabilities; the remaining probability up to 1 leads out of the
-    /// network.
+    /// Rows of cumulative probabilities; the remaining probability up to 1 leads out of the network.
     fn chances(&self, class: &Class) -> Vec<Vec<(f64, u32)>> {
         let stations = &self.model.stations;
         let route = self
@@ -64,8 +63,7 @@ impl Visits<'_> {
             let mut row: Vec<(f64, u32)> = shares
                 .map(|(name, share)| {
                     sum += share;
-                    // If probabilities add up to 1 except for rounding, the remainder must not lead
-                    // out of the network.
+                    // If probabilities add up to 1 except for rounding, the remainder must not lead out of the network.
                     (
                         if sum > 1.0 - 1e-9 { 2.0 } else { sum },
                         station_index(self.model, name),

@@ -48,8 +48,7 @@ fn number(row: &Row<'_>) -> rusqlite::Result<i64> {
     row.get(0)
 }
 
-/// Enters an order. One order in a hundred contains an item that does not exist, and is rolled
-/// back.
+/// Enters an order. One order in a hundred contains an item that does not exist, and is rolled back.
 fn new_order(
     connection: &Connection,
     random: &mut Random,
@@ -151,8 +150,8 @@ fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Chooses a customer: in six of ten cases by last name (the middle one of the customers with that
-/// name), otherwise by number.
+/// Chooses a customer: in six of ten cases by last name (the middle one of the customers with that name), otherwise by
+/// number.
 fn customer(connection: &Connection, random: &mut Random) -> rusqlite::Result<(i64, i64)> {
     let district = one_to(random, DISTRICTS);
     if random.below(10) >= 6 {

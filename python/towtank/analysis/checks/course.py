@@ -81,7 +81,8 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
             yield Doubt(Kind.SERVICE_DIED, Level.INVALID, text, dead[0], unit="s")
         elif left:
             at, processes = left[0]
-            text = f"the process of {name} had ended at {at:.0f} s of the run, but {processes} of its child processes still ran"
+            text = f"the process of {name} had ended at {at:.0f} s of the run, but {processes} of its child "
+            "processes still ran"
             yield Doubt(Kind.ROOT_LEFT, Level.SUSPECT, text, at, unit="s")
         if len(ticks) > 1:
             text = f"{name} was started {len(ticks)} times within the run"

@@ -93,7 +93,8 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
         yield Doubt(Kind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(what, values)}", share, least)
     elif soon is not None and soon < soon_s:
         text = (
-            f"{place} has {percent(share)} of its {word} left, which lasts for {soon:,.0f} s at the rate of the window, "
+            f"{place} has {percent(share)} of its {word} left, which lasts for {soon:,.0f} s at the rate of the "
+            "window, "
             f"limit {soon_s:,.0f} s{_meanwhile(what, values)}"
         )
         yield Doubt(Kind.STORAGE_FULL, Level.NOTE, text, soon, soon_s, "s")

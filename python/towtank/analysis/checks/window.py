@@ -168,7 +168,9 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
-    """Return True if the users of a group start transactions at a constant pace, and take no longer for a transaction."""
+    """Return True if the users of a group start transactions at a constant pace, and take no longer for a
+    transaction.
+    """
     cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
     return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
 

@@ -223,7 +223,9 @@ def _order(place: Place) -> tuple[str, int]:
 
 
 def _headline(lines: Sequence[Line]) -> Line | None:
-    """Return the comparison of the mean response time over all transactions; if it is missing, that of the throughput."""
+    """Return the comparison of the mean response time over all transactions; if it is missing, that of the
+    throughput.
+    """
     found = {line.place: line for line in lines}
     return found.get(Place(Metric.MEAN)) or found.get(Place(Metric.THROUGHPUT))
 

@@ -20,7 +20,8 @@ def holm(chances: Sequence[float]) -> list[float]:
 
     Notes
     -----
-    The i-th smallest of m p-values is multiplied by m - i + 1. If the result is below the preceding adjusted value, that
+    The i-th smallest of m p-values is multiplied by m - i + 1. If the result is below the preceding adjusted value,
+    that
     value is used instead [1]_.
 
     References

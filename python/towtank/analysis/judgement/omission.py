@@ -93,7 +93,9 @@ def _is_regular(gaps: Floats, usual: float) -> bool:
 
 
 def _is_closed(requests: Requests, gaps: Floats, usual: float) -> bool:
-    """Return True if most starts follow immediately after a response, so that responses and not a rate determine them."""
+    """Return True if most starts follow immediately after a response, so that responses and not a rate determine
+    them.
+    """
     ends = np.sort(requests.end_s)
     places = np.searchsorted(ends, requests.start_s[1:], side="right")
     since = requests.start_s[1:] - ends[np.maximum(places, 1) - 1]

@@ -119,7 +119,8 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     Notes
     -----
     The share of a level with load N and throughput X(N) is X(N) / (N x), where x is the throughput per user of the
-    ideal line. Both X(N) and x have errors, so the share has the interval of a ratio. A level counts as short if its share is more than `SHORTFALL`
+    ideal line. Both X(N) and x have errors, so the share has the interval of a ratio. A level counts as short if its
+    share is more than `SHORTFALL`
     below 1, and the whole interval of the share is more than half of `SHORTFALL` below 1. The second condition allows
     for the error of x, which all levels have in common. If the interval is wider, a level counts as short only if a
     tier used at least `capacity.SATURATED` of its CPUs. The knee is the population N* = (D + Z) / D_max of the

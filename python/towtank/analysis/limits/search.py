@@ -206,7 +206,9 @@ def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
 
 
 def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
-    """Return the end of a search that must stop because of its last plateau or its number of plateaus; otherwise None."""
+    """Return the end of a search that must stop because of its last plateau or its number of plateaus; otherwise
+    None.
+    """
     last = outcomes[-1].failure if outcomes else None
     if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
         # Measurements at higher levels would not describe the system. Lower levels need no further measurement: either

@@ -116,7 +116,8 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
     Notes
     -----
     The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r), for n values with
-    variance s^2 and lag-1 correlation r. The r of a sample is too small by about (1 + 3 r) / n [1]_ and has the standard
+    variance s^2 and lag-1 correlation r. The r of a sample is too small by about (1 + 3 r) / n [1]_ and has the
+    standard
     error sqrt((1 - r^2) / n). Therefore r is corrected and then raised by a part of its standard error. The part is
     larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from the equivalent
     number of independent observations, n (1 - r) / (1 + r). The computation uses the residuals numerator - ratio *

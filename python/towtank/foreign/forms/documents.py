@@ -30,7 +30,7 @@ def document(source: Source) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as fault:
         raise ValueError(f"a JSON document that is damaged or cut off ({fault})") from None
     if not isinstance(found, dict):
-        raise ValueError("JSON that is no object")
+        raise ValueError("a JSON document that is not an object")
     return found
 
 

@@ -15,7 +15,7 @@ _JOBS = "jobs"
 _DIRECTIONS = ("read", "write", "trim")
 # Keys of the response times in fio's document: total time if available, else time from submission to completion.
 _TIMES = (("lat_ns", 1e9), ("clat_ns", 1e9), ("lat", 1e6), ("clat", 1e6))
-_NOTE = "percentiles of several jobs or directions are merged from their quantiles, linear between them"
+_NOTE = "percentiles over several jobs or directions are interpolated linearly from the quantiles of each"
 
 
 def recognises(head: str) -> bool:

@@ -10,7 +10,9 @@ from towtank.foreign.requests import Collector, number_of
 from towtank.foreign.source import Source
 
 NAME = "hey CSV"
-_NOTE = "hey writes only requests that got an answer, at most a million: requests that failed without one are missing"
+_NOTE = (
+    "hey writes only requests with a response, at most a million; requests that failed without a response are missing"
+)
 
 
 def recognises(head: str) -> bool:

@@ -42,7 +42,9 @@ class Sample:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the samples. A Transaction Controller's sample is left out if the file contains the samples that it sums up."""
+    """Read the samples. A Transaction Controller's sample is left out if the file contains the samples that it sums
+    up.
+    """
     samples = []
     for line, row in cells(source, rows):
         try:

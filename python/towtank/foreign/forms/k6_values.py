@@ -8,7 +8,7 @@ from towtank.foreign.forms.found import Found
 from towtank.foreign.requests import Collector, text_of
 
 TIMES = {
-    "http_req_duration": "response times are http_req_duration, which leaves out connecting and TLS handshakes",
+    "http_req_duration": "response times are http_req_duration, which excludes connection setup and TLS handshakes",
     "grpc_req_duration": "response times are grpc_req_duration",
     "iteration_duration": "the file has no times of requests, so each iteration counts as a request",
 }

@@ -17,8 +17,8 @@ _SHARES = {
     for name in ("50%", "66%", "75%", "80%", "90%", "95%", "98%", "99%", "99.9%", "99.99%", "100%")
 }
 _HISTORY = (
-    "percentiles of a history are those of sliding windows of ten seconds, rounded by Locust: merged by their numbers "
-    "of requests, linear between them; stats.csv has those of the whole run"
+    "the history has rounded percentiles of sliding windows of ten seconds; here they are combined by linear "
+    "interpolation, weighted by the request rates; stats.csv has the percentiles of the whole run"
 )
 _STATS = "Locust rounds response times to two digits in its percentiles"
 
@@ -78,7 +78,7 @@ def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
     """Return the figures from the row that combines all requests."""
     if not kept:
-        rows.skipped.add("no row of all requests together (Aggregated)", None)
+        rows.skipped.add("no row that combines all requests (Aggregated)", None)
         return Found(Summary(None, None, None, None, None, {}), (_STATS,))
     row = kept[-1][1]
     requests, errors = _known(row, "request count"), _known(row, "failure count")

@@ -1,4 +1,6 @@
-"""Reads requests from `oha --output-format csv`; times are in seconds, and starts are relative to the start of the run."""
+"""Reads requests from `oha --output-format csv`; times are in seconds, and starts are relative to the start of the
+run.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from towtank.foreign.requests import Collector, number_of
 from towtank.foreign.source import Source
 
 NAME = "oha CSV"
-_NOTE = "oha writes only requests that got an answer: requests that failed without one are missing"
+_NOTE = "oha writes only requests with a response; requests that failed without a response are missing"
 
 
 def recognises(head: str) -> bool:

@@ -60,7 +60,7 @@ def instant(text: str, what: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except (TypeError, ValueError, OverflowError, OSError):
-        raise BadRowError(f"{what} is not an instant") from None
+        raise BadRowError(f"{what} is not a time") from None
 
 
 def truth(text: str | None, what: str) -> bool:

@@ -88,7 +88,7 @@ class _LogLines:
         if not self.left_out:
             return self.unreadable
         parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
-        return [*self.unreadable, f"lines of the log that are no successful read of a file were left out: {parts}"]
+        return [*self.unreadable, f"log lines that do not record a successful read of a file were skipped: {parts}"]
 
 
 def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
         return run_caches(options, source=sys.stdin.buffer), []
     path = Path(source)
     if path.is_dir() or not path.exists():
-        got = "a folder" if path.is_dir() else "none of that name"
+        got = "a folder" if path.is_dir() else "a path that does not exist"
         raise StudyError.at(path, f"must be a file with a trace, got {got}")
     if not path.is_file():
         # A pipe can be read only once, so its first line cannot be inspected to detect an access log.

@@ -256,7 +256,7 @@ def write_prediction(path: Path) -> Json | None:
             if asked["from"].items() <= configuration.key.items() and configuration.points
         ]
         if not found:
-            raise MeasurementError("no run of the configuration that is measured may be modelled")
+            raise MeasurementError("no run of the measured configuration can be modelled")
         document |= {"refused": None, "runs": [str(run["run"]) for run in found[0].runs]}
         document |= predict_across(found[0], asked)
     except (MeasurementError, ModelError) as error:

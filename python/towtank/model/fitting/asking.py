@@ -19,7 +19,7 @@ AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 def why_no_source(source: Path) -> str | None:
     """Return the reason why a path is neither a CSV file nor a results folder; None if the path may be used."""
     if not source.exists():
-        return f"must be a CSV file or a results folder, got {str(source)!r}, which is not there"
+        return f"must be a CSV file or a results folder, got {str(source)!r}, which does not exist"
     if source.is_dir() and not is_results(source):
         return f"must be a CSV file or a results folder, got the folder {str(source)!r}"
     return None

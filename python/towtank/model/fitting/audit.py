@@ -173,31 +173,33 @@ def _little(run: Quantities, peers: list[Quantities]) -> Finding:
 def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
     """Return the counter whose error explains best why Little's law fails, and the reason."""
     if run.users_asked and abs(run.users / run.users_asked - 1) > run.limit:
-        return "users", f"{run.users_asked:g} were asked for and {few_digits(run.users, 4)} counted"
+        return "users", f"{run.users_asked:g} were requested and {few_digits(run.users, 4)} counted"
     good = [peer for peer in peers if abs(1 / peer.factor - 1) <= peer.limit]
     if not good:
         return _common(run, peers)
     think = float(np.median([peer.think_s for peer in good]))
     holds_with = abs(run.users - run.throughput * (run.response_s + think)) / run.users
     if abs(run.think_s - think) > run.limit * max(think, run.response_s) and holds_with <= run.limit:
-        return "think time", f"with the {think:.3g} s of the other runs the law holds"
+        return "think time", f"the law holds with the {think:.3g} s of the other runs"
     if _demand_says_throughput(run, good):
         return "throughput", "CPU time per transaction is off by the same factor as the law"
     needed = run.users / run.throughput - run.think_s
     cycle = float(np.median([peer.users / peer.throughput for peer in good]))
     if needed > 0 and run.users / run.throughput >= cycle * (1 - _AGREE):
-        return "response time", f"with {needed:.4g} s the law holds, and no other counter stands out"
-    return UNKNOWN, "the other runs do not show which"
+        return "response time", f"the law holds with {needed:.4g} s, and no other counter stands out"
+    return UNKNOWN, "the other runs do not show which counter is wrong"
 
 
 def _unit(run: Quantities, peers: list[Quantities]) -> tuple[str, str] | None:
-    """Return the counter that was recorded in a mistaken unit, and the reason; None if no unit explains the residual."""
+    """Return the counter that was recorded in a mistaken unit, and the reason; None if no unit explains the
+    residual.
+    """
     wrong = [each for each in (run, *peers) if _residual(each) > each.limit]
     for counter, attribute, factor, unit in _UNITS:
         changed = {id(each): replace(each, **{attribute: getattr(each, attribute) * factor}) for each in wrong}
         held = [each for each in wrong if _is_explained(each, changed[id(each)], attribute)]
         if any(each is run for each in held) and len(held) >= _MOST * len(wrong):
-            return counter, f"the law holds if it was written {unit}: convert it to the unit of the column"
+            return counter, f"the law holds if it was recorded {unit}: convert it to the unit of the column"
     return None
 
 
@@ -234,14 +236,14 @@ def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
     """Return the counter error that all runs may share if every run contradicts Little's law, and the reason."""
     runs = [run, *peers]
     if len(runs) < 2:
-        return UNKNOWN, "one run alone does not show which"
+        return UNKNOWN, "a single run does not show which counter is wrong"
     factors = np.array([member.factor for member in runs])
     missing = np.array([member.users / member.throughput - member.response_s - member.think_s for member in runs])
     if _spread(factors) <= min(_AGREE, _spread(missing)):
         return "users or throughput", f"every run is off by the same factor of {np.median(factors):.3g}"
     possible = all(member.think_s + gap >= 0 for member, gap in zip(runs, missing, strict=True))
     if _spread(missing) <= _AGREE and possible:
-        return "think time", f"every cycle lacks the same {np.median(missing):.3g} s"
+        return "think time", f"R + Z is off by the same {np.median(missing):.3g} s in every run"
     return UNKNOWN, "no single error explains all runs"
 
 

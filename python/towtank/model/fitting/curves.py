@@ -87,7 +87,9 @@ class ScalabilityLaw:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: λ >= 0; σ and κ are in [0, 1] if `bounded`, but σ is at least -1 if `superlinear`."""
+        """Bounds of the parameters: λ >= 0; σ and κ are in [0, 1] if `bounded`, but σ is at least -1 if
+        `superlinear`.
+        """
         count = len(self.parameters)
         lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
         lower[0] = 0.0

@@ -143,4 +143,4 @@ def _sentence(classes: dict[str, Any], inflation: dict[str, float], condition: f
             "the classes hardly vary independently of each other or of the background: these data do not determine "
             "their demands; run levels with one class each, or with other mixes"
         )
-    return f"the estimators do not agree on {', '.join(unknown)}: take the spread for the uncertainty"
+    return f"the estimators do not agree on {', '.join(unknown)}: use the range of the estimates as the uncertainty"

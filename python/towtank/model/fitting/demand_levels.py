@@ -67,7 +67,9 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         "load_dependence": _bend(x, u),
     }
     if factors[0] < 0:
-        result["note"] = "the background comes out negative: the demand grows with the load, or the levels are too few"
+        result["note"] = (
+            "the fitted background is negative: the demand grows with the load, or there are too few levels"
+        )
     return result
 
 

@@ -224,7 +224,7 @@ def _refuse_blind(curve: Curve, points: Observations) -> None:
         return
     if points.busy is None or not curve.with_busy:
         raise ModelError(
-            f"{curve.name}: must have the use of the bottleneck at each level, got none",
+            f"{curve.name}: must have the utilization of the bottleneck at each level, got none",
             hint="observe the tiers, or name the column of the busy servers with --busy",
         )
     span = float(np.ptp(points.busy)) / curve.servers

@@ -68,7 +68,7 @@ class Judgement:
         if size > MATTERS:
             self.reject(f"{sentence}; on average by {_percent(size)}")
         else:
-            self.doubt(f"{sentence}, though by {_percent(size)} on average only")
+            self.doubt(f"{sentence}, but only by {_percent(size)} on average")
 
     def doubt(self, sentence: str) -> None:
         """Add a reason for the level `doubtful`."""
@@ -140,14 +140,14 @@ def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
     _wider(fit, judgement)
     if isinstance(fit.curve, ScalabilityLaw) and fit.curve.superlinear:
         judgement.doubt(
-            f"the throughput grows more than in proportion to the load (sigma = {fit.parameters[1]:.3g}): a cache that "
-            "more load fills, work that requests share, or a warm-up in the lowest levels would do this; find the "
-            "cause before the curve is extended"
+            f"the throughput grows more than in proportion to the load (sigma = {fit.parameters[1]:.3g}), for example "
+            "because load fills a cache, requests share work, or the lowest levels include a warm-up; find the cause "
+            "before you extrapolate the curve"
         )
     if held_out and abs(held_out["worst_error"]) > HELD_OUT_LIMIT:
         judgement.doubt(
-            f"fitted without the highest load it predicts the throughput there {_percent(held_out['worst_error'])} "
-            f"off, limit {_percent(HELD_OUT_LIMIT)}"
+            f"fitted without the highest load, the curve predicts the throughput there with an error of "
+            f"{_percent(held_out['worst_error'])}, limit {_percent(HELD_OUT_LIMIT)}"
         )
     return judgement
 
@@ -164,7 +164,7 @@ def _count(fit: Fit, judgement: Judgement) -> None:
         )
     elif len(fit.points.levels) < FEW_POINTS:
         judgement.doubt(
-            f"{len(fit.points.levels)} load levels say little about the shape; {FEW_POINTS} or more are needed"
+            f"{len(fit.points.levels)} load levels hardly determine the shape; {FEW_POINTS} or more are needed"
         )
     if fit.points.load.min() > 2 and fit.curve.name in WIDER:
         judgement.doubt(
@@ -178,10 +178,13 @@ def _held(fit: Fit, judgement: Judgement) -> None:
             continue
         if name == "kappa":
             judgement.reject(
-                "kappa is at its bound 0: the points show no retrograde load, and the curve is that of Amdahl's law"
+                "kappa is at its bound 0: throughput does not fall at high load, and the curve is Amdahl's law"
             )
         elif name == "sigma" and value == 0:
-            judgement.reject("sigma is at its bound 0: the points show no contention; they grow at least in proportion")
+            judgement.reject(
+                "sigma is at its bound 0: the points show no contention; throughput grows at least in proportion to "
+                "the load"
+            )
         elif name not in ("other_s", "background"):  # a system may have no time elsewhere, or no background work
             judgement.reject(f"{name} is at its bound {value:.3g}")
 
@@ -223,8 +226,8 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
     if p_value < LEVEL:
         judgement.shape(
             fit,
-            f"the levels miss the curve by more than repetitions spread (lack of fit F = {statistic:.3g}, "
-            f"p = {p_value:.2g})",
+            f"the levels deviate from the curve by more than the scatter of repetitions (lack of fit "
+            f"F = {statistic:.3g}, p = {p_value:.2g})",
         )
 
 
@@ -241,7 +244,7 @@ def _pattern(fit: Fit, judgement: Judgement) -> None:
         judgement.shape(
             fit,
             f"the points lie above and below the curve in {runs} stretches rather than at random (p = {p_value:.2g}): "
-            f"it has another shape",
+            f"the curve has the wrong shape",
         )
 
 
@@ -303,7 +306,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     values = dict(zip(wider.parameters, larger.parameters, strict=True))
     if fit.curve.name == "usl":
         shown = ", ".join(f"{name} = {values[name]:.3g}" for name in ("sigma", "kappa"))
-        judgement.doubt(f"without bounds the best fit has {shown} (p = {p_value:.2g}): not clear of chance")
+        judgement.doubt(f"without bounds the best fit has {shown} (p = {p_value:.2g}): this may be chance")
     elif p_value < LEVEL:
         judgement.shape(fit, f"{wider.name} describes the points better than chance explains (p = {p_value:.2g})")
 

@@ -192,7 +192,7 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
     at = _crossing(load, seen[None, :], limit)[0]
     if not math.isfinite(at):
         return None
-    how = f"{text}: load at which it passes its limit"
+    how = f"{text}: load at which the limit is exceeded"
     if errors is None:
         return knee("objective", float(at), None, how)
     stream = np.random.default_rng(SEED)

@@ -57,7 +57,7 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
     if configuration is None or shape is None:
         return None
     if configuration.bottleneck() is None:
-        why = "no CPU of the system was observed: neither its limit nor the effect of more CPUs is known"
+        why = "no CPU of the system was observed, so the limit of the system and the effect of more CPUs are unknown"
         return MeasuredLimit(ASSERTED if asserted else OTHER, why)
     if shape["kind"] in ("contention", "disk", "memory", "generator", "quota"):
         return MeasuredLimit(ASSERTED if asserted else OTHER, _no_help(shape))

@@ -78,14 +78,18 @@ def stations(
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve):
-        raise ModelError(f"a curve {curve.name} is no network")
+        raise ModelError(f"a curve of the family {curve.name} cannot be written as a network")
     left, servers = float(candidate.fit.parameters[1]), curve.servers
     # Background work takes part of the bottleneck's servers, so transactions take longer. This demand
     # includes the delay.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = configuration.bottleneck() if configuration else None
     rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
-    how = "fitted to the curve" if rates is None else "fitted to the curve: at full use, speed by jobs present"
+    how = (
+        "fitted to the curve"
+        if rates is None
+        else "fitted to the curve: demand at full utilization, speed by number of jobs"
+    )
     found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, how, rates=rates)]
     for resource in configuration.resources if configuration else []:
         measured = (demands.get(resource.name) or {}).get("demand_s", {})
@@ -215,11 +219,11 @@ def _fitted(
     lines += limit.lines() if limit is not None else []
     if tails is not None:
         lines += [
-            "  percentiles:  # 95th percentile measured over computed: mean, least, largest",
+            "  percentiles:  # measured over computed 95th percentile: mean, smallest, largest",
             f"    {CLASS}: [{tails.ratio:.4g}, {tails.low:.4g}, {tails.high:.4g}]",
             *tails_lines({CLASS: tails.others}),
         ]
-    lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
+    lines.append("  draws:  # demand in bootstrap replicates, relative to the demand above")
     return lines + [f"    {name}: [{', '.join(f'{value:g}' for value in row)}]" for name, row in rows.items()]
 
 

@@ -36,7 +36,7 @@ def farthest(candidate: Candidate) -> tuple[float, str]:
         reached = float(points.throughput.max()) / limit
         reason = f"the highest throughput measured is {100 * reached:.0f} % of the limit of the curve"
         return (FARTHEST_SATURATED if reached >= SATURATED else FARTHEST) * top, reason
-    return FARTHEST * top, "a law of scalability is not known to hold beyond this"
+    return FARTHEST * top, "it is unknown if a law of scalability holds beyond this load"
 
 
 def default_loads(candidate: Candidate) -> list[float]:
@@ -206,17 +206,17 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
     if points.work is not None:
         found.append(
             {
-                "assumes": "a prediction is about the mean mix of the levels measured",
-                "tested": f"the mixes of the levels demand from {points.work.min():.3f} to "
-                f"{points.work.max():.3f} of it",
+                "assumes": "predictions are for the mean mix of the measured levels",
+                "tested": f"the mixes of the levels have {points.work.min():.3f} to {points.work.max():.3f} times "
+                f"its demand",
             }
         )
     if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
         low, high, mean = (100 * share / candidate.fit.curve.servers for share in _range_of(points.others))
         found.append(
             {
-                "assumes": f"other programs take {mean:.2g} % of the bottleneck, at loads not measured too",
-                "tested": f"they took from {low:.2g} to {high:.2g} % at the levels",
+                "assumes": f"other programs use {mean:.2g} % of the bottleneck, also at loads that were not measured",
+                "tested": f"they used {low:.2g} to {high:.2g} % at the measured levels",
             }
         )
     if isinstance(candidate.fit.curve, ClosedCurve):
@@ -250,7 +250,7 @@ def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
     if isinstance(fit.curve, DependentCurve):
         idle, full = (fit.curve.demand_at(fit.parameters[None, :], np.array([share]))[0] for share in (0.0, 1.0))
         assumes = (
-            f"the demand at the bottleneck changes in proportion to its utilization, from {1e3 * idle:.3g} ms at no "
+            f"the demand at the bottleneck changes linearly with its utilization, from {1e3 * idle:.3g} ms at no "
             f"use to {1e3 * full:.3g} ms at full use"
         )
         return {"assumes": assumes, "tested": tested}

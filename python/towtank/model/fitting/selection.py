@@ -264,9 +264,12 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
         return {other.name: "rejected"}
     gap = (other.joint_aicc or 0.0) - (best.joint_aicc or 0.0)
     words = (
-        f"AICc of throughput and use of the bottleneck together is {abs(gap):.2g} {'higher' if gap > 0 else 'lower'}"
+        f"AICc of throughput and bottleneck utilization together is {abs(gap):.2g} {'higher' if gap > 0 else 'lower'}"
     )
-    return {other.name: words + ("" if gap > 0 else f", which chance explains up to {_credible_gap(changing.fit):.2g}")}
+    return {
+        other.name: words
+        + ("" if gap > 0 else f", and chance explains differences up to {_credible_gap(changing.fit):.2g}")
+    }
 
 
 def _changes(plain: Fit, changing: Fit) -> bool:
@@ -303,10 +306,10 @@ def _without_criterion(candidates: list[Candidate], able: list[Candidate], refus
         others = "".join(
             f"; the error of {contender.name} there is {contender.held_out_text()}" for contender in tested
         )
-        why = f"{founded[0].name}: too few levels to leave the highest out{others}"
+        why = f"{founded[0].name}: too few levels to leave out the highest level{others}"
         return Choice(candidates, founded[0], refused, why)
     if not tested:
-        why = "every curve is rejected: too few points for AICc, and for leaving the highest level out"
+        why = "every curve is rejected: too few points for AICc, and for a fit without the highest level"
         return Choice(candidates, None, refused, why)
     chosen = min(tested, key=_held_out_error)
     others = "; ".join(

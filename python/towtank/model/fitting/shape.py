@@ -96,13 +96,20 @@ def classify(configuration: Configuration) -> Json:
         `sentence`, `evidence`.
     """
     if len(configuration.points) < 2:
-        return {"kind": "unknown", "resource": None, "sentence": "one load level shows no shape", "evidence": []}
+        return {
+            "kind": "unknown",
+            "resource": None,
+            "sentence": "a single load level does not show the limit",
+            "evidence": [],
+        }
     grown, reached = _grown(configuration), _reached(configuration)
     rise, shortfall = grown.value, 1 - (1.0 if reached.value is None else reached.value)
     below = None if reached.low is None or reached.high is None else (1 - reached.high, 1 - reached.low)
     evidence = [
-        Evidence("mean response time over that at the lowest load", 1.0, rise, SHARP, None, (grown.low, grown.high)),
-        Evidence("throughput below the line of the lowest load", 0.0, shortfall, SHORTFALL, None, below),
+        Evidence("mean response time, relative to the lowest load", 1.0, rise, SHARP, None, (grown.low, grown.high)),
+        Evidence(
+            "throughput below the proportional line through the lowest load", 0.0, shortfall, SHORTFALL, None, below
+        ),
         *_generator(configuration),
         *_memory(configuration),
         *_disks(configuration),
@@ -112,7 +119,7 @@ def classify(configuration: Configuration) -> Json:
     ]
     explained = _explained(evidence)
     evidence.insert(
-        2, Evidence("the same growth, at most, from queues at the observed resources", 1.0, explained, None, None)
+        2, Evidence("largest growth that queues at the observed resources explain", 1.0, explained, None, None)
     )
     by_queues = _is_by_queues(configuration, rise, shortfall)
     kind, resource = _decide(evidence, rise, shortfall, by_queues=by_queues)
@@ -185,7 +192,7 @@ def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_q
     rise, shortfall = evidence[0].highest, evidence[1].highest or 0.0
     change = (
         f"from the lowest to the highest load response time grew by a factor of {_factor(evidence[0])} and throughput "
-        f"is {_percent(evidence[1])} below the line of the lowest load"
+        f"is {_percent(evidence[1])} below the proportional line through the lowest load"
     )
     if kind == "cpu":
         grown = next((item for item in evidence if item.what == f"{CPU_TIME} {resource}"), None)
@@ -197,17 +204,17 @@ def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_q
             )
         return f"CPU saturation of {resource}: {change}{more}"
     reasons = {
-        "generator": "the generator is at its own limit, so the curve is not that of the system",
-        "memory": f"memory: pages come back from the disk ({resource}); {change}",
+        "generator": "the generator is at its own limit, so the curve does not show the system",
+        "memory": f"memory: pages are read back from disk ({resource}); {change}",
         "disk": f"disk saturation of {resource}: {change}",
-        "quota": f"a CPU limit of the control group of {resource}, below the CPUs that it is taken to have: {change}",
+        "quota": f"a CPU limit of the control group of {resource}, below the number of CPUs assumed for it: {change}",
         "contention": f"lock or pool contention, a single thread, or a resource that was not observed: {change}, while "
         f"no observed CPU and no observed disk is full",
         "none": f"no limit was reached: {change}"
-        + (", which queues at CPUs so busy explain" if by_queues and shortfall > SHORTFALL else ""),
-        "unknown": "not known: response times were not recorded"
+        + (", which queues at CPUs of this utilization explain" if by_queues and shortfall > SHORTFALL else ""),
+        "unknown": "unknown: response times were not recorded"
         if rise is None
-        else f"not known: {change}, but no CPU of the system was observed",
+        else f"unknown: {change}, but no CPU of the system was observed",
     }
     return reasons[kind]
 
@@ -302,7 +309,9 @@ def _disks(configuration: Configuration) -> list[Evidence]:
     for on in _machines(configuration):
         pressure = _ends(configuration, lambda run, on=on: _pressure(run, on, "io_full"))  # type: ignore[misc]
         if pressure[1] is not None:
-            found.append(Evidence(f"share of time in which all waited for disks{on}", *pressure, PRESSURE, None))
+            found.append(
+                Evidence(f"share of time in which all threads waited for disks{on}", *pressure, PRESSURE, None)
+            )
     return found
 
 
@@ -341,7 +350,7 @@ def _quotas(configuration: Configuration) -> list[Evidence]:
         ends = _ends(configuration, lambda run, tier=tier: _held_up(run, tier))  # type: ignore[misc]
         if ends[1] is not None:
             kind = "quota" if tier not in known and ends[1] >= HELD_UP else None
-            what = f"share of the time held up by the CPU limit of {tier}"
+            what = f"share of time paused by the CPU limit of {tier}"
             found.append(Evidence(what, *ends, HELD_UP, kind))
     return found
 

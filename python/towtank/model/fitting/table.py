@@ -103,7 +103,9 @@ def _read(path: Path) -> _Reader:
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise StudyError.at(path, f"must be a CSV file in UTF-8, got byte {error.start} that is none") from None
+        raise StudyError.at(
+            path, f"must be a CSV file in UTF-8, got an invalid byte at position {error.start}"
+        ) from None
     except OSError as error:
         raise StudyError.at(path, f"must be a CSV file that can be read, got {error.strerror}") from None
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]

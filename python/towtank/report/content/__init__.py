@@ -54,7 +54,7 @@ PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
     (ANSWER, (headline.build,)),
     ("Results", (found_limit.build, tables.build, figures.build, effects.build, claims.build)),
     (
-        "What limits, and why",
+        "Limits and their causes",
         (
             observations.build,
             capacity_model.build,
@@ -68,7 +68,7 @@ PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
     ),
     ("Prediction and sizing", (prediction.build, sizing.build, model_trust.build)),
     (
-        "How it was measured",
+        "Measurement",
         (limits.build, verdicts.build, question.build, workload.build, events.build, stored.build, spread.build),
     ),
     (

@@ -24,9 +24,9 @@ def tables(results: Results) -> list[Block]:
         Column("Transaction"),
         *(Column(code, numeric=True) for code in codes),
     )
-    note = "A redirect (3xx) counts as a good answer and is not followed, unless a check says otherwise."
+    note = "A redirect (3xx) counts as successful unless a check refuses it. It is not followed."
     notes = (note,) if any(code.startswith("3") for code in codes) else ()
-    return [Table("Answers by status code", columns, rows, notes, is_detail=True)]
+    return [Table("Responses by status code", columns, rows, notes, is_detail=True)]
 
 
 def _counts(point: Json) -> dict[str, dict[str, int]]:

@@ -36,7 +36,7 @@ def build(results: Results) -> Section:
         Column("Verdict"),
     )
     notes = (
-        "p is the probability of a result at least as far off if the load is exactly as asked. At most "
+        "p is the probability of a deviation of at least this size if the load is exactly as requested. At most "
         f"{people.share(_family(found))} of all runs are suspect by chance.",
     )
     blocks: list[Block] = [paragraph(sentence(results)), Table("Asked and seen", columns, rows, notes)]
@@ -50,10 +50,10 @@ def sentence(results: Results) -> str:
     tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
     bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")
-    text = "Tests compare mix, pauses and arrivals that began in the steady window with those that the plans ask for. "
+    text = "The tests compare the mix, pauses and arrivals that began in the steady window with the requested ones. "
     if not bad:
         return text + f"None of {made} gives reason for doubt."
-    return text + f"{bad} of {made} {'says' if bad == 1 else 'say'} that the load was another than the one asked for."
+    return text + f"{bad} of {made} {'shows' if bad == 1 else 'show'} a load that differs from the requested load."
 
 
 def _family(found: list[tuple[str, Json]]) -> float | None:

@@ -18,13 +18,13 @@ _SHOWN = 8
 _LIMITS = {
     "cpu": "CPU of {resource}",
     "errors": "errors",
-    "overload": "overload, of an unknown resource",
+    "overload": "overload of an unknown resource",
     "unknown": "unknown",
     "none": "not reached",
     "undecided": "not decided",
 }
 _UNITS = {"users": "users", "rate": "1/s"}
-_NOT = "not answered: no run counts"
+_NOT = "not answered: no valid or suspect run"
 
 
 def table(results: Results) -> Table | None:
@@ -46,12 +46,15 @@ def table(results: Results) -> Table | None:
         Column("Objectives"),
     )
     rows, left = tuple(_row(results, configuration) for configuration in ordered), len(found) - _SHOWN
-    notes = [f"Shown are the highest and the lowest; {people.plural(left, 'configuration')} between these are folded."]
+    notes = [
+        f"Only the highest and lowest throughputs are shown; {people.plural(left, 'configuration')} between them "
+        "folded."
+    ]
     notes = notes if left > 0 else []
     if any(MARK in cell for row in rows for cell in row):
         notes.append(NOTE)
     if any(cell != people.ABSENT and "[" not in cell for row in rows for cell in (row[1], row[4])):
-        notes.append("A value without brackets has no interval: too little was recorded for one.")
+        notes.append("A value without brackets has no interval, because too few data were recorded.")
     return Table("Results in brief", columns, rows, tuple(notes), shown=_SHOWN)
 
 
@@ -99,7 +102,7 @@ def _limited(configuration: Json) -> str:
         known = _LIMITS.get(str(limit.get("kind")), "unknown").format(resource=limit.get("resource"))
         return known if cause is None else cause
     if found["value"] is None:
-        return "no load that was tried passed"
+        return "no tested load passed"
     if found["is_lower_bound"]:
         return f"not reached: {text_of(found)}"
     reason = str((found["failure"] or {}).get("kind") or "unknown").replace("_", " ")

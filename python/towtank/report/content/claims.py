@@ -32,13 +32,15 @@ def build(results: Results) -> Section | None:
     blocks: list[Block] = [
         *expected_beforehand(results),
         paragraph(
-            f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(counts)}. Claims are tested in "
-            "kind (directions, ratios, places), never by the figures of other machines. A claim is confirmed if it "
-            "holds over its whole interval (95 %), refuted if it holds nowhere in it, and undecided if the interval "
-            "crosses its bound or does not exist. A single run has the interval within it, widened by what an "
-            "assumed difference of the system's speed from run to run does to the value. A claim about several levels "
-            "is confirmed if it certainly holds at each, refuted if it certainly fails at one; otherwise each level "
-            "counts as one value. Invalid runs do not count."
+            f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(counts)}. The tests concern "
+            "directions, ratios and positions, and do not require the absolute numbers of other machines. A claim is "
+            "confirmed if it holds in the whole 95 % interval of the measured value, and refuted if it holds "
+            "nowhere in "
+            "it. It is undecided if the interval contains the bound or does not exist. The interval of a single run is "
+            "widened by the effect of an assumed difference in the speed of the system between runs. A claim about "
+            "several levels is confirmed if it certainly holds at each level, and refuted if it certainly fails at "
+            "one. "
+            "Otherwise each level is treated as one value. Invalid runs are not used."
         ),
         _table(claims),
     ]
@@ -152,7 +154,7 @@ def in_brief(results: Results) -> Table | None:
     )
     notes = _reasons(shown)
     if folded:
-        notes.append("The section on claims has the reasons of the others.")
+        notes.append("The section on claims has the reasons for the other answers.")
     return Table("Expected and found", columns, rows, tuple(notes), shown=_SHOWN)
 
 
@@ -198,7 +200,7 @@ def _table(claims: list[_Claim]) -> Table:
         (str(claim.number), claim.says, claim.source, claim.asks, claim.measured, claim.holds, _answer(claim))
         for claim in claims
     )
-    return Table("Claims of the reference and what was measured here", columns, rows, tuple(_notes(claims)))
+    return Table("Claims of the reference and measured values", columns, rows, tuple(_notes(claims)))
 
 
 def measured(claim: Json) -> str:
@@ -220,7 +222,7 @@ def _answer(claim: _Claim) -> str:
 
 def _notes(claims: list[_Claim]) -> list[str]:
     suspects = sorted({run for claim in claims for run in claim.suspect_runs})
-    return [f"{MARK} Leans on suspect runs: {people.listing(suspects)}."] if suspects else []
+    return [f"{MARK} Depends on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
 def _levels(claims: list[_Claim]) -> Table:
@@ -233,7 +235,7 @@ def _levels(claims: list[_Claim]) -> Table:
         Column("Measured", numeric=True),
         Column("May be the highest or lowest"),
     )
-    return Table("Levels behind the claims", columns, rows)
+    return Table("Measured levels for the claims", columns, rows)
 
 
 def _may_be(claim: _Claim, level: str) -> str:

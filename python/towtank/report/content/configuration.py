@@ -25,7 +25,7 @@ def build(results: Results) -> Section:
         factors = [*results.other_factors, results.load_factor]
         rows = tuple((service, key, _differences(values, factors)) for (service, key), values in sheet.items())
         columns = (Column("Service"), Column("Setting"), Column("Value"))
-        blocks.append(Table("Configuration in force, as the runs recorded it", columns, rows))
+        blocks.append(Table("Configuration in force, as recorded by the runs", columns, rows))
     else:
         blocks.append(nothing("The configuration in force"))
     blocks += [*_pinning(results), *_throttled_disks(results), *_host(results)]
@@ -118,7 +118,7 @@ def _pinning(results: Results) -> list[Block]:
         paragraph(
             f"The system ran on {system}, the load generator on {generator}."
             if system
-            else f"The load generator ran on {generator}. Towtank started no service and pinned none."
+            else f"The load generator ran on {generator}. Towtank neither started nor pinned any service."
         )
         for system, generator in sorted(ways)
     ]
@@ -129,8 +129,9 @@ def _throttled_disks(results: Results) -> list[Block]:
     found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
     return [
         paragraph(
-            f"Disk {disk} of host {host} was limited by its control group to {limits}. The limit holds on average; "
-            "requests pass in bursts, so percentiles of times that wait for the disk describe the throttle."
+            f"Disk {disk} of host {host} was limited by its control group to {limits}. The limit applies to the "
+            "average, "
+            "and requests pass in bursts. Percentiles of times with disk access therefore describe this limit."
         )
         for host, disk, limits in found
     ]
@@ -154,5 +155,5 @@ def _host(results: Results) -> list[Block]:
         for key, value in _flat(host_facts(results))
     )
     if not rows:
-        return [nothing("What the host is made of")]
+        return [nothing("Hardware and software of the host")]
     return [Table("Host", (Column("Fact"), Column("Value")), rows)]

@@ -84,9 +84,9 @@ def _work(results: Results) -> list[Block]:
         Column("Connections", "at most", numeric=True),
     )
     said = (
-        "Counters of each database in the steady window; queries of the observer are included. Commits of MariaDB are "
-        "its COMMIT statements, those of PostgreSQL all transactions. A block that is not found in the memory of the "
-        "database is read from the operating system, which may have it in its page cache."
+        "Counters of each database in the steady window, including queries of the observer. Commits of MariaDB are its "
+        "COMMIT statements; commits of PostgreSQL are all transactions. A block that is not in the memory of the "
+        "database is read from the operating system, which may have the block in its page cache."
     )
     return [paragraph(said), Table("Work of databases", columns, rows)]
 
@@ -154,11 +154,13 @@ def _advice(runs: list[RunResult]) -> Iterator[Callout]:
         evidence = (
             f"In {run.run_id} the plan of a statement that was called {calls} times and took "
             f"{people.seconds(statement['seconds'])} reads all of about {people.count(round(advice['rows']))} rows of "
-            f"{advice['table']} and is expected to keep {people.count(round(advice['rows_kept']))} of them by "
-            f"{advice['condition']}. The table was read as a whole {scans} times. No "
-            "index over all its rows begins with a column of this condition."
+            f"{advice['table']}. It is expected to keep {people.count(round(advice['rows_kept']))} of these rows "
+            "by the "
+            f"condition {advice['condition']}. The table was read completely {scans} times. No index on all rows "
+            "begins "
+            "with a column of this condition."
         )
-        again = f"Advised in {named}. An index costs writes and memory: only a run with it shows its gain."
+        again = f"Advised in {named}. An index costs writes and memory: only a run with the index shows its benefit."
         yield Callout("note", f"An index may help: {index}", (text(evidence), text(again)))
 
 

@@ -16,8 +16,8 @@ def build(results: Results) -> Section | None:
         return None
     blocks: list[Block] = [
         paragraph(
-            "The demand of a transaction is the busy time of a resource per transaction that ended: the slope of the "
-            "utilization over the throughput. The background, busy time without any transaction, is given apart."
+            "The demand of a transaction is the busy time of a resource per completed transaction: the slope of "
+            "utilization against throughput. The background is the busy time without transactions, in its own column."
         ),
         _resources(configurations),
     ]
@@ -55,8 +55,9 @@ def _resources(configurations: list[Json]) -> Table:
         for name, resource in configuration["demands"].items()
     )
     notes = (
-        "At lowest and highest load: busy time per transaction as measured, background included. A disk that works on "
-        "several requests at a time is busy for less than the sum of their times.",
+        "The columns of the lowest and the highest load contain the measured busy time per transaction, including the "
+        "background. A disk that handles several requests at the same time is busy for less than the sum of their "
+        "times.",
     )
     return Table("Demands of the mean transaction by resource", columns, rows, notes)
 
@@ -82,7 +83,7 @@ def _classes(configuration: Json) -> list[Table]:
     columns = (
         Column("Transaction"),
         Column("Demand, 95 % interval", numeric=True),
-        Column("Lowest and highest of all estimators", numeric=True),
+        Column("Lowest and highest estimate", numeric=True),
         Column("Variance inflation", numeric=True),
         Column("Known"),
     )

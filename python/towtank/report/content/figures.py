@@ -11,10 +11,10 @@ from towtank.report.figures import FIGURES, every_run, panel
 from towtank.report.source import Results, load_of
 
 _LACKS = {
-    "throughput relative to the lowest level": "it needs two load levels with a run that counts in one configuration",
-    "percentiles of the response time": "it needs two points with a run that counts",
-    "response times of one run over time": "the recordings of no run can be read",
-    "timeline of one run": "no run left a timeline",
+    "throughput relative to the lowest level": "it needs a configuration with valid or suspect runs at two load levels",
+    "percentiles of the response time": "it needs two points with a valid or suspect run",
+    "response times of one run over time": "no run has readable recordings",
+    "timeline of one run": "no run has a timeline",
 }
 # Figures that repeat a part of another figure, and are therefore folded.
 _DETAILS = ("throughput relative to the lowest level", "disk reads and writes", "timeline of one run")
@@ -51,6 +51,6 @@ def _nothing(results: Results) -> str:
     The reasons are: no valid or suspect run, a single point, or no recorded data.
     """
     if not results.in_state("valid", "suspect"):
-        return "no run counts"
+        return "no run is valid or suspect"
     points = sum(len(configuration.get("points") or ()) for configuration in results.configurations)
-    return "it needs two points, and the tables have the one" if points == 1 else "nothing was recorded for it"
+    return "it needs two points, and the only point is in the tables" if points == 1 else "no data were recorded for it"

@@ -14,7 +14,7 @@ def build(results: Results) -> Section:
     """Build a table of the generator's resource use, with a row for each run."""
     runs = [run for run in results.measured if run.summary.get("generator")]
     if not runs:
-        return Section("generator", "The load generator", (nothing("What the load generator used"),))
+        return Section("generator", "The load generator", (nothing("Resource use of the load generator"),))
     rows = tuple(
         (
             run.run_id,
@@ -39,7 +39,7 @@ def build(results: Results) -> Section:
         Column("Saturated"),
         Column("Requests", numeric=True),
     )
-    blocks: list[Block] = [paragraph(sentence(results)), Table("What the load generator used", columns, rows)]
+    blocks: list[Block] = [paragraph(sentence(results)), Table("Resource use of the load generator", columns, rows)]
     blocks += connections.blocks(results)
     return Section("generator", "The load generator", tuple(blocks))
 
@@ -53,7 +53,5 @@ def sentence(results: Results) -> str:
     if cpus:
         parts.append(f"used at most {people.number(max(cpus))} CPUs in any run")
     if lags:
-        parts.append(
-            f"started 99 % of the requests no later than {people.seconds(max(lags))} after their intended time"
-        )
-    return f"The generator {people.listing(parts)}." if parts else "The generator left no figures of its own."
+        parts.append(f"started 99 % of the requests at most {people.seconds(max(lags))} after their planned time")
+    return f"The generator {people.listing(parts)}." if parts else "The generator recorded no data about itself."

@@ -27,9 +27,9 @@ LEVELS = {
     "invalid": "No valid measurement",
 }
 _CLAIMS = {
-    "valid": "The numbers may be used within the limits named in this report.",
-    "suspect": f"Values marked {MARK} must not be quoted without their doubt.",
-    "invalid": "No run supports a conclusion. The numbers serve to find the cause; they answer no question.",
+    "valid": "The numbers may be used within the limits that this report states.",
+    "suspect": f"Values marked {MARK} must not be quoted without the doubt about them.",
+    "invalid": "No run supports a conclusion. The numbers help to find the cause, but do not answer the question.",
 }
 
 
@@ -84,7 +84,7 @@ def headline(results: Results) -> str:
     if found:
         return str(found)
     runs, judged = people.plural(len(results.runs), "run"), len(results.measured)
-    return f"Of {runs} of this study, {judged} could be judged and none allows a conclusion."
+    return f"Of {runs} of this study, {judged} could be judged, and none of them allows a conclusion."
 
 
 def level(results: Results) -> str:
@@ -113,7 +113,7 @@ def verdict(results: Results) -> Callout:
     reasons: list[Text] = [_reason(doubt, said) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
-        reasons.append(text(f"{more.capitalize()}: see what limits the conclusions."))
+        reasons.append(text(f"{more.capitalize()}: see the limits of the conclusions."))
     missing = unchecked(results)
     unchecked_text = [text(people.sentence(missing))] if missing else []
     return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *unchecked_text))

@@ -32,10 +32,11 @@ def build(results: Results) -> Section | None:
         Column("Limit", numeric=True),
     )
     said = (
-        "Log entries of the collector of each virtual machine in the steady window. During a pause nothing else runs. "
-        "Concurrent work takes CPU from the load, on as many threads as the collector has for it. A thread that waits "
-        "for memory (Z) stands still alone. The heap after a collection holds the memory in use, and some garbage that "
-        "this collection left. Allocations are logged at collections, so they are rough if the window has few of them."
+        "Log entries of the collector of each virtual machine in the steady window. During a pause all other threads "
+        "stop. Concurrent work takes CPU time from the load, on the concurrent threads of the collector. If a thread "
+        "waits for memory (collector Z), only this thread stops. The heap after a collection contains the memory in "
+        "use and the garbage that the collection left. Allocations are logged only at collections, so with few "
+        "collections in the window they are inaccurate."
     )
     return Section("java", "Java virtual machines", (paragraph(said), Table("Collectors", columns, rows)))
 

@@ -41,12 +41,12 @@ def build(results: Results) -> Section:
     """
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
-        blocks.append(paragraph("No doubt about any run was found by the checks of the analysis."))
+        blocks.append(paragraph("The checks of the analysis found no doubt about any run."))
     blocks += _not_checked(results)
     general = design_limits(results)
     if general:
-        blocks += [paragraph("Beyond the checks of single runs:"), Bullets(tuple(general))]
-    return Section("limits", "What limits the conclusions", tuple(blocks))
+        blocks += [paragraph("Limits that do not concern single runs:"), Bullets(tuple(general))]
+    return Section("limits", "Limits of the conclusions", tuple(blocks))
 
 
 def _not_checked(results: Results) -> list[Block]:
@@ -60,7 +60,7 @@ def _not_checked(results: Results) -> list[Block]:
         (str(entry["check"]).replace("_", " "), str(entry["why"]), ", ".join(entry.get("runs") or ()))
         for entry in missing
     )
-    return [Table("Checks that could not be made", columns, rows)]
+    return [Table("Checks that were not possible", columns, rows)]
 
 
 def gather(results: Results) -> list[Doubt]:
@@ -97,7 +97,7 @@ def _blocks(doubt: Doubt) -> list[Block]:
 def _seen(name: str, doubt: Doubt) -> Table:
     columns = (
         Column("Run"),
-        Column("What was found"),
+        Column("Finding"),
         Column("Seen", numeric=True),
         Column("Limit", numeric=True),
     )
@@ -119,7 +119,7 @@ def design_limits(results: Results) -> list[Text]:
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
         limits.append(
-            text(f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs than designed.")
+            text(f"Missing runs: {names}. Their points have no value, or are based on fewer runs than planned.")
         )
     limits += _pilot(results)
     limits += _thin_points(results)
@@ -149,7 +149,7 @@ def _limits_of_configurations(results: Results) -> list[Text]:
 def _no_model(results: Results) -> list[Text]:
     """Return the reason why the report has no capacity model; empty if it has one."""
     why = results.model.get("refused")
-    return [text(f"No capacity model was made: {why}.")] if why else []
+    return [text(f"There is no capacity model: {why}.")] if why else []
 
 
 def _pilot(results: Results) -> list[Text]:
@@ -177,7 +177,7 @@ def _thin_points(results: Results) -> list[Text]:
             text(
                 f"{counting.count(1)} of {people.plural(len(points), 'point')} rest on a single run. "
                 f"The interval of such a "
-                "point covers variation within the run, not variation from one run to the next."
+                "point includes the variation within the run, but not the variation between runs."
             )
         )
     bare = [
@@ -189,7 +189,7 @@ def _thin_points(results: Results) -> list[Text]:
         limits.append(
             text(
                 f"{people.plural(len(bare), 'point')} have a throughput without an interval; "
-                f"differences to them are not decided."
+                f"differences from them cannot be judged."
             )
         )
     return limits
@@ -203,7 +203,7 @@ def _one_machine(results: Results) -> list[Text]:
         return []
     system, generator = pinned[0].get("system") or [], pinned[0].get("generator") or []
     if system and generator and not set(system) & set(generator):
-        words = "on CPUs of their own; they still share memory bandwidth, caches and disks"
+        words = "on separate CPUs; they still share memory bandwidth, caches and disks"
     else:
-        words = "and share its CPUs; what the generator uses the system cannot use"
+        words = "and share its CPUs; the system cannot use CPU time that the generator uses"
     return [text(f"Load generator and system ran on one machine, {words}.")]

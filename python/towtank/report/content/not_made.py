@@ -10,7 +10,7 @@ from towtank.report.document import Bullets, Callout, Section, text
 
 def not_made(failed: Failed) -> Callout:
     """Return a callout that states the failure of a part of the report."""
-    return Callout("invalid", "This part could not be made", (text(f"{failed.sentence}."),))
+    return Callout("invalid", "This part could not be created", (text(f"{failed.sentence}."),))
 
 
 def section_not_made(failed: Failed, title: str, *, appendix: bool) -> Section:
@@ -22,12 +22,12 @@ def overview(failed: Sequence[Failed]) -> Section:
     """Return a section that lists all failed parts, for the beginning of the report."""
     return Section(
         "failed-parts",
-        "Parts that could not be made",
+        "Parts that could not be created",
         (
             Callout(
                 "invalid",
                 "This report is not complete",
-                (text("Towtank failed while it made the parts below. All other parts were made without them."),),
+                (text("Errors occurred when Towtank created the parts below. All other parts are complete."),),
             ),
             Bullets(tuple(text(f"{each.sentence}.") for each in failed)),
         ),

@@ -35,7 +35,7 @@ def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
     )
     columns: tuple[Column, ...] = (Column("Objective"), Column("Outcome"), Column("Seen", numeric=True), Column("At"))
     if windowed:
-        columns += (Column("Windows that met it", numeric=True), Column("Worst window"))
+        columns += (Column("Windows that met the objective", numeric=True), Column("Worst window"))
     marked = any(MARK in row[1] for row in rows)
     notes = (NOTE,) if marked else ()
     return Table("Objectives of the study", columns, rows, notes)

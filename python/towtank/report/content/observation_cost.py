@@ -46,7 +46,7 @@ def sentence(results: Results) -> str:
         if isinstance(cost := dig(run.summary, "observation", "cpus_used"), (int, float))
     ]
     if not costs:
-        return "The CPU that observation used was not recorded."
+        return "The CPU use of the observation was not recorded."
     verdict = "below" if max(costs) < LIMIT_CPUS else "above"
     return (
         f"Observation used at most {people.share(max(costs))} of one core in any run, {verdict} the limit of "

@@ -21,7 +21,7 @@ def build(results: Results) -> Section:
     if found:
         blocks.append(Bullets(tuple(text(sentence) for sentence in found)))
     else:
-        blocks.append(paragraph("The runs that count allow no observation."))
+        blocks.append(paragraph("The valid and suspect runs allow no observation."))
     blocks += [*_limits(results), *_diagnoses(results), *_comparisons(results), *_demands(results)]
     return Section("observations", "Observations", tuple(blocks))
 
@@ -126,10 +126,10 @@ def _comparisons(results: Results) -> list[Block]:
     certain = sum("[" in row[-1] for row in rows)
     notes = (
         *_notes(rows),
-        "A ratio whose interval contains 1, or that has none, is no difference that these runs can show. If a point "
-        "has one run, the interval is one within that run and does not hold the variation from run to run.",
+        "If the interval of a ratio contains 1 or is missing, these runs do not show a difference. The interval of a "
+        "point with one run includes only the variation within this run, not the variation between runs.",
         *(
-            [f"Intervals hold in 95 of 100 cases: of {certain} ratios about {certain / 20:.1f} exclude 1 by chance."]
+            [f"The confidence level is 95 %: of {certain} ratios about {certain / 20:.1f} exclude 1 by chance."]
             if certain
             else []
         ),
@@ -203,5 +203,5 @@ def _demands(results: Results) -> list[Block]:
         Column("Used without load", numeric=True),
         Column("Points", "count", numeric=True),
     )
-    caption = "CPU demand of one transaction, from the line of CPUs used over throughput"
+    caption = "CPU demand of one transaction, from the slope of CPU use against throughput"
     return [Table(caption, columns, rows, _notes(rows), is_detail=True)] if rows else []

@@ -116,13 +116,15 @@ def _note(results: Results, found: dict[str, Tier], several: dict[str, str]) -> 
     """Return an explanation of the drawing, including facts that the drawing cannot show."""
     parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured separately."]
     if several:
-        parts.append("A frame with a number stands for that many equal hosts, each with all its contents.")
+        parts.append(
+            "A frame with a number represents this number of equal hosts, each with the whole content of the frame."
+        )
     moved = {name: tier.places for name, tier in found.items()} | {_GENERATOR: generator_places(results)}
     for name, places in moved.items():
         shown = most(places)
         away = [f"{_place(place)} ({when(places, place)})" for place in places if place != shown]
         if away:
-            parts.append(f"Drawn as in most runs: {name} was {_alternatives(away)} in others.")
+            parts.append(f"The drawing shows {name} as in most runs; in others it was {_alternatives(away)}.")
     return " ".join(parts)
 
 

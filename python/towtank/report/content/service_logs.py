@@ -14,8 +14,8 @@ from towtank.report.source import Results, RunResult
 ROWS_AT_MOST = 10
 """Largest number of log lines that are shown per service. [1]"""
 _INTRODUCTION = (
-    "Lines of each service's log that look like trouble and were not in it before the load began. Lines that differ in "
-    "numbers, times and addresses only count as equal; the first of them is shown, with *** in place of secrets."
+    "Warnings and errors in the log of each service that did not occur before the load began. Lines that differ only "
+    "in numbers, times and addresses count as equal; the first of them is shown, with *** instead of secrets."
 )
 
 
@@ -89,7 +89,7 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
     counts = {row.service: 0 for row in rows}
     for row in rows:
         counts[row.service] += row not in kept
-    return [f"{service}: {people.count(left)} more lines that differ." for service, left in counts.items() if left]
+    return [f"{service}: {people.count(left)} further different lines." for service, left in counts.items() if left]
 
 
 def _notes(run: RunResult) -> list[str]:
@@ -104,5 +104,5 @@ def _notes(run: RunResult) -> list[str]:
         elif log["unread_bytes"]:
             size = people.size(log["unread_bytes"])
             place = f"{size} in the middle of the log of {service}"
-            notes.append(f"{run.run_id}: {place} was not read; counts are of the rest.")
+            notes.append(f"{run.run_id}: {place} was not read; the counts cover the rest of the log.")
     return notes

@@ -27,12 +27,12 @@ def build(results: Results) -> Section | None:
     )
     rows = tuple(row for run in runs for name, counts in _several(run).items() for row in _rows(run, name, counts))
     said = (
-        "Each user stays with one service of its target. Throughput counts transactions in the window by the "
-        "service of their users. Brackets hold intervals of 95 % confidence. Fairness is Jain's index of throughputs, "
-        "(Σ x)² / (n Σ x²): 1 if all got the same, 1/n if one of n got everything."
+        "Each user stays with one service of its target. Throughput is the rate of transactions in the window by the "
+        "service of their users. Brackets contain 95 % confidence intervals. Fairness is Jain's index of throughputs, "
+        "(Σ x)² / (n Σ x²): 1 if all services have the same throughput, 1/n if one of n services has all of it."
     )
     return Section(
-        "spread", "Services that users are spread over", (paragraph(said), Table("By service", columns, rows))
+        "spread", "Distribution of users over services", (paragraph(said), Table("By service", columns, rows))
     )
 
 

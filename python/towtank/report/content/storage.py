@@ -20,9 +20,9 @@ def build(results: Results) -> Section | None:
     if not runs:
         return None
     said = (
-        "Requests of the content servers to their storage area, and input and output of the disks of all hosts of "
-        "provider namespaces in the same window. Between the two are caches, and file systems that write journals and "
-        "metadata of their own. Brackets hold confidence intervals of 95 %."
+        "Requests of the content servers to their storage area, and the traffic of the disks of all hosts of the "
+        "provider `namespaces`, in the same window. The two differ because of caches, and because file systems also "
+        "write journals and metadata. Brackets contain 95 % confidence intervals."
     )
     blocks: list[Block] = [paragraph(said), _sides(results, runs), *_mounts(results, runs)]
     return Section("storage", "Storage", tuple(blocks))
@@ -52,7 +52,7 @@ def _sides(results: Results, runs: list[RunResult]) -> Table:
         )
         for run in runs
     )
-    return Table("What was asked, and what reached the disks", columns, rows)
+    return Table("Storage requests and disk traffic", columns, rows)
 
 
 def _value(run: RunResult, *path: str) -> float | None:
@@ -83,8 +83,8 @@ def _notes(runs: list[RunResult]) -> tuple[str, ...]:
         (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts
     )
     note = (
-        "A cache that seems to hold more than its limit is counted wrong by GlusterFS itself, which drops files "
-        "without subtracting their pages. The memory of the mount's tier is the actual size."
+        "If a cache seems to exceed its limit, GlusterFS counts its size wrongly: it removes files without subtracting "
+        "their pages. The memory of the mount's tier is the actual size."
     )
     return (note,) if over else ()
 

@@ -15,12 +15,13 @@ SOON_S = 5.0
 """An item that was confirmed within this time before an event may be lost because of the event. [s]"""
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
-    "Answers to virtual users confirm that documents are stored. During the load Towtank notes each confirmed document "
-    "with the size and the SHA-256 of what was sent. After the load, with services that an event had ended started "
-    "again, it reads the documents back and compares them. Lost documents do not exist any more; different ones have "
-    "another content than was sent; unreadable ones gave no whole answer in four tries; for those not read the time "
-    "did not suffice. If the answer to the last change is missing, the states before and after it are both right: such "
-    "documents count as uncertain, and as found if one of both states exists."
+    "Responses to virtual users confirm that documents are stored. During the load Towtank records each confirmed "
+    "document with the size and the SHA-256 of the content that was sent. After the load, services that an event ended "
+    "are started again, and Towtank reads the documents back and compares them. Lost documents do not exist any more. "
+    "Different documents have another content than the content sent. Unreadable documents gave no complete response in "
+    "four attempts. There was no time left for documents that were not read. If the response to the last change is "
+    "missing, the states before and after it are both correct: the document counts as uncertain, and as found if it "
+    "has one of both states."
 )
 
 

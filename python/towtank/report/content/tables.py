@@ -18,7 +18,7 @@ _TIERS_BESIDE = 2
 _PERCENTILES = {"p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 _FOOTNOTES = {
     "suspect": NOTE,
-    "invalid": "No value: no run at this point counts.",
+    "invalid": "No value: no run at this point is valid or suspect.",
 }
 
 
@@ -48,20 +48,23 @@ def _why_missing(status: str) -> str:
 
 
 def _said(results: Results) -> str:
-    """Return an explanation of how the values in the tables are computed, with the confidence level of their intervals."""
+    """Return an explanation of how the values in the tables are computed, with the confidence level of their
+    intervals.
+    """
     if not results.in_state("valid", "suspect"):
-        return "No point has a value, because no run counts. The verdict of every run gives the reasons."
+        return "No point has a value, because no run is valid or suspect. The verdict of every run gives the reasons."
     of, together = confidence(results), ""
     if any(_by_run(point) != people.ABSENT for _, point in _all_points(results)):
-        together = " A percentile of several runs is that of all their requests together, not the mean of theirs."
+        together = " A percentile over several runs is computed from all their requests together, not as a mean of "
+        "percentiles."
     if of is None:
         return (
-            f"Values are means over the steady window.{together} They have no intervals: too little was recorded for "
-            "any."
+            f"Values are means over the steady window.{together} They have no intervals, because too few data were "
+            "recorded."
         )
     return (
-        f"Values are means over the steady window.{together} Brackets hold confidence intervals of {of}; a value "
-        f"without brackets has none, because too little was recorded for one.{_long_enough(results)}"
+        f"Values are means over the steady window.{together} Brackets contain {of} confidence intervals; a value "
+        f"without brackets has none, because too few data were recorded.{_long_enough(results)}"
     )
 
 
@@ -81,12 +84,12 @@ def _long_enough(results: Results) -> str:
         return ""
     most = people.count(needed[-1])
     if len(needed) == 1:
-        return f" A steady window of {most} s would probably be long enough for the one such value."
+        return f" A steady window of {most} s would probably give this value an interval."
     half = people.count(needed[(len(needed) - 1) // 2])
     if half == most:
-        return f" A steady window of {most} s would probably be long enough for the {len(needed)} such values."
+        return f" A steady window of {most} s would probably give these {len(needed)} values an interval."
     return (
-        f" A steady window of {half} s would probably be long enough for half of the {len(needed)} such values, one of "
+        f" A steady window of {half} s would probably give half of these {len(needed)} values an interval, a window of "
         f"{most} s for all of them."
     )
 

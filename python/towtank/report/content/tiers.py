@@ -211,7 +211,9 @@ def times(numbers: Iterable[int]) -> str:
 
 
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
-    """Return the hosts of the load generator, each with the runs on that host; the name is empty outside of all hosts."""
+    """Return the hosts of the load generator, each with the runs on that host; the name is empty outside of all
+    hosts.
+    """
     written = Written(results)
     found: dict[str, list[RunResult]] = {}
     for run in results.runs:

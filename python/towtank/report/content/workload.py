@@ -28,7 +28,7 @@ def build(results: Results) -> Section:
     stages = _mappings(_stages(results))
     if stages:
         blocks += [
-            paragraph("Every run goes through these stages; all of them are recorded, only the steady one counts."),
+            paragraph("Every run has these stages. All of them are recorded, but only the steady stage is evaluated."),
             _stage_table(stages),
         ]
     blocks += _trace(dig(results.study, "load", "trace"))
@@ -43,8 +43,8 @@ def _trace(trace: Json | None) -> list[Block]:
         paragraph(
             f"The arrival rate follows a file: {people.count(round(trace['arrivals']))} arrivals in "
             f"{people.plain(trace['length_s'])} s, {people.rate(trace['mean_rate_per_s'])} on average and "
-            f"{people.rate(trace['peak_rate_per_s'])} at most. A load that moves has no steady state: means and "
-            "percentiles are those of the whole file, and their intervals include its ups and downs."
+            f"{people.rate(trace['peak_rate_per_s'])} at most. A varying load has no steady state: means and "
+            "percentiles are computed over the whole file, and their intervals include its variation."
         )
     ]
 
@@ -87,8 +87,8 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
         Column("Completed in steady windows", numeric=True),
         Column("Share measured", numeric=True),
     )
-    notes = ("The share measured is that of all groups together, over the runs that count.",)
-    return Table("Mix of transactions, as asked and as measured", columns, tuple(rows), notes)
+    notes = ("The measured share covers all groups together, over all valid and suspect runs.",)
+    return Table("Mix of transactions, as requested and as measured", columns, tuple(rows), notes)
 
 
 def _weight(weight: Any) -> str:

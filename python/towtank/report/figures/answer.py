@@ -165,7 +165,9 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[dict[str, Any]]:
-    """Return a line at the limit of the objective; if the axis does not contain it, the objective's name at the edge."""
+    """Return a line at the limit of the objective; if the axis does not contain it, the objective's name at the
+    edge.
+    """
     if numbers.objective is None:
         return []
     axis, value = panel.time_axis(title, times), float(numbers.objective["value"]) * factor
@@ -210,7 +212,7 @@ def figure(results: Results) -> Figure | None:
     statistic = _STATISTICS[numbers.statistic]
     note = made.note
     if numbers.knees:
-        note += " Triangles are knees by the demands at the lowest load, bars their intervals."
+        note += " Triangles are knees computed from the demands at the lowest load, bars are their intervals."
     return replace(
         made,
         title=f"Throughput and {statistic} against {panel.load_title(results.load_factor)}",

@@ -323,8 +323,8 @@ def figure(results: Results) -> Figure | None:
     is_suspect = any(row["state"] == "suspect" for row in numbers.measured)
     suspects = f" {series.OPEN_SYMBOLS}" if is_suspect else ""
     held = (
-        " Ringed points were held out of a second fit; diamonds are what that fit predicted of them, with the 95 % "
-        "band of one measurement."
+        " Ringed points were held out of a second fit. Diamonds are the predictions of this fit, with the 95 % "
+        "band of a further measurement."
         if numbers.predicted
         else ""
     )
@@ -332,7 +332,7 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Capacity curve: the fitted model against {panel.load_title(results.load_factor)}",
         description=description(numbers),
-        note="Lines are the fitted curves, with bands of 80 and 95 % of 1,000 replicates of the fit."
+        note="Lines are the fitted curves; bands contain 80 and 95 % of 1,000 replicates of the fit."
         f"{held}{knees}{suspects}",
         spec=draw(numbers, results.load_factor),
         table=_table(numbers, results.load_factor),

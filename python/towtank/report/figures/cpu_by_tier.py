@@ -261,17 +261,17 @@ def figure(results: Results) -> Figure | None:
     numbers = compute(results)
     if not numbers.slices:
         return None
-    notes = ["Mean CPU time per time in the steady window."]
+    notes = ["Mean number of CPUs used in the steady window."]
     if any(entry.state == "suspect" for entry in numbers.slices):
-        notes.append("Pale bars lean on a suspect run.")
+        notes.append("Pale bars depend on a suspect run.")
     limits = _limits(results) if numbers.capacity is None else []
     notes += [
         f"{name} may use {people.number(allotted)} CPUs"
-        + (f" and was {people.share(used)} busy at most." if used is not None else ".")
+        + (f" and used at most {people.share(used)} of them." if used is not None else ".")
         for name, allotted, used in limits
     ]
     if numbers.dropped:
-        notes.append(f"No bar, because no run counts: {people.listing(numbers.dropped)}.")
+        notes.append(f"No bar, because no run is valid or suspect: {people.listing(numbers.dropped)}.")
     hows = sorted(_methods(results))
     notes += [f"{part}: {how}." for part, how in hows]
     return Figure(

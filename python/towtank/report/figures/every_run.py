@@ -231,9 +231,9 @@ def _figure(results: Results, timed_runs: Sequence[TimedRun], number: int, of: i
         name=NAME if number == 1 else f"{NAME}-{number}",
         title=f"{first}: throughput above, mean response time below{which}",
         description=description,
-        note="Runs that do not count come first. Each has its own scales from zero; the number is the largest value. "
-        "The ground shows the stages, dashed lines bound the window that was analysed, marks at the foot of the "
-        "throughput are times at which transactions failed. The ramp-down is left out.",
+        note="Invalid runs come first. Each run has its own scales from zero; the number is the largest value. "
+        "The background shows the stages, dashed lines limit the analysed window, and marks at the bottom of the "
+        "throughput show failed transactions. The ramp-down is left out.",
         svg=draw(timed_runs, description),
         table=_table(results, timed_runs),
         is_detail=number > 1,

@@ -108,8 +108,6 @@ def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[
 
 def note(ground: Ground) -> str:
     """Return the text that explains the background of a figure over time."""
-    window = (
-        "Dashed lines bound the window that was analysed." if ground.window else "No window of this run was analysed."
-    )
-    events = " Orange ground shows events, from a line where each begins." if ground.events else ""
-    return f"The ground shows the stages.{events} {window}"
+    window = "Dashed lines limit the analysed window." if ground.window else "No window of this run was analysed."
+    events = " An orange background shows an event, with a line at its beginning." if ground.events else ""
+    return f"The background shows the stages.{events} {window}"

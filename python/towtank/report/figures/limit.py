@@ -13,7 +13,7 @@ from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel
 from towtank.report.source import Json, Results, RunResult
 
-PASSED, FAILED, SILENT = "passed", "failed", "failed without an answer"
+PASSED, FAILED, SILENT = "passed", "failed", "failed without a response"
 _FAILED_COLOUR, _PASSED_COLOUR, _BAND = theme.COLOURS[1], theme.COLOURS[0], "#d8ecdf"
 
 
@@ -186,16 +186,16 @@ def figure(results: Results, run: RunResult) -> Figure | None:
     if numbers is None or not numbers.rows:
         return None
     note = (
-        "Crosses are plateaus of an invalid run, which nothing rests on. "
+        "Crosses are plateaus of an invalid run, on which no result depends. "
         if numbers.is_invalid
         else f"The green line is the limit, the band its {_band_is(numbers.found)}. "
     )
     if any(row["outcome"] == SILENT for row in numbers.rows):
-        note += "Triangles at the top are plateaus at which requests took longer than the limit and none ended. "
+        note += "Triangles at the top are plateaus at which no request ended within the limit. "
     if numbers.objective:
         note += f"The dashed line is the objective, {numbers.objective}. "
     if run.verdict == "suspect":
-        note += "The run is suspect; see the limits of the conclusions."
+        note += "The run is suspect; see the section on limits of the conclusions."
     return Figure(
         name=f"limit-{numbers.run}".lower(),
         title=f"Plateaus of {numbers.run}",
@@ -207,7 +207,7 @@ def figure(results: Results, run: RunResult) -> Figure | None:
 
 
 def _band_is(found: Json) -> str:
-    return "interval" if found.get("confidence") else "bracket, which has no confidence"
+    return "interval" if found.get("confidence") else "bracket, which has no confidence level"
 
 
 def _table(numbers: Numbers) -> Table:
@@ -221,7 +221,7 @@ def _table(numbers: Numbers) -> Table:
         (str(row["order"]), people.plain(row["load"]), _value_text(row["value"]), row["outcome"])
         for row in numbers.rows
     )
-    return Table("What was seen at each plateau", columns, rows)
+    return Table("Measured value at each plateau", columns, rows)
 
 
 def _value_text(value: float | None) -> str:

@@ -28,7 +28,9 @@ _FEW_DECADES = 3
 
 
 def legend_columns(labels: list[str]) -> int:
-    """Return the number of legend labels in a row of 500 pixels, at 7 pixels per letter and 45 pixels around a label."""
+    """Return the number of legend labels in a row of 500 pixels, at 7 pixels per letter and 45 pixels around a
+    label.
+    """
     longest = max((len(label) for label in labels), default=1)
     return max(1, 500 // (7 * longest + 45))
 

@@ -131,7 +131,7 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Percentiles of the response time {panel.against(points, numbers.load_factor)}",
         description=description(numbers),
-        note="All transactions together, in the steady window, counted from the intended start. "
+        note="All transactions together, in the steady window, counted from the planned start. "
         + series.states_note(points),
         spec=draw(numbers),
         table=_table(numbers),

@@ -149,7 +149,7 @@ def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
     x = panel.load_axis(load_factor, [residual.load for residual in residuals])
     unbound = {
         "type": "quantitative",
-        "title": "throughput of the model over measured, less 1 [%]",
+        "title": "throughput of the model relative to measured, minus 1 [%]",
         "axis": {"tickCount": 6},
     }
     y = {**unbound, "field": "value"}
@@ -194,7 +194,7 @@ def _description(residuals: list[Residual]) -> str:
     worst = max(residuals, key=lambda residual: abs(residual.share))
     number = f"{len(beyond)} of {people.plural(len(residuals), 'residual')}"
     return (
-        f"Charts of the throughput of each model relative to the throughput measured. {number} exceed two standard "
+        f"Charts of the throughput of each model relative to the measured throughput. {number} exceed two standard "
         f"errors. The largest is {people.signed_share(worst.share)}: {worst.configuration}, {worst.model}, at "
         f"{people.plain(worst.load)}."
     )
@@ -211,8 +211,8 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Residuals of the models against {panel.load_title(results.load_factor)}",
         description=_description(residuals),
-        note="Zero is the throughput measured, with two standard errors as a grey bar. Filled symbols are models "
-        "beyond them, open ones lie within them.",
+        note="Zero is the measured throughput, with two standard errors as a grey bar. Filled symbols are outside "
+        "of the bar, open symbols inside.",
         spec=draw(residuals, results.load_factor),
         table=_table(residuals, results.load_factor),
     )

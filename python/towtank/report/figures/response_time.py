@@ -92,7 +92,7 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Response time of transactions {panel.against(everything, numbers.load_factor)}{by}",
         description=description(numbers),
-        note="All transactions together, in the steady window, counted from the intended start. "
+        note="All transactions together, in the steady window, counted from the planned start. "
         + series.states_note(everything, numbers.runs.get("mean", ())),
         spec=draw(numbers),
         table=_table(numbers),

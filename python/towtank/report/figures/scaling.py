@@ -129,8 +129,9 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Throughput against {panel.load_title(numbers.load_factor)}, normalised to the lowest level",
         description=description(numbers),
-        note=f"Each configuration is divided by its own value at {people.plain(numbers.common)}, the lowest level "
-        f"that counts in all of them; the dotted line is ideal scaling. {series.states_note(numbers.points)}",
+        note=f"Each value is divided by the value of the same configuration at {people.plain(numbers.common)}, the "
+        "lowest "
+        f"common level. The dotted line is ideal scaling. {series.states_note(numbers.points)}",
         spec=draw(numbers),
         table=_table(numbers),
     )

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 from towtank.report.source import Json, Results, label_of, load_of
 
-OPEN_SYMBOLS = "Open symbols lean on a suspect run."
+OPEN_SYMBOLS = "Open symbols depend on a suspect run."
 """Note below figures that contain open symbols."""
 
 
@@ -185,5 +185,5 @@ def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:
     if "suspect" in seen:
         parts.append(OPEN_SYMBOLS)
     if "invalid" in seen:
-        parts.append("Crosses are invalid runs, which nothing rests on.")
+        parts.append("Crosses are invalid runs, on which no result depends.")
     return " ".join(parts)

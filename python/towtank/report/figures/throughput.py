@@ -243,10 +243,10 @@ def _note(numbers: Numbers) -> str:
         return "Darker cells are larger values. "
     notes = ""
     if numbers.ideal:
-        notes += "The dotted line is ideal scaling, N / (R + Z): the throughput if every response took as long as at "
+        notes += "The dotted line is ideal scaling, N / (R + Z): the throughput with the response time of "
         notes += "the lowest level. "
     if _drawn_highest(numbers):
-        notes += "Dashed lines are the bound 1 / D_max, of the capacity model or else of the demands measured. "
+        notes += "Dashed lines are the bound 1 / D_max, from the capacity model or else from the measured demands. "
     return notes
 
 

@@ -310,7 +310,7 @@ def make(results: Results, numbers: Numbers, name: str) -> Figure:
         name=name,
         title=f"Run {run.run_id} over time: {numbers.label}, {people.plain(run.load)} {results.load_factor}",
         description=description(numbers),
-        note=f"One value a second; one beside the border of a stage is of less than that. "
+        note=f"Each value covers one second, or less at the border of a stage. "
         f"{ground.note(numbers.ground)}{_limits_note(numbers)}{verdict_note(run)}",
         spec=draw(numbers),
         table=_table(numbers),
@@ -327,7 +327,7 @@ def _limits_note(numbers: Numbers) -> str:
     titles = {track.title: track for track in numbers.tracks if track.limit is not None}
     notes = []
     if "utilization" in titles:
-        notes.append(" Utilization is of the CPUs that a tier may use; its dashed line is their limit.")
+        notes.append(" Utilization refers to the CPUs that a tier may use; the dashed line is their limit.")
     if "other programs" in titles:
         share = people.plain(titles["other programs"].limit)
         notes.append(

@@ -330,14 +330,14 @@ def figure(results: Results) -> Figure | None:
         else "Numbers are means; lines are 95 % confidence intervals."
     ]
     if numbers.logarithmic and not is_matrix and any(entry.point.low == 0 for entry in numbers.entries):
-        notes.append("Arrows mark intervals that reach to zero.")
+        notes.append("Arrows mark intervals that extend to zero.")
     if any(entry.point.state == "suspect" for entry in numbers.entries):
-        notes.append(f"{'Cells with †' if is_matrix else 'Pale marks'} lean on a suspect run.")
+        notes.append(f"{'Cells with †' if is_matrix else 'Pale marks'} depend on a suspect run.")
     left = len(numbers.transactions) - len(numbers.drawn)
     if left:
         differ = "differ less between configurations" if len(labels) > 1 else "are shorter"
         notes.append(
-            f"{people.plural(left, 'further transaction')}, which {differ}, are in the tables of results only."
+            f"{people.plural(left, 'further transaction')}, which {differ}, are only in the tables of results."
         )
     return Figure(
         name=NAME,

@@ -177,9 +177,10 @@ def _note(results: Results) -> str:
     lines = {
         frozenset({"network"}): "lines are predicted by the network of all resources, for its mean mix and think time",
         frozenset({"curve"}): "lines follow the fitted curve",
-    }.get(frozenset(by), "lines of tiers and disks are predicted by the network, those of parts follow the curve")
+    }.get(frozenset(by), "lines of tiers and disks are predicted by the network, lines of parts follow the curve")
     return (
-        f"Symbols are measured; {lines}, with bands of 95 %. A utilization is of all servers of its resource; parts of "
+        f"Symbols are measured values; {lines}, with 95 % bands. Utilization refers to all servers of a resource; "
+        "parts of "
         f"a tier share its servers."
     )
 

@@ -1,6 +1,7 @@
 """Exports results in the formats of other tools; each format has a module and is registered here by name.
 
-`towtank.analysis.gather` collects the data to export (a `Material`), and a format creates files from these data. `writing`
+`towtank.analysis.gather` collects the data to export (a `Material`), and a format creates files from these data.
+`writing`
 writes each file atomically.
 """
 

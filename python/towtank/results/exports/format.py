@@ -63,7 +63,7 @@ def sends_nothing(options: Options) -> list[Fault]:
     """Return a fault for each option that only formats with a delivery use."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
-        Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: other formats are not sent anywhere")
+        Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: the other formats only write files")
         for name, value in given.items()
         if value
     ]

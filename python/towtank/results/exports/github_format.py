@@ -19,7 +19,7 @@ def _check(options: Options) -> list[Fault]:
     faults = sends_nothing(options)
     summary = options.step_summary
     if not summary:
-        message = "must name the file of the step's summary, as in a GitHub job; use --to markdown elsewhere"
+        message = "must name the file with the step summary of a GitHub job; use --to markdown elsewhere"
         faults.append(Fault(COMMAND_LINE, 0, 0, f"${VARIABLE}", message))
     elif not Path(summary).parent.is_dir() or Path(summary).is_dir():
         message = f"must name a file that can be written, got {summary!r} instead"

@@ -74,4 +74,4 @@ class _Tags:
         return self._known[name]
 
 
-FORMAT = Format("hlog", "HdrHistogram log 1.3, a tag for each transaction", _files, needs_records=True)
+FORMAT = Format("hlog", "HdrHistogram log 1.3 with a tag for each transaction", _files, needs_records=True)

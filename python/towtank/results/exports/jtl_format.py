@@ -34,7 +34,7 @@ _COLUMNS = (
 )
 _LABEL = "expanded from a histogram"
 _THREAD = "towtank (expanded from histograms) 1-1"
-_UNTIMED = f"{_LABEL}; no time was recorded, 0 stands for it"
+_UNTIMED = f"{_LABEL}; no time was recorded, so it is 0"
 # Golden ratio: its multiples modulo 1 are spread evenly, so that slow and fast requests alternate in a second.
 _GOLDEN = 0.6180339887498949
 # Kinds of failure for which the engine records a response time; timeouts are the slowest requests.
@@ -44,7 +44,7 @@ _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extra
 def _files(material: Material) -> list[File]:
     material.notes.append(
         "jtl: single requests are not recorded; the rows are expanded from the histograms of each second,"
-        " and say so (docs/guides/export.md lists what is exact)"
+        " as their label states (docs/guides/export.md lists the exact values)"
     )
     return [_file(material, run) for run in material.runs]
 
@@ -144,4 +144,4 @@ def _share(whole: int, parts: int, place: int) -> int:
     return whole * (place + 1) // parts - whole * place // parts
 
 
-FORMAT = Format("jtl", "JMeter samples, expanded from histograms and labelled so", _files, needs_records=True)
+FORMAT = Format("jtl", "JMeter samples, expanded from histograms and labelled as expanded", _files, needs_records=True)

@@ -29,17 +29,17 @@ def explained(objective: Mapping[str, Any]) -> str:
         return "no measured value decides it"
     if found == "not valid":
         loads = "; ".join(f"at load {gap['load']:g}: {gap['why']}" for gap in objective["not_judged"])
-        return f"seen {seen(objective)} in valid runs, but {loads}"
+        return f"measured {seen(objective)} in valid runs, but {loads}"
     at = ", ".join(f"{name} {level}" for name, level in (objective.get("at") or {}).items())
     holds = objective.get("holds_up_to")
     until = "at no load" if holds is None else f"up to load {holds:g}"
-    return f"seen {seen(objective)}{f' at {at}' if at else ''}; the objective holds {until}"
+    return f"measured {seen(objective)}{f' at {at}' if at else ''}; the objective is met {until}"
 
 
 def doubt(objective: Mapping[str, Any]) -> str:
     """Render the suspect runs on which the state of an objective depends; empty without such runs."""
     runs = [str(run) for run in objective.get("suspect_runs") or ()]
-    return f"leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
+    return f"depends on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
 
 
 def seen(objective: Mapping[str, Any]) -> str:

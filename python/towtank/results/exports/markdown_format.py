@@ -170,7 +170,7 @@ def _bold_head(answer: str) -> str:
 
 
 def _foot(material: Material) -> Iterator[str]:
-    yield "Intervals in brackets are 95 % confidence intervals. Response times count from the intended start."
+    yield "Intervals in brackets are 95 % confidence intervals. Response times are counted from the planned start."
     yield f"Towtank {escaped(material.version)}, {escaped(material.path.resolve().name)}.\n"
 
 

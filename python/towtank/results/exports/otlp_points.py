@@ -22,16 +22,20 @@ _FINEST_SCALE = 8
 # Data type, unit and description of each metric.
 _METRICS = {
     "towtank.users": ("gauge", "{user}", "Mean number of active virtual users"),
-    "towtank.requests.in_flight": ("gauge", "{request}", "Requests without an answer at the end of the interval"),
+    "towtank.requests.in_flight": ("gauge", "{request}", "Requests without a response at the end of the interval"),
     "towtank.connections": ("gauge", "{connection}", "Open connections at the end of the interval"),
-    "towtank.generator.cpus_used": ("gauge", "{cpu}", "CPUs that the load threads used"),
-    "towtank.tier.cpus_used": ("gauge", "{cpu}", "CPUs that a tier used"),
-    "towtank.connection_wait": ("exponentialHistogram", "s", "Wait for a connection of a pool, 0 where one was free"),
-    "towtank.start_lag": ("exponentialHistogram", "s", "Actual minus intended start of requests"),
+    "towtank.generator.cpus_used": ("gauge", "{cpu}", "Number of CPUs that the load threads used"),
+    "towtank.tier.cpus_used": ("gauge", "{cpu}", "Number of CPUs that a tier used"),
+    "towtank.connection_wait": (
+        "exponentialHistogram",
+        "s",
+        "Time that a request waited for a pooled connection, 0 if a connection was free",
+    ),
+    "towtank.start_lag": ("exponentialHistogram", "s", "Actual minus planned start of requests"),
     "towtank.transaction.ended": ("sum", "{transaction}", "Transactions that ended, by outcome"),
-    "towtank.transaction.response_time": ("exponentialHistogram", "s", "End minus intended start, without pauses"),
+    "towtank.transaction.response_time": ("exponentialHistogram", "s", "End minus planned start, without pauses"),
     "towtank.request.ended": ("sum", "{request}", "Requests that ended, by outcome"),
-    "towtank.request.response_time": ("exponentialHistogram", "s", "End minus intended start"),
+    "towtank.request.response_time": ("exponentialHistogram", "s", "End minus planned start"),
     "towtank.request.exchange_time": ("exponentialHistogram", "s", "End minus actual start"),
     "towtank.request.io": ("sum", "By", "Bytes sent and received"),
 }

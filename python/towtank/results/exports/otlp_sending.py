@@ -29,14 +29,14 @@ def faults(options: Options) -> list[Fault]:
     if options.endpoint is None:
         without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
         return without if options.headers else []
-    must = "must be a header as HTTP allows it, a name of letters, digits and dashes, and a value in Latin-1"
+    must = "must be a valid HTTP header: a name of letters, digits and dashes, and a value in Latin-1"
     found = [
         Fault(COMMAND_LINE, 0, 0, "--header", f"{must}, got {f'{name}: {value}'!r} instead")
         for name, value in options.headers
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value)
     ]
     if not _is_endpoint(options.endpoint):
-        must = "must be a URL as http://127.0.0.1:4318, without login and query"
+        must = "must be a URL such as http://127.0.0.1:4318, without login and query"
         found.append(Fault(COMMAND_LINE, 0, 0, "--endpoint", f"{must}, got {options.endpoint!r} instead"))
     return found
 
@@ -115,12 +115,12 @@ def send(
         if answer.error is not None:
             raise TargetError(
                 f"{url.geturl()} could not be reached: {answer.message}: {next_step(answer.error)}",
-                hint=f"requests accepted before: {sent}; the file is written and can be sent again",
+                hint=f"requests accepted before: {sent}; the file has been written and can be sent again",
             ) from answer.error
         if not answer.taken:
             raise TargetError(f"{url.geturl()} refused the metrics with {answer.message}")
         if answer.rejected:
-            raise TargetError(f"{url.geturl()} took the metrics in part: {answer.message}")
+            raise TargetError(f"{url.geturl()} accepted only part of the metrics: {answer.message}")
         sent += 1
     return sent
 

@@ -138,7 +138,7 @@ def _hold_over_intervals(
     try:
         reached = reach(rule, given, intervals, seen)
     except ModelError as error:
-        _withdraw(item, f"no answer everywhere within the interval of {_and(intervals)}: {error}")
+        _withdraw(item, f"no answer at some points within the interval of {_and(intervals)}: {error}")
         return
     if reached.ends is not None and found.value is not None and not isinstance(found.value, bool):
         low, high = reached.ends
@@ -156,7 +156,9 @@ def _hold_over_intervals(
 
 
 def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends]) -> list[str]:
-    """Return the inputs whose interval alone changes the verdict; all inputs with intervals if no single interval does."""
+    """Return the inputs whose interval alone changes the verdict; all inputs with intervals if no single interval
+    does.
+    """
     alone = [name for name in intervals if not reach(item.rule, given, {name: intervals[name]}, ()).is_certain]
     return alone or list(intervals)
 
@@ -179,7 +181,7 @@ def _state_missing_intervals(item: Advice, known: Mapping[str, Fact], intervals:
     used = rule.judged if rule.follows_when is not None else rule.needed
     bare = [name for name in used if name not in intervals and name in known and is_uncertain(known[name])]
     if bare and item.verdict in ("follows", "differs", "says"):
-        item.answer.doubts.append(f"no interval of {_and(bare)} is known")
+        item.answer.doubts.append(f"the interval of {_and(bare)} is unknown")
         item.why = _joined(item.why, item.answer.doubts[-1])
 
 
@@ -234,7 +236,7 @@ def _verdict(rule: Rule, found: Answer, missing: list[str], refused: dict[str, s
     if rule.follows_when is None:
         return "says", "; ".join(found.doubts)
     if found.follows is None:
-        return "cannot_be_told", "the facts that decide it are not known"
+        return "cannot_be_told", "the facts that decide the verdict are unknown"
     return ("follows" if found.follows else "differs"), "; ".join(found.doubts)
 
 

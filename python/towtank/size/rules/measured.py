@@ -71,7 +71,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
         found += [] if isinstance(situation, Failed) else [situation]
     if not found:
         at = f" at {users:g} users" if users is not None else ""
-        raise MeasurementError(f"{path}: no run{at} may be trusted", hint="`towtank report` shows the reasons")
+        raise MeasurementError(f"{path}: no run{at} can be used", hint="`towtank report` shows the reasons")
     return found
 
 

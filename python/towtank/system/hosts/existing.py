@@ -21,7 +21,7 @@ class ExistingHost:
         self.name, self._part = name, part
 
     def _refuse(self, what: str) -> NoReturn:
-        raise TargetError(f"host {self.name} is of provider existing: {what} it is not for Towtank to do")
+        raise TargetError(f"host {self.name} is of provider existing, so {what} it is not possible")
 
     @property
     def address(self) -> str:
@@ -62,7 +62,7 @@ class ExistingHost:
 
     def outside(self, path: Path | str) -> Path:
         """Refuse access to files of the machine."""
-        self._refuse(f"looking at {path} of")
+        self._refuse(f"accessing {path} of")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:  # noqa: ARG002
         """Refuse to make a folder."""

@@ -56,10 +56,13 @@ class CmisRepository(NodesService):
         if fetched := [artefact.file_name for artefact in cmis_application.ARTEFACTS if not is_here(artefact)]:
             return (
                 f"{self.name}: files of the repository have not been fetched yet ({', '.join(fetched)}); "
-                "`towtank doctor SYSTEM --install` does that"
+                "`towtank doctor SYSTEM --install` fetches them"
             )
         if find_spec("content_server") is None:
-            return f"{self.name}: the content server makes its documents and is not installed; `make setup` installs it"
+            return (
+                f"{self.name}: the content server, which generates the documents, is not installed; "
+                "`make setup` installs it"
+            )
         return None
 
     def meet(self, others: list[Service]) -> None:

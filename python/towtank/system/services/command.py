@@ -50,9 +50,11 @@ class CommandService(PlainService):
         self._account = part.user if os.geteuid() == 0 else None
 
     def missing(self) -> str | None:
-        """Return a message for each missing program, folder, user or environment variable; None if nothing is missing."""
+        """Return a message for each missing program, folder, user or environment variable; None if nothing is
+        missing.
+        """
         lacks = [
-            f"{self.name}: the variable {variable} is not set, which environment_from.{key} names"
+            f"{self.name}: the variable {variable}, which environment_from.{key} names, is not set"
             for key, variable in self._part.environment_from.items()
             if variable not in os.environ
         ]
@@ -342,10 +344,10 @@ def _of_service(service: Service, place: Reference) -> str:
         value = service.settings_used().get(key)
         if isinstance(value, str | int | float | bool):
             return as_text(value)
-        raise TargetError(f"{service.name} has no setting {key} of one value, which {place.text} refers to")
+        raise TargetError(f"{service.name} has no setting {key} with a single value, to which {place.text} refers")
     url = service.client_url()
     if url is None:
-        raise TargetError(f"{service.name} has no address, which {place.text} refers to")
+        raise TargetError(f"{service.name} has no address, to which {place.text} refers")
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     host = parts.hostname or ""
@@ -361,5 +363,5 @@ def _of_service(service: Service, place: Reference) -> str:
     }
     found = known[kind]
     if found is None:
-        raise TargetError(f"{service.name} has no {kind}, which {place.text} refers to")
+        raise TargetError(f"{service.name} has no {kind}, to which {place.text} refers")
     return unquote(found) if kind in ("user", "password", "database") else found

@@ -90,7 +90,9 @@ class Haproxy(PrivateGateway):
 
     def ready(self) -> str | None:
         """Return None if HAProxy accepts requests and commands, otherwise the reason."""
-        return refuses_connection(self.address) or (None if self.commands.is_socket() else "it takes no commands yet")
+        return refuses_connection(self.address) or (
+            None if self.commands.is_socket() else "it does not accept commands yet"
+        )
 
     def scrapers(self) -> list[Any]:
         """Return the scraper that reads HAProxy's counters through the command socket."""

@@ -150,7 +150,7 @@ class Mariadb(PrivateDatabase):
         options = [*self._client_options, "-e", "SELECT 1", self._part.database]
         answer = self.host.execute(self._as_server("mariadb", *options))
         if answer.status != 0:
-            return f"it does not answer yet: {answer.output.strip()}"
+            return f"it does not respond yet: {answer.output.strip()}"
         self._populate()
         return None
 

@@ -101,7 +101,7 @@ class MountService(ProgramService):
         point = self.point_on(host)
         within = ["timeout", "-s", "KILL", f"{_TRY_WITHIN_S:g}"] if shutil.which("timeout") else []
         answer = host.execute([*within, "sh", "-c", _TRIED, "sh", str(point), process], 4 * _TRY_WITHIN_S)
-        return None if answer.status == 0 else f"nothing can be written to {point} of {process} yet"
+        return None if answer.status == 0 else f"no file can be written to {point} of {process} yet"
 
     def stopped(self) -> None:
         """Unmount the mounts of killed programs, because access to such a mount would never return."""

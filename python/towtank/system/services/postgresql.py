@@ -222,7 +222,7 @@ class Postgresql(PrivateDatabase):
     def ready(self) -> str | None:
         """Return None if the server accepts connections and its populated database is on disk, otherwise the reason."""
         if self.host.execute(self._as_server("pg_isready", "-q", *self._where)).status != 0:
-            return "it does not take connections yet"
+            return "it does not accept connections yet"
         if fault := self._as_superuser("-f", str(self._beginning)):
             return fault
         if self._is_populated:

@@ -88,7 +88,7 @@ class PrivateDatabase(PlainService):
         if absent:
             return f"{self.name}: {self.title} is not installed ({', '.join(absent)} missing); {self.install}"
         if os.geteuid() == 0 and not _has_account(self.account):
-            return f"{self.name}: the user `{self.account}` to run it as does not exist; {self.install}"
+            return f"{self.name}: the user `{self.account}`, as whom it must run, does not exist; {self.install}"
         return None
 
     @property
@@ -177,7 +177,7 @@ class PrivateDatabase(PlainService):
         self.host.write(script, filled_script(self.name, self._part.population, self._base), self._group)
         made = self.host.execute(self._load(script), _POPULATE_WITHIN_S, self._login())
         if made.status != 0:
-            raise TargetError(f"{self.name}: its population could not be made: {made.output.strip()}")
+            raise TargetError(f"{self.name}: its population could not be created: {made.output.strip()}")
         self._is_populated = True
 
     def stopped(self) -> None:

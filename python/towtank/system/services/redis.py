@@ -65,7 +65,7 @@ class Redis(PrivateServer):
             answer = ask(self.address, "PING", password=self._password)
         except ScrapeError as error:
             return str(error.args[0])
-        return None if answer == "PONG" else f"it answers {answer!r} to a ping"
+        return None if answer == "PONG" else f"it responds to a ping with {answer!r}"
 
     def client_url(self) -> str | None:
         """Return the address of the server with its password."""

@@ -57,7 +57,7 @@ class Sqlite(PlainService):
                 database.executescript(script)
                 database.execute("PRAGMA wal_checkpoint(truncate)")
         except sqlite3.Error as error:
-            raise TargetError(f"{self.name}: its population could not be made: {error}") from error
+            raise TargetError(f"{self.name}: its population could not be created: {error}") from error
 
     def stopped(self) -> None:
         """Remove the database file."""

@@ -103,7 +103,7 @@ class Ledger:
             return
         shown = f"{key} = {value[:60]!r}" if value and len(value) <= 60 and "\n" not in value else key
         if entry is None:
-            self._notes.add(place, f"{kind}: {shown}", "was not carried: this key is not known to the importer")
+            self._notes.add(place, f"{kind}: {shown}", "was not imported: the importer does not know this key")
         elif entry.fate is Fate.NOTED and value and value not in entry.default:
             self._notes.add(place, f"{kind}: {shown}", entry.why)
         elif entry.fate is Fate.CARRIED and not read and value and value not in entry.default:

@@ -100,7 +100,7 @@ class _Parser:
         match = _NUMBER.match(self.text, at)
         if match is None:
             got = repr(self.text[at : at + 20]) if char else "the end of the file"
-            raise self.error(at, f"must be JSON, got {got} where a value must be")
+            raise self.error(at, f"must be JSON, got {got} instead of a value")
         whole = not match.group(1) and not match.group(2) and len(match.group()) < _DIGITS
         return (int if whole else float)(match.group()), match.end()
 
@@ -117,12 +117,12 @@ class _Parser:
         while self.text[at : at + 1] != "}":
             at = self.separator(at) if node.value else at
             if self.text[at : at + 1] != '"':
-                raise self.error(at, f"must be JSON, got {self.text[at : at + 20]!r} where a key must be")
+                raise self.error(at, f"must be JSON, got {self.text[at : at + 20]!r} instead of a key")
             key, end = self.string(at)
             node.keys[key] = self.place(at)
             at = self.skip(end)
             if self.text[at : at + 1] != ":":
-                raise self.error(at, f"must be JSON, got {self.text[at : at + 20]!r} where : must be")
+                raise self.error(at, f"must be JSON, got {self.text[at : at + 20]!r} instead of :")
             node.value[key], end = self.value(self.skip(at + 1), (*node.path, key))
             at = self.skip(end)
         return at + 1
@@ -140,5 +140,5 @@ class _Parser:
     def separator(self, at: int) -> int:
         if self.text[at : at + 1] != ",":
             got = repr(self.text[at : at + 20]) if at < len(self.text) else "the end of the file"
-            raise self.error(at, f"must be JSON, got {got} where , or the end of the list must be")
+            raise self.error(at, f"must be JSON, got {got} instead of , or the end of the list")
         return self.skip(at + 1)

@@ -26,7 +26,7 @@ def markdown(form: str) -> str:
 
     Kinds of constructs with equal keys share rows, as do keys with equal treatment and reason.
     """
-    lines = ["| of | keys | fate | becomes, or why |", "|---|---|---|---|"]
+    lines = ["| construct | keys | treatment | result or reason |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}
     for kind, keys in TABLES[form].items():
         kinds.setdefault(repr(keys), []).append(kind)

@@ -47,7 +47,7 @@ def require_file(path: Path) -> None:
     except (OSError, ValueError) as error:
         raise StudyError.at(path, f"must be a file that can be read, got: {error}") from None
     if not exists:
-        raise StudyError.at(path, "must be a file that exists, got none of that name")
+        raise StudyError.at(path, "must be a file that exists, got no file of this name")
     raise StudyError.at(path, "must be a file, got a folder instead" if folder else "must be a regular file")
 
 

@@ -135,7 +135,9 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean pause of a fitted distribution [s]; 0 if the workload format does not support the distribution."""
+    """Return the mean pause of a fitted distribution [s]; 0 if the workload format does not support the
+    distribution.
+    """
     if name == "exponential":
         return parameters[0]
     if name == "uniform":

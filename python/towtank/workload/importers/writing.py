@@ -62,7 +62,7 @@ def _header(draft: Draft) -> str:
     lines = [draft.origin or f"Imported from {Path(draft.source).name} ({draft.form})."]
     lines += [f"Target {name} was {address}." for name, address in draft.targets.items()]
     if notes:
-        lines.append(f"{len(notes)} things could not be carried over unchanged: the import printed a line about each.")
+        lines.append(f"{len(notes)} constructs could not be imported unchanged: the import printed a line about each.")
     printable = ("".join(char if char.isprintable() else "?" for char in line) for line in lines)
     return "".join(f"# {line}\n" for line in printable)
 
@@ -102,7 +102,7 @@ def note_lines(source: str, note: Note, at_most: int) -> list[str]:
     shown = sorted(note.places)[:at_most]
     lines = [f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown]
     if note.times > len(shown):
-        lines.append(f"{source}: {note.what}: the same in {note.times - len(shown)} more places")
+        lines.append(f"{source}: {note.what}: the same at {note.times - len(shown)} further positions")
     return lines
 
 

@@ -16,8 +16,7 @@ const UTF8: u8 = 45;
 /// The longest accepted packet. [B]
 const PACKET_BYTES: u32 = 0xff_ffff;
 
-/// The server counts the rows that an update matched, as other databases do, not only the rows that
-/// it changed.
+/// The server counts the rows that an update matched, as other databases do, not only the rows that it changed.
 const FOUND_ROWS: u32 = 1 << 1;
 const LONG_PASSWORD: u32 = 1;
 const LONG_FLAG: u32 = 1 << 2;
@@ -51,8 +50,7 @@ pub(super) struct Login<'a> {
     pub(super) user: &'a str,
     pub(super) password: Option<&'a str>,
     pub(super) database: Option<&'a str>,
-    /// `true` for a Unix socket, which cannot be intercepted, so that the password may be sent in
-    /// clear text.
+    /// `true` for a Unix socket, which cannot be intercepted, so that the password may be sent in clear text.
     pub(super) is_private: bool,
 }
 
@@ -75,7 +73,9 @@ impl Greeting {
     pub(super) fn read(packet: &[u8]) -> Result<Self, Malformed> {
         let mut fields = Fields(packet);
         if fields.byte()? != PROTOCOL_VERSION {
-            return Err(Malformed("no greeting of a MySQL server"));
+            return Err(Malformed(
+                "a packet that is not the greeting of a MySQL server",
+            ));
         }
         let _version = fields.terminated()?;
         fields.take(4)?;
@@ -91,8 +91,8 @@ impl Greeting {
         // Skips the total length of the challenge, which is known, and reserved bytes.
         fields.take(1 + 10)?;
         nonce.extend_from_slice(fields.take(NONCE_BYTES - FIRST_PART_BYTES)?);
-        // A zero byte follows, then the name of the authentication method up to another zero byte
-        // or the end of the packet.
+        // A zero byte follows, then the name of the authentication method up to another zero byte or the end of the
+        // packet.
         let rest = fields.0.get(1..).unwrap_or_default();
         let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(Self {
@@ -118,8 +118,7 @@ impl Greeting {
         out.put_u8(UTF8);
         out.put_bytes(0, 23);
         put_terminated(out, login.user.as_bytes());
-        // Proofs are shorter than 251 bytes. Their length is therefore one byte in both possible
-        // encodings.
+        // Proofs are shorter than 251 bytes. Their length is therefore one byte in both possible encodings.
         put_text(out, proof);
         if let Some(database) = login.database {
             put_terminated(out, database.as_bytes());
@@ -144,7 +143,9 @@ pub(super) enum AuthStep<'a> {
 /// Reads an authentication packet that is neither an OK packet nor an error.
 pub(super) fn auth_step(packet: &[u8]) -> Result<AuthStep<'_>, Malformed> {
     match packet {
-        [0xfe] => Err(Malformed("a password in the form of before MySQL 4.1")),
+        [0xfe] => Err(Malformed(
+            "a request for a password in the form used before MySQL 4.1",
+        )),
         [0xfe, rest @ ..] => {
             let mut fields = Fields(rest);
             let plugin = fields.terminated()?;
@@ -163,7 +164,7 @@ pub(super) fn auth_step(packet: &[u8]) -> Result<AuthStep<'_>, Malformed> {
 /// Kind `connect` if the connection could be intercepted.
 pub(super) fn plain(login: &Login<'_>) -> Result<Vec<u8>, Failed> {
     if !login.is_private {
-        let reason = "the server asks for a password that only a Unix socket keeps secret";
+        let reason = "the server requests the password in clear text: connect over a Unix socket";
         return Err(Failed::new(FailureKind::Connect, reason));
     }
     Ok([login.password.unwrap_or_default().as_bytes(), &[0]].concat())
@@ -184,7 +185,9 @@ pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u
         b"unix_socket" | b"auth_socket" => Ok(Vec::new()),
         other => {
             let name = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();
-            let reason = format!("the server asks for authentication by {name}");
+            let reason = format!(
+                "the server requires the authentication method {name}, which is not supported"
+            );
             Err(Failed::new(FailureKind::Connect, reason))
         }
     }
@@ -268,8 +271,8 @@ mod tests {
             0x24, 0x70, 0xc0, 0xc0, 0x6d, 0xee, 0x42, 0xfd, 0x16, 0x18, 0xbb, 0x99, 0x00, 0x5a,
             0xdc, 0xa2, 0xec, 0x9d, 0x1e, 0x19,
         ];
-        // The server extracts SHA1(password) from the proof with its stored hash, and verifies it
-        // by hashing it once more.
+        // The server extracts SHA1(password) from the proof with its stored hash, and verifies it by hashing it once
+        // more.
         let algorithm = &SHA1_FOR_LEGACY_USE_ONLY;
         let mask = digest(algorithm, &[NONCE, &kept]);
         let once = mixed(&proven(NATIVE, "password"), &mask);
@@ -309,8 +312,8 @@ mod tests {
         assert_eq!(read.challenge().nonce, NONCE);
         let mut out = BytesMut::new();
         read.write_answer(&login(None, false), &[], &mut out);
-        // Expected fields: capabilities, longest packet, character set, 23 zeros, user, no proof,
-        // database, authentication method.
+        // Expected fields: capabilities, longest packet, character set, 23 zeros, user, no proof, database,
+        // authentication method.
         assert_eq!(&out[..4], (WANTED | WITH_DATABASE).to_le_bytes());
         assert_eq!(&out[32..], b"u\0\0d\0mysql_native_password\0");
     }

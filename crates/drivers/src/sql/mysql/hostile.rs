@@ -8,10 +8,9 @@ use super::packets::{self, Malformed};
 use super::values::{self, Kind};
 use towtank_damaging::{Damaging, rounds};
 
-/// All bytes that MariaDB 10.11 sent in one session. They contain its greeting, the login, and the
-/// preparation and answer of `select id, name, price, made, took, note from thing where id >= ?`
-/// with two rows. The error of a statement without a table follows, and then the same rows for a
-/// statement that was sent as text.
+/// All bytes that MariaDB 10.11 sent in one session. They contain its greeting, the login, and the preparation and
+/// answer of `select id, name, price, made, took, note from thing where id >= ?` with two rows. The error of a
+/// statement without a table follows, and then the same rows for a statement that was sent as text.
 const RECORDED: &[u8] = include_bytes!("../../../tests/data/mysql-session.bin");
 
 /// The complete packets at the start of `bytes`, whatever their sequence numbers.
@@ -44,8 +43,7 @@ fn readings(packet: &[u8], kinds: &[Kind]) -> usize {
     ways.into_iter().filter(|is_read| *is_read).count()
 }
 
-/// Names, kinds and texts of the rows of a table that begins with the first packet, and the number
-/// of its packets.
+/// Names, kinds and texts of the rows of a table that begins with the first packet, and the number of its packets.
 fn table(packets: &[Vec<u8>], is_binary: bool) -> (Vec<String>, Vec<Vec<String>>, usize) {
     let Ok(Beginning::Table(count)) = messages::beginning(&packets[0]) else {
         panic!("no table: {:?}", packets[0]);

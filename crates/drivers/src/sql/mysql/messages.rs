@@ -12,21 +12,20 @@ pub(super) const MORE_RESULTS: u16 = 0x0008;
 const OK: u8 = 0;
 const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
-/// Packets shorter than this can mark the end of rows. A longer packet with the same first byte is
-/// a row that begins with a long text. [B]
+/// Packets shorter than this can mark the end of rows. A longer packet with the same first byte is a row that begins
+/// with a long text. [B]
 const END_BYTES_BELOW: usize = 9;
 /// Largest number of columns of a table.
 const COLUMNS_AT_MOST: u64 = 65_535;
 /// Longest accepted name of a column: servers truncate names after 256 characters. [B]
 const NAME_BYTES_AT_MOST: usize = 1_024;
 
-/// The general SQLSTATE, which does not identify a cause, so that the server's error number is
-/// reported as well.
+/// The general SQLSTATE, which does not identify a cause, so that the server's error number is reported as well.
 const GENERAL: &[u8] = b"HY000";
 /// Class of the SQLSTATEs that mean that the connection has ended.
 const COMMUNICATION: &[u8] = b"08";
-/// Error numbers after which the server closes the session, although their SQLSTATEs do not
-/// indicate it. The session was killed (MariaDB 1927, MySQL 3169), or was idle for too long (4031).
+/// Error numbers after which the server closes the session, although their SQLSTATEs do not indicate it. The session
+/// was killed (MariaDB 1927, MySQL 3169), or was idle for too long (4031).
 const FATAL: [u16; 3] = [1927, 3169, 4031];
 
 /// An error that the server reports.
@@ -97,10 +96,10 @@ pub(super) fn beginning(packet: &[u8]) -> Result<Beginning, Malformed> {
             Ok(Beginning::Done { affected, status })
         }
         Some(&REFUSED) => Refusal::read(packet).map(Beginning::Refused),
-        Some(&LOCAL_FILE) => Err(Malformed("a request for a file of this machine")),
+        Some(&LOCAL_FILE) => Err(Malformed("a request for a file on this machine")),
         _ => match fields.count()? {
             columns @ 1..=COLUMNS_AT_MOST => Ok(Beginning::Table(columns as usize)),
-            _ => Err(Malformed("a table of too many columns")),
+            _ => Err(Malformed("a table with too many columns")),
         },
     }
 }
@@ -206,8 +205,7 @@ mod tests {
 
     #[test]
     fn answers_begin_with_what_was_changed_or_with_a_table() {
-        // OK packet of a statement in a transaction that changed three rows: 0, 3, 0, status 1, no
-        // warnings.
+        // OK packet of a statement in a transaction that changed three rows: 0, 3, 0, status 1, no warnings.
         assert_eq!(
             beginning(&[0, 3, 0, 1, 0, 0, 0]),
             Ok(Beginning::Done {
@@ -268,8 +266,7 @@ mod tests {
 
     #[test]
     fn a_preparation_tells_how_many_definitions_follow() {
-        // Example of the protocol manual: one column, two parameters, each list with its end
-        // packet.
+        // Example of the protocol manual: one column, two parameters, each list with its end packet.
         let packet = [0, 1, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0];
         let expected = Prepared {
             number: 1,

@@ -1,10 +1,9 @@
-//! MySQL and MariaDB, by their client protocol (version 10:
-//! <https://mariadb.com/kb/en/clientserver-protocol/>).
+//! MySQL and MariaDB, by their client protocol (version 10: <https://mariadb.com/kb/en/clientserver-protocol/>).
 //!
-//! A statement is prepared at its first use in a session, in a separate round trip. Statements that
-//! the server cannot prepare are sent as text. Values are sent as text, whatever the type of the
-//! column. Rows of prepared statements arrive in binary form and are converted to text. If an
-//! answer contains several tables, only the first one is returned.
+//! A statement is prepared at its first use in a session, in a separate round trip. Statements that the server cannot
+//! prepare are sent as text. Values are sent as text, whatever the type of the column. Rows of prepared statements
+//! arrive in binary form and are converted to text. If an answer contains several tables, only the first one is
+//! returned.
 
 mod entry;
 #[cfg(test)]
@@ -153,8 +152,8 @@ impl Session {
             return Err(refusal(&packet));
         }
         let greeting = Greeting::read(&packet).map_err(protocol)?;
-        // If the server proposes an unknown method, the proof is empty. The server then requests
-        // another method, or refuses.
+        // If the server proposes an unknown method, the proof is empty. The server then requests another method, or
+        // refuses.
         let proof = entry::proof(greeting.challenge(), login).unwrap_or_default();
         let answer = |out: &mut BytesMut| greeting.write_answer(login, &proof, out);
         self.send(meter, answer).await?;
@@ -278,8 +277,7 @@ impl Session {
         }
     }
 
-    /// Reads the definitions of the columns of a table. The names in the answer are those of the
-    /// first table.
+    /// Reads the definitions of the columns of a table. The names in the answer are those of the first table.
     async fn columns(
         &mut self,
         task: &Task,
@@ -317,8 +315,7 @@ impl Session {
         Ok(kinds)
     }
 
-    /// Reads the rows of a table into `reading`, if it is given. If `kinds` are given, rows are in
-    /// binary form.
+    /// Reads the rows of a table into `reading`, if it is given. If `kinds` are given, rows are in binary form.
     async fn rows(
         &mut self,
         kinds: Option<&[Kind]>,
@@ -404,14 +401,14 @@ impl Session {
         self.read(task, is_binary, meter).await
     }
 
-    /// Returns `true` if the server has closed the idle session. Data that arrives while it is idle
-    /// is the server's closing message.
+    /// Returns `true` if the server has closed the idle session. Data that arrives while it is idle is the server's
+    /// closing message.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.wire.is_closed() || !self.wire.received.is_empty()
     }
 
-    /// Returns `true` if the idle session has received data other than an error packet, which is
-    /// the closing message of a server.
+    /// Returns `true` if the idle session has received data other than an error packet, which is the closing message of
+    /// a server.
     pub(crate) fn has_unasked(&self) -> bool {
         packets::kind(&self.wire.received).is_some_and(|kind| kind != packets::REFUSED)
     }
@@ -453,8 +450,8 @@ mod tests {
         let mut out = BytesMut::new();
         let values = [Some(b"a".to_vec()), None];
         put_values(&mut out, 5, &[1, 0, 1], &values);
-        // Statement 5, no cursor, one iteration; the first and the third value are NULL; types
-        // follow; three text types; one value.
+        // Statement 5, no cursor, one iteration; the first and the third value are NULL; types follow; three text
+        // types; one value.
         let expected = [
             &[5, 0, 0, 0, 0, 1, 0, 0, 0][..],
             &[0b101, 1],

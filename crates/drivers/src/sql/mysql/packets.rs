@@ -8,8 +8,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 /// First byte of an error packet.
 pub(super) const REFUSED: u8 = 0xff;
 
-/// Number of bytes before the content of a packet: three for the length, one for the sequence
-/// number.
+/// Number of bytes before the content of a packet: three for the length, one for the sequence number.
 const HEAD_BYTES: usize = 4;
 
 /// Contents of this length or more would continue in another packet, which is not supported. [B]
@@ -30,10 +29,9 @@ impl fmt::Display for Malformed {
     }
 }
 
-const CUT_OFF: Malformed = Malformed("a packet that is cut off");
+const CUT_OFF: Malformed = Malformed("an incomplete packet");
 
-/// Removes the next packet from the received bytes if it is complete, and increments the sequence
-/// number.
+/// Removes the next packet from the received bytes if it is complete, and increments the sequence number.
 ///
 /// # Errors
 ///
@@ -47,8 +45,8 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     if length == LENGTH_CEILING {
         return Err(Malformed("a packet of 16 MiB or more"));
     }
-    // A server that is about to close the session may send an error with an unexpected number. Such
-    // packets are recognized by their first byte, whatever their length.
+    // A server that is about to close the session may send an error with an unexpected number. Such packets are
+    // recognized by their first byte, whatever their length.
     let first = received.get(HEAD_BYTES);
     let may_be_error = length > 0 && first.is_none_or(|first| *first == REFUSED);
     if counted != *number && !may_be_error {
@@ -63,8 +61,7 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     Ok(Some(packet))
 }
 
-/// Writes a packet, whose content the function `content` writes, and increments the sequence
-/// number.
+/// Writes a packet, whose content the function `content` writes, and increments the sequence number.
 ///
 /// # Errors
 ///
@@ -201,8 +198,7 @@ mod tests {
 
     #[test]
     fn counts_are_as_short_as_they_can_be_and_read_back() {
-        // Expected encodings come from the table of length-encoded integers in the protocol
-        // reference.
+        // Expected encodings come from the table of length-encoded integers in the protocol reference.
         let cases: [(usize, &[u8]); 7] = [
             (0, &[0]),
             (0xfa, &[0xfa]),

@@ -2,8 +2,7 @@
 
 use crate::operation::parameters;
 
-/// Returns a statement with its parameters replaced by `?`, and the index of the value for each
-/// `?`.
+/// Returns a statement with its parameters replaced by `?`, and the index of the value for each `?`.
 pub(super) fn translated(text: &str) -> (String, Vec<usize>) {
     let (mut query, mut places, mut behind) = (String::with_capacity(text.len()), Vec::new(), 0);
     for (range, number) in parameters(text) {

@@ -210,8 +210,7 @@ mod tests {
 
     #[test]
     fn dates_and_times_are_shown_as_people_write_them() {
-        // Examples of the protocol reference: 17 October 2010 19:27:30.000001, and minus 120 days
-        // 19:27:30.
+        // Examples of the protocol reference: 17 October 2010 19:27:30.000001, and minus 120 days 19:27:30.
         let moment = [11, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e, 1, 0, 0, 0];
         assert_eq!(shown(kind(0x0c, 6), &moment), "2010-10-17 19:27:30.000001");
         assert_eq!(shown(kind(0x0c, 0), &moment), "2010-10-17 19:27:30");
@@ -236,8 +235,8 @@ mod tests {
 
     #[test]
     fn what_has_no_value_is_told_by_its_bit() {
-        // The NULL bitmap of nine columns has two bytes and is shifted by two bits. The first, the
-        // seventh and the last column are NULL.
+        // The NULL bitmap of nine columns has two bytes and is shifted by two bits. The first, the seventh and the last
+        // column are NULL.
         let kinds = [kind(0x01, 0); 9];
         let packet = [0, 0b0000_0100, 0b0000_0101, 2, 3, 4, 5, 6, 8];
         let row = binary_row(&packet, &kinds).expect("a row");

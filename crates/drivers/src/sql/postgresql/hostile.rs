@@ -19,8 +19,7 @@ fn heard(stream: &mut TcpStream) -> Vec<u8> {
     buffer[..count].to_vec()
 }
 
-/// Returns the failure to open a session with a server that runs `serve` after the greeting, and
-/// then closes.
+/// Returns the failure to open a session with a server that runs `serve` after the greeting, and then closes.
 fn failed(serve: impl FnOnce(&mut TcpStream) + Send + 'static) -> Failed {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let location = Location::Tcp(listener.local_addr().expect("an address"));

@@ -1,5 +1,5 @@
-//! Checks that the scanner never panics and uses no more memory than allowed, and that its result
-//! does not depend on how the bytes are split.
+//! Checks that the scanner never panics and uses no more memory than allowed, and that its result does not depend on
+//! how the bytes are split.
 
 use super::*;
 
@@ -92,8 +92,7 @@ fn error_of(bytes: &[u8]) -> ProtocolError {
     whole(bytes, ALL).end.expect_err("refused")
 }
 
-/// A response, the settings of its request, and the number of bytes left over after it or the
-/// expected error.
+/// A response, the settings of its request, and the number of bytes left over after it or the expected error.
 type Sample = (&'static [u8], Wanted, Result<usize, ProtocolError>);
 
 /// Responses of every kind.

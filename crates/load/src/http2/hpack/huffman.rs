@@ -42,8 +42,7 @@ struct Tables {
     first_code: [u32; LONGEST + 2],
     /// Position in `symbols` of the first symbol of each length.
     first_place: [u16; LONGEST + 2],
-    /// Symbol and code length for each value of the next `QUICK_BITS` bits; zero if the code is
-    /// longer.
+    /// Symbol and code length for each value of the next `QUICK_BITS` bits; zero if the code is longer.
     quick: [(u8, u8); 1 << QUICK_BITS],
 }
 
@@ -120,8 +119,8 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
 
 /// Appends the decoded text.
 ///
-/// # Errors [`HpackError::BadHuffman`]: the code contains the end-of-string symbol, or its padding
-/// is not up to seven ones.
+/// # Errors [`HpackError::BadHuffman`]: the code contains the end-of-string symbol, or its padding is not up to seven
+/// ones.
 pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
     // Reserves memory for a text of shortest codes, so that symbols are stored without a check.

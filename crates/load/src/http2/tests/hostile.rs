@@ -118,8 +118,7 @@ fn who_breaks_the_rules_of_the_connection_breaks_it() {
 fn the_window_of_the_connection_is_watched_over_all_streams() {
     let mut pair = Pair::ready();
     pair.requests(100);
-    // The window of the connection is 1500 bytes and is not replenished, so that two streams
-    // together exceed it.
+    // The window of the connection is 1500 bytes and is not replenished, so that two streams together exceed it.
     pair.client.receive_left = 1500;
     pair.client.bounds.connection_window = 0;
     pair.server(&[head(1, 0, &[OK]), frame(kind::DATA, 0, 1, &[0; 1000])].concat())
@@ -251,8 +250,8 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
 fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
     let body = |bytes: usize| frame(kind::DATA, 0, 1, &vec![0; bytes]);
     let reset = frame(kind::RST_STREAM, 0, 1, &[0; 4]);
-    // Frames that precede the end of the request, `true` if the client cancels it, and the rest of
-    // its window of 1000 bytes at that time.
+    // Frames that precede the end of the request, `true` if the client cancels it, and the rest of its window of 1000
+    // bytes at that time.
     let endings: [(&[u8], bool, usize); 5] = [
         (&[], true, 1000),
         (&after_head(&body(400)), true, 600),
@@ -269,7 +268,8 @@ fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
             pair.client.cancel(1);
         }
         for _ in 0..left / 100 {
-            pair.server(&body(100)).expect("what was under way");
+            pair.server(&body(100))
+                .expect("data that was sent before the cancellation");
         }
         assert_eq!(
             pair.server(&body(1)),

@@ -164,7 +164,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     solved = solve_models(models)
     faults = [each["faults"] for each in solved if "faults" in each]
     if faults:
-        raise EngineError(f"a network of measurements was refused: {faults[0]}")
+        raise EngineError(f"the engine refused a network that was fitted to measurements: {faults[0]}")
     answers = [each["answer"] for each in solved]
     chains = [each["classes"][CLASS] for each in answers]
     throughput = np.array([float(each["throughput_per_s"]) for each in chains])

@@ -73,7 +73,7 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
         samples.append(sample)
         found.append(estimate(sample, groupings, noise_of(of, plain, stream)))
     if not all(estimated.demands.any() for estimated in found):
-        raise MeasurementError("too little to make a network of:\n  no resource spent time on the transactions")
+        raise MeasurementError("no network can be fitted:\n  no resource spent time on the transactions")
     in_turn, at_once = _waiting(of, plain)
     found = [replace(parameters, in_turn=in_turn, at_once=at_once) for parameters in found]
     settled, over = with_delays(samples, found)
@@ -126,5 +126,5 @@ def _refuse_too_little(of: Measured) -> None:
         reasons.append(f"a network needs {LEAST_LEVELS} load levels or more, got {len(of.loads)}")
     if not of.stations or not of.classes or len(of.loads) < LEAST_LEVELS:
         raise MeasurementError(
-            "\n".join([f"{of.label}: no network can be made of it:", *(f"  {reason}" for reason in reasons)])
+            "\n".join([f"{of.label}: no network can be fitted:", *(f"  {reason}" for reason in reasons)])
         )

@@ -80,7 +80,9 @@ class Run:
     busy: Floats
 
     def drawn(self, stream: np.random.Generator) -> Run:
-        """Draw a replicate with as many intervals, in blocks of consecutive intervals with replacement (Künsch 1989)."""
+        """Draw a replicate with as many intervals, in blocks of consecutive intervals with replacement (Künsch
+        1989).
+        """
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
@@ -118,7 +120,9 @@ class Levels:
 
     @property
     def shares(self) -> Floats:
-        """Share of each class in the throughput; its share over all levels if no transaction ended at a level. [ratio]"""
+        """Share of each class in the throughput; its share over all levels if no transaction ended at a level.
+        [ratio]
+        """
         total = self.rates.sum(axis=0)
         pooled = total / total.sum() if total.sum() else np.full(len(total), 1 / len(total))
         ended = self.throughput[:, None]
@@ -212,7 +216,7 @@ def measured(configuration: Configuration) -> Measured:
     """
     if not configuration.folders:
         raise MeasurementError(
-            f"{configuration.label}: no network can be made of it:\n  it needs the runs, got a summary alone"
+            f"{configuration.label}: no network can be fitted:\n  the runs are needed, got only a study summary"
         )
     found, servers = read_series(configuration.folders, configuration.resources)
     series = {run.name: run for run in found}
@@ -222,7 +226,9 @@ def measured(configuration: Configuration) -> Measured:
         if names:
             kept_points.append((point, [series[name] for name in names]))
         else:
-            left_out.append(f"{point['load']:g} users: too short for its response times, four intervals are needed")
+            left_out.append(
+                f"{point['load']:g} users: runs too short for their response times, four intervals are needed"
+            )
     kept = [run for _, runs in kept_points for run in runs]
     classes = _classes(kept)
     stations = _stations(configuration, kept, servers)

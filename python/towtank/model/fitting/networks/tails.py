@@ -88,6 +88,6 @@ def doubts(found: dict[str, Json]) -> list[str]:
     if not far:
         return []
     return [
-        f"95th percentiles measured are far from those computed, {', '.join(far)} times as large; they are corrected "
-        f"by that factor, which need not hold at other loads"
+        f"measured 95th percentiles differ much from computed percentiles, by a factor of {', '.join(far)}; computed "
+        f"percentiles are corrected by this factor, which may differ at other loads"
     ]

@@ -41,13 +41,13 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
 # Treatment of each field of a log line by the importer.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
-    "host": Key(Fate.CARRIED, "sessions: a client with its agent"),
-    "user": Key(Fate.NOTED, "is not kept: a log has no passwords, so that requests are sent without a login"),
+    "host": Key(Fate.CARRIED, "sessions, which are identified by host and agent"),
+    "user": Key(Fate.NOTED, "is not kept: a log has no passwords, so requests are sent without a login"),
     "time": Key(Fate.CARRIED, "think times, arrivals"),
     "request": Key(Fate.CARRIED, "method, path and query"),
-    "status": Key(Fate.CARRIED, "check of the status; pages that mostly failed are dropped"),
-    "bytes": Key(Fate.HARMLESS, "size of an answer, which the server decides"),
-    "agent": Key(Fate.CARRIED, "sessions; robots are dropped; the header is not sent"),
+    "status": Key(Fate.CARRIED, "check of the status; pages whose requests mostly failed are left out"),
+    "bytes": Key(Fate.HARMLESS, "size of a response, which depends on the server"),
+    "agent": Key(Fate.CARRIED, "sessions; requests of robots are left out; the header is not sent"),
     "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
 }
 # Greatest number of digits of a response time. A longer number is a time stamp (nginx's `$msec`). [digits]
@@ -124,7 +124,9 @@ def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
     if read == 0:
         raise StudyError.at(path, "must not be empty", line=1, column=1)
     if unreadable > _UNREADABLE_AT_MOST * read:
-        message = f"must be an access log in common or combined format, got {unreadable} of {read} lines in another one"
+        message = (
+            f"must be an access log in common or combined format, got {unreadable} of {read} lines in another format"
+        )
         raise StudyError.at(path, message, line=first_bad, column=1)
 
 
@@ -166,7 +168,7 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
         return True
     parts = _ESCAPED.sub(_percent, match.group("request")).split()
     if len(parts) not in {2, 3} or not parts[1].startswith(("/", "http://", "https://")):
-        notes.add((number, match.start("request") + 1), "request", "asks for no path over HTTP: dropped")
+        notes.add((number, match.start("request") + 1), "request", "left out: it requests no path over HTTP")
         return False
     response_time, ends = _response_time(match.group("rest"))
     _note_fields(number, match, notes, timed=response_time is not None)

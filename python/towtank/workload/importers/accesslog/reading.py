@@ -66,7 +66,7 @@ def read(path: Path, options: Options) -> Draft:
     pause, mean = _think_time(sessions, draft)
     draft.groups = {"users": {"loop": {"think": pause, "mix": mix}}}
     if sessions.lonely:
-        why = f"left out: {sessions.lonely} requests for files by clients that had asked for no page"
+        why = f"left out: {sessions.lonely} requests for static files by clients that had requested no page"
         draft.notes.add((1, 0), "static files without a page", why)
     _findings(sessions, patterns, draft, mean)
     return draft
@@ -77,20 +77,20 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
     if hit.method not in METHODS:
         known = hit.method if hit.method in {"OPTIONS", "CONNECT", "TRACE", "PROPFIND"} else "another method"
         draft.notes.add(
-            place, f"request with {known}", f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
+            place, f"request with {known}", f"left out: a workload supports the methods {', '.join(sorted(METHODS))}"
         )
         return False
     if _ROBOT.search(hit.agent):
-        draft.notes.add(place, "robot", "dropped: it is no user")
+        draft.notes.add(place, "robot", "left out: a robot does not behave like a user")
         return False
     if shortened(hit.url):
-        why = "of a query 20 names are kept, of a value 500 characters, and a name without `=` is sent with it"
+        why = "20 names of a query and 500 characters of a value are kept; a name without `=` is sent with `=`"
         draft.notes.add(place, "long URL, or name without `=`", why)
     host = urlsplit(hit.url).hostname if not hit.url.startswith("/") else None
     if host:
         draft.notes.add(place, "host of a request", "is not kept: all requests go to one target")
     if host and options.hosts and host not in options.hosts:
-        draft.notes.add(place, "request to another host", "dropped: it is not among those of --host")
+        draft.notes.add(place, "request to another host", "left out: the host is not selected with --host")
         return False
     return True
 
@@ -102,15 +102,15 @@ def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
     for key, pattern in by_count:
         label = f"{key.method} {shown(key)}"
         if pattern.failures * 2 > pattern.count:
-            why = f"dropped: {pattern.failures} of {pattern.count} requests failed"
+            why = f"left out: {pattern.failures} of {pattern.count} requests failed"
         elif len(kept) >= TRANSACTIONS_AT_MOST:
-            why = f"left out: {pattern.count} requests, rarer than the {TRANSACTIONS_AT_MOST} that are kept"
+            why = f"left out: {pattern.count} requests; only the {TRANSACTIONS_AT_MOST} most frequent patterns are kept"
         else:
             kept[key] = pattern
             continue
         draft.notes.add((pattern.line, 0), label, why)
     if patterns.forgotten:
-        why = f"{patterns.forgotten} requests with paths of their own, too many to keep apart"
+        why = f"left out: {patterns.forgotten} requests, because the log has too many different paths"
         draft.notes.add((1, 0), "rare paths", why)
     return kept
 
@@ -147,9 +147,11 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     if len(query) < len(pairs) or not decoded:  # a mapping cannot have the same name twice
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
-        draft.notes.add((pattern.line, 0), f"{label}: body", "a log has no bodies: the request is sent without one")
+        draft.notes.add(
+            (pattern.line, 0), f"{label}: body", "a log contains no bodies: the request is sent without a body"
+        )
     if pattern.not_kept:
-        why = f"{pattern.not_kept} requests had other values than the {len(rows)} that are kept"
+        why = f"{pattern.not_kept} requests had values beyond the {len(rows)} different rows that are kept"
         draft.notes.add((pattern.line, 0), f"{label}: values", why)
     step = request(key.method, path, name=label, query=query, check=_check(pattern))
     draft.transactions[name] = [*steps, step, *_assets(label, pattern, draft)]
@@ -223,7 +225,7 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
     steps: list[Step] = []
     for url, times in pattern.assets.most_common():
         if times < ASSET_SHARE * pattern.count:
-            why = f"left out: {times} files of {pattern.count} visits, less than half" if times > 1 else None
+            why = f"left out: only {times} of {pattern.count} visits requested the file" if times > 1 else None
             if why is not None and pattern.count >= 10:
                 draft.notes.add((pattern.line, 0), f"{label}: {url[:80]}", why)
             continue
@@ -241,7 +243,7 @@ def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str,
     All fits are added to the findings of the draft.
     """
     if sessions.gap_count < GAPS_AT_LEAST:
-        why = f"{sessions.gap_count} pauses are too few for a distribution"
+        why = f"{sessions.gap_count} pauses are too few to fit a distribution"
         mean = sessions.gap_sum / sessions.gap_count if sessions.gap_count else 1.0
         draft.notes.add((1, 0), "think times", f"{why}: exponential with mean {format_duration(mean)}")
         draft.findings["think_times"] = {"count": sessions.gap_count, "fits": []}
@@ -261,16 +263,14 @@ def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str,
     draft.findings.setdefault("summary", []).extend(
         f"think times: {fit.name}{' (chosen)' if fit is best else ''}, "
         f"Kolmogorov-Smirnov D = {fit.statistic:.3f}, p = {fit.p:.3f}"
-        + ("" if fit.pause is not None else ", not in the workload format")
+        + ("" if fit.pause is not None else ", not supported by the workload format")
         for fit in fits
     )
     if best.p < _P_AT_LEAST:
-        why = (
-            f"none of the format fits (p = {best.p:.3f} at best): {best.name} is the nearest, D = {best.statistic:.3f}"
-        )
+        why = f"no supported distribution fits; {best.name} is the nearest (p = {best.p:.3f}, D = {best.statistic:.3f})"
         draft.notes.add((1, 0), "distribution of think times", why)
     if sessions.with_response_time < sessions.pages:
-        why = f"unknown for {sessions.pages - sessions.with_response_time} pages: their think times have it in them"
+        why = f"unknown for {sessions.pages - sessions.with_response_time} pages: their think times include it"
         draft.notes.add((1, 0), "response times", why)
     assert best.pause is not None  # chosen so
     margin = 1.96 * float(np.std(sample)) / math.sqrt(len(sample))
@@ -302,13 +302,13 @@ def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float
     draft.findings["load"] = {"users_at_peak": round(users, 2), "rate_at_peak_per_s": peak, "response_mean_s": mean}
     if mean is not None:
         draft.findings.setdefault("summary", []).append(
-            f"response time: {format_duration(mean)} on average over {timed} pages, by the last number of a line: "
-            f"microseconds, or seconds if it has a decimal point"
+            f"response time: {format_duration(mean)} on average over {timed} pages, from the last number of each line: "
+            f"microseconds, or seconds if the number has a decimal point"
         )
     draft.findings.setdefault("summary", []).append(
         f"sessions: {sessions.ended}, {sessions.pages / sessions.ended:.2f} pages each; "
         f"at most {peak:.4g} pages /s over {format_duration(sessions.profile.width)}, "
-        f"which is N = X (R + Z) = {users:.4g} users"
+        f"which corresponds to N = X (R + Z) = {users:.4g} users"
     )
-    why = "pages are drawn by their share of all pages; the order within a session is not kept"
+    why = "each page is chosen with its share of all pages; the order within a session is not kept"
     draft.notes.add((1, 0), "order of pages", why)

@@ -70,9 +70,11 @@ def read(path: Path, options: Options) -> Draft:
     reader = _Reader(draft, options)
     commands = splitter.split()
     for place in splitter.substitutions:
-        draft.notes.add(place, "command inside the command line", "not run: kept as text, put the value in its place")
+        draft.notes.add(
+            place, "command inside the command line", "is not run but kept as text: replace it by its value"
+        )
     for command in filter(None, splitter.otherwise):
-        why = "runs only if the command before it fails: left out"
+        why = "left out: it runs only if the previous command fails"
         draft.notes.add((command[0].line, command[0].column), f"|| {command[0].text[:40]}", why)
     steps = _steps(reader, commands, splitter.chained)
     if reader.faults and not steps:
@@ -94,9 +96,9 @@ def read(path: Path, options: Options) -> Draft:
     draft.groups = {"users": {"loop": {"think": "1 s", "mix": {"commands": 100}}}}
     reader.connect()
     if reader.endless:
-        why = "curl waits without end if a line has no --max-time; users here wait 30 s for an answer"
+        why = "curl waits without limit if a line has no --max-time; users of the workload wait 30 s for a response"
         draft.notes.add((1, 0), "timeouts", why)
-    draft.notes.add((1, 0), "think time", "command lines have none: users pause for 1 s after every round")
+    draft.notes.add((1, 0), "think time", "command lines contain none: users pause for 1 s after every round")
     return draft
 
 
@@ -109,8 +111,8 @@ def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]
         made = reader.steps(command)
         if made and before and id(command) in behind:
             why = (
-                "the command behind it is run in any case; a shell leaves it out after a failed connection, with "
-                "--fail also after a status from 400 on"
+                "the next command is always executed; a shell skips it after a failed connection, and with "
+                "--fail also after a status of 400 or above"
             )
             reader.note(command[0], "&&", why)
         steps += made
@@ -184,14 +186,18 @@ class _Reader:
         if given:
             self.draft.defaults["connect_timeout"] = seconds(max(given))
         if given and len(self.connects) > 1:
-            why = f"is {max(given):g} s for all requests here"
+            why = f"is {max(given):g} s for all requests of the workload"
             self.draft.notes.add(self.connects[max(given)], "option --connect-timeout", why)
 
     def _urls(self, word: Word, call: Call) -> list[str]:
         """Return the URLs for which a word stands; curl makes one request for each."""
         urls, more = ([word.text], False) if "globoff" in call.switches else urls_of(word)
         if more:
-            self.note(word, f"URL {word.text[:60]!r}", f"stands for more: the first {URLS_AT_MOST} are requested")
+            self.note(
+                word,
+                f"URL {word.text[:60]!r}",
+                f"denotes more than {URLS_AT_MOST} URLs: only the first {URLS_AT_MOST} are requested",
+            )
         urls = [(url if "://" in url else f"http://{url}").partition("#")[0] for url in urls]
         return urls if "path-as-is" in call.switches else [resolved(url) for url in urls]
 
@@ -221,7 +227,7 @@ class _Reader:
                 target = next(rest, None)
                 if "<" in word.text:
                     shown = f"{word.text} {target.text[:40]}" if target is not None else word.text
-                    self.note(word, f"redirection {shown!r}", "input of the shell is not read: left out")
+                    self.note(word, f"redirection {shown!r}", "left out: input from the shell is not read")
             elif ended or not word.text.startswith("-") or word.text == "-":
                 call.urls.append(word)
             elif word.text == "--":
@@ -263,7 +269,7 @@ class _Reader:
         base = name.removeprefix("no-")
         if name not in OPTIONS and base in SWITCHES:
             return  # the option switches off a feature that is off by default
-        entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known: a value of it would be taken for a URL"))
+        entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known; if it has a value, the value is read as a URL"))
         if entry.fate is not Fate.HARMLESS:
             shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
             self.note(word, f"option {shown}", entry.why)
@@ -311,7 +317,7 @@ class _Reader:
         elif name.endswith(";"):
             call.headers.append((name[:-1].strip(), "", place))
         elif name.startswith("@"):
-            self.note(value, f"option {word.text} {name[:60]}", "headers in a file are not read: left out")
+            self.note(value, f"option {word.text} {name[:60]}", "left out: headers in a file are not read")
         else:
             self.fault(value, word.text, f"must be 'Name: value', got {value.text[:60]!r} instead")
 
@@ -368,7 +374,7 @@ class _Reader:
         if word is None:
             return []
         if call.form or call.upload or (call.data and not call.as_query):
-            self.note(word, "option -r (--range)", "curl says it in Content-Range of the body: left out")
+            self.note(word, "option -r (--range)", "left out: with a body, curl sends the header Content-Range")
             return []
         return [("Range", f"bytes={word.text}{'' if '-' in word.text else '-'}", (word.line, word.column))]
 
@@ -396,11 +402,11 @@ class _Reader:
             return {"multipart": parts_of([self._part(name, word) for name, word in call.form])}
         given = next((key for key in headers if key.lower() == "content-type"), None)
         if "content-type" in call.removed and (call.data or call.upload is not None):
-            why = "curl sends the body without it; the workload sends the type of the body"
+            why = "curl sends the body without this header; the workload sends the media type of the body"
             self.draft.notes.add(call.place, "header Content-Type", why)
         if call.upload is not None:
             if given is None and "content-type" not in call.removed:
-                why = "curl sends uploads without one; the workload says text/plain"
+                why = "curl sends uploads without a media type; the workload sends text/plain"
                 self.note(call.upload, "media type of the file", why)
             return self._file(call.upload, call.upload.text)
         if not call.data:
@@ -411,7 +417,7 @@ class _Reader:
             if given is None:
                 headers["Content-Type"] = kind
             if name in {"data", "data-ascii"} and has_line_ends(word.text[1:]):
-                self.note(word, f"file {word.text[1:81]}", "is sent as it is; curl takes its line ends out")
+                self.note(word, f"file {word.text[1:81]}", "is sent unchanged; curl removes its line ends")
             return self._file(word, word.text[1:])
         body = body_keys(self._joined(call), headers[given] if given else kind)
         if given is None and "body" in body:
@@ -423,7 +429,9 @@ class _Reader:
     def _joined(self, call: Call) -> str:
         """Join the values of all data options with the separator that curl uses."""
         if any(is_file(name, word) for name, word in call.data):
-            raise ValueError("must have one body, got several of which one is a file, or a file in the query")
+            raise ValueError(
+                "must have one body and no file in the query, got several bodies with a file, or a file in the query"
+            )
         separator = "" if call.data[0][0] == "json" else "&"
         return separator.join(self._data(name, word) for name, word in call.data)
 
@@ -433,7 +441,7 @@ class _Reader:
             return word.text
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:
-            self.note(word, "--data-urlencode of a file", "is sent as the text that stands here")
+            self.note(word, "--data-urlencode of a file", "the text of the option is sent, not the content of the file")
         encoded = quote(value if equals else key, safe="-._~${}").replace("%20", "+")
         return f"{key}={encoded}" if equals and key else encoded
 
@@ -453,7 +461,7 @@ class _Reader:
         if value[0] == "@":
             part["filename"] = literal(Path(file).name)
         else:
-            self.note(word, f"file {file[:80]}", "is sent as a file, with its name; curl sends its text as a field")
+            self.note(word, f"file {file[:80]}", "is sent as a file with its name; curl sends its content as a field")
         return key, {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
@@ -464,7 +472,7 @@ class _Reader:
         path = Path(name)
         if is_regular_file(path):
             return {"file": relative_to_workload(path, self.options.folder)}
-        self.note(word, f"file {name[:80]}", "does not exist: content of 1 KiB is sent in its place")
+        self.note(word, f"file {name[:80]}", "does not exist: generated content of 1 KiB is sent instead")
         return {"body": "${random.text(1024)}"}
 
 

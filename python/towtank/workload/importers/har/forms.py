@@ -21,7 +21,7 @@ def form_text(params: list[Node], draft: Draft) -> str:
     pairs = [(text_of(each, "name"), text_of(each, "value"), place_of(each)) for each in params]
     for name, value, place in pairs:
         if _ESCAPE.search(name + value):
-            why = "is taken as decoded, as HAR 1.2 has it beside no text: its % is sent as %25"
+            why = "is read as decoded text, as HAR 1.2 requires without `text`: its % is sent as %25"
             draft.notes.add(place, f"field {name}", why)
     return "&".join(f"{percent_encoded(name)}={percent_encoded(value)}" for name, value, _ in pairs)
 
@@ -36,7 +36,7 @@ def parts(listed: list[Node], draft: Draft) -> Any:
         name, file = text_of(each, "name"), text_of(each, "fileName")
         if file:
             size = exact_size(int(number_of(each, "_size", default=10 * 1024)))
-            why = f"its content is not carried over: content of {size} is made in its place"
+            why = f"its content is not imported: generated content of {size} is sent instead"
             draft.notes.add(place_of(each), f"file {file}", why)
             made.append((name, {"generated": {"size": size}, "filename": literal(file), **_media(each)}))
         else:

@@ -120,7 +120,7 @@ class Secrets:
                 text, encoding = found[value].replace("$${", "${"), own or pairs
                 known = read(text, encoding, in_query=in_query)
                 # A value that decoding and encoding would change is kept as written, such as `a+b` in a query.
-                what = f"secret in the field {found[name]}" + ("" if known is not None else ", as it is encoded")
+                what = f"secret in the field {found[name]}" + ("" if known is not None else ", in its encoded form")
                 template = self._token(what, text if known is None else known, place)
                 return found[before] + escaped_place(template, encoding if known is not None else "")
         return found[0]
@@ -134,7 +134,7 @@ class Secrets:
         """Add a note about the parameter that replaces a secret."""
         parameter = self.place(name).removeprefix("${").removesuffix("}")
         copied = f"is copied to {parameter}" if self.keep else f"is not copied: set {parameter}"
-        self.draft.notes.add(place, what, f"{copied}; users of their own come from a pool of data")
+        self.draft.notes.add(place, what, f"{copied}; use a data pool to give users different logins")
 
     def _hidden(self, value: Any, name: str, place: tuple[int, int]) -> Any:
         if isinstance(value, dict):

@@ -48,17 +48,17 @@ def between_pages(gaps: list[float], draft: Draft) -> Pauses:
             found.append({"parameter": name, "count": len(groups[name]), "mean_s": rounded(mean)})
     draft.findings["think_times"] = found
     draft.findings.setdefault("summary", []).extend(
-        f"think times: {each['count']} gaps make {each['parameter']}, "
+        f"think times: {each['count']} gaps are in the group {each['parameter']}, "
         f"exponential with mean {format_duration(each['mean_s'])}"
         for each in found
     )
     what = "pause after the session"
     if not gaps:
         pause = seconds(_WITHOUT_GAPS)
-        draft.notes.add((1, 0), what, f"is not in the recording: users wait for {pause} before they begin again")
+        draft.notes.add((1, 0), what, f"is not in the recording: users pause for {pause} before the next session")
         return Pauses([], pause)
     longest_group = max(groups, key=lambda name: (len(groups[name]), name))
-    why = f"is not in the recording: before users begin again they wait for parameters.{longest_group} on average"
+    why = f"is not in the recording: users pause for parameters.{longest_group} on average before the next session"
     draft.notes.add((1, 0), what, why)
     return Pauses([_pause(name) for name in names], _pause(longest_group))
 

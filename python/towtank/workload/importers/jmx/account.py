@@ -43,7 +43,7 @@ def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
         return
     element = item.element
     if item.tag.endswith(_OF_SCOPE) and element.children and not any(each.read for each in element.children):
-        draft.notes.add(item.place, f"{item.tag} {item.name!r}", "no request is in its scope: it has no effect")
+        draft.notes.add(item.place, f"{item.tag} {item.name!r}", "has no effect, because no request is in its scope")
     else:
         _properties(item.kind, element, ledger)
     for below in item.below:

@@ -84,7 +84,7 @@ def _note_sign(argument: Element, name: str, value: str, texts: Texts) -> None:
     equals = text_of(argument, "HTTPArgument.use_equals", "true").strip().lower() == "true"
     sign = text_of(argument, "Argument.metadata", "=")
     if not value and not (equals and sign):
-        texts.draft.notes.add(argument.place, f"argument {name!r}", "is sent with `=`; JMeter sends the name alone")
+        texts.draft.notes.add(argument.place, f"argument {name!r}", "is sent with `=`; JMeter sends only the name")
     elif sign != "=":
-        why = f"is sent with `=`; JMeter has {sign[:20]!r} between name and value of a query"
+        why = f"is sent with `=`; JMeter sends {sign[:20]!r} between the name and the value in a query"
         texts.draft.notes.add(argument.place, f"argument {name!r}", why)

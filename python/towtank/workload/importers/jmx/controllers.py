@@ -30,7 +30,7 @@ _ALWAYS = frozenset({"GenericController", "RecordingController"})
 # Description of each flow control action by its number (TestAction of JMeter 5.5).
 _ACTIONS = {
     "0": "stops the thread or the test",
-    "2": "stops the thread or the test at once",
+    "2": "stops the thread or the test immediately",
     "3": "starts the next iteration of the thread",
     "4": "starts the next iteration of the loop",
     "5": "leaves the loop",
@@ -125,7 +125,7 @@ class Controllers:
         """
         logins = item.tag == "AuthManager"
         if (outer.logins if logins else outer.cookies) is not None:
-            self.leave_out(item, f"left out: JMeter takes the {item.tag} outside of it")
+            self.leave_out(item, f"left out: JMeter uses the outer {item.tag}")
         elif logins:
             scope.logins = read_logins(item, self.texts)
         else:
@@ -148,18 +148,18 @@ class Controllers:
         start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
         whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"
         self.texts.counters |= {name} if name else set()
-        counts = "${iteration} counts the transactions of one user from 1 by 1"
-        self.note(item, f"{name!r} counts rounds {whose} from {start} by {step}; {counts}")
+        counts = "${iteration} counts the transactions of one user from 1 in steps of 1"
+        self.note(item, f"{name!r} counts rounds {whose} from {start} in steps of {step}; {counts}")
 
     def _other(self, item: Item) -> None:
         if item.tag == "CacheManager":
-            why = "users have no cache: everything is requested every time"
+            why = "users have no cache: all content is requested every time"
         elif item.tag in {"ResultCollector", "Summariser", "BackendListener"}:
-            why = "left out: results are written by towtank itself"
+            why = "left out: Towtank writes its own results"
         elif item.tag.startswith(("JSR223", "BeanShell", "BSF")):
             why = "left out: scripts are not run"
         elif item.tag.endswith("Sampler"):
-            why = "left out with its timers: only HTTP is spoken"
+            why = "left out with its timers: only HTTP is supported"
         else:
             why = "left out: it has no counterpart in a workload"
         self.leave_out(item, why)
@@ -216,14 +216,16 @@ class Controllers:
         if steps is not None:
             return steps(item, scope)
         if item.tag in {"ModuleController", "IncludeController"}:
-            self.leave_out(item, "what it leads to is not followed: put the elements in its place")
+            self.leave_out(
+                item, "left out: references to other elements are not followed; replace it by the elements themselves"
+            )
             return []
         if item.tag == "CriticalSectionController":
-            self.note(item, "users do not wait for each other: its steps are done at any time")
+            self.note(item, "users do not wait for each other: its steps are executed without a lock")
         elif item.tag == "OnceOnlyController":
-            self.note(item, "is inside another controller: its steps are done each time")
+            self.note(item, "is inside another controller: its steps are executed each time")
         elif item.tag not in _ALWAYS:
-            self.note(item, "its steps are done once, in their order")
+            self.note(item, "its steps are executed once, in their order")
         return self.steps(item.below, scope, top=top)
 
     def _say_of_once(self, item: Item, *, first: bool) -> None:
@@ -231,7 +233,7 @@ class Controllers:
         if not first:
             self.note(item, "runs before the first round; JMeter runs the elements above it first")
         if self.requests.on_failure is None:
-            self.note(item, "runs once even if a request of it fails; JMeter repeats it in the next loop")
+            self.note(item, "runs once even if one of its requests fails; JMeter repeats it in the next loop")
 
     def _action(self, item: Item, scope: Scope) -> list[Step]:
         """Read a flow control action: a pause becomes a step, other actions become a note.
@@ -247,7 +249,7 @@ class Controllers:
         length = item.text("ActionProcessor.duration")
         if action != "1":
             does = _ACTIONS.get(action, f"does action {action[:20]}")
-            self.note(item, f"{does}: a user cannot do this, and goes on with the next step")
+            self.note(item, f"{does}: a workload cannot do this, and the user continues with the next step")
             return steps
         pause = self.texts.number(length, item.place, f"pause {item.name!r}") / 1000
         return [*steps, think(seconds(pause))] if pause > 0 else steps
@@ -263,18 +265,18 @@ class Controllers:
             return steps
         # JMeter's page time begins before the timers of the first request.
         if any("think" in step for step in steps) and timers:
-            self.note(item, "JMeter's time has the timers in it; that of the page is without think times")
+            self.note(item, "JMeter's time includes the timers; the page time excludes think times")
         name = unique(item.name, self.pages)
         self.pages.append(name)
         return [*steps[:lead], page(name, steps[lead:])]
 
     def _inner_page(self, item: Item, scope: Scope) -> list[Step]:
-        self.note(item, "pages cannot be inside other controllers: its steps are kept, its time is not measured")
+        self.note(item, "a page cannot be inside another controller: its steps are kept, but its time is not measured")
         item.flag("TransactionController.includeTimers")  # marked as read, because the note above covers it
         return self.steps(item.below, scope, top=False)
 
     def _sequence(self, item: Item, scope: Scope) -> list[Step]:
-        self.note(item, "its steps are done in the order they have here")
+        self.note(item, "its steps are executed in the order of the plan")
         return self.steps(item.below, scope, top=False)
 
     @contextmanager
@@ -292,7 +294,7 @@ class Controllers:
         forever = item.flag("LoopController.continue_forever") and not item.text("LoopController.loops").strip("-")
         times = self.texts.number(item.text("LoopController.loops", "1"), item.place, f"loops of {item.name!r}", 1)
         if times < 0 or forever:
-            self.note(item, "a loop for ever would never end the transaction: its steps are done once")
+            self.note(item, "an endless loop would never end the transaction: its steps are executed once")
             return self.steps(item.below, scope, top=False)
         if times > ROUNDS_AT_MOST:
             self.note(item, f"has {times:.0f} rounds: a loop of a workload has at most {ROUNDS_AT_MOST}")
@@ -314,14 +316,15 @@ class Controllers:
             return [{"if": {state: identifier(name, "value")}, "then": steps}] if steps else []
         steps = self.steps(item.below, scope, top=False)
         self.note(
-            item, f"conditions ask whether a variable is empty, got {condition[:80]!r}: its steps are always done"
+            item,
+            f"only tests for an empty variable are supported, got {condition[:80]!r}: its steps are always executed",
         )
         return steps
 
     def _throughput(self, item: Item, scope: Scope) -> list[Step]:
         percent = item.number("ThroughputController.percentThroughput", "100")
         if item.text("ThroughputController.style", "0").strip() != "1":
-            self.note(item, "a number of executions in all is not counted: its steps are always done")
+            self.note(item, "a total number of executions is not supported: its steps are always executed")
             return self.steps(item.below, scope, top=False)
         share = min(max(self.texts.number(percent, item.place, f"percent of {item.name!r}", 100) / 100, 0.0), 1.0)
         with self._times(share):
@@ -334,7 +337,7 @@ class Controllers:
         An element without requests may be chosen, too; it has no effect.
         """
         if item.tag != "RandomController":
-            self.note(item, "one of its elements is taken at random each time")
+            self.note(item, "one of its elements is chosen at random each time")
         number = len(_chosen_from(item))
         return choice(self._alternatives(item, scope, [1 / number] * number))
 
@@ -353,7 +356,7 @@ class Controllers:
         value = self.texts.static(item.text("SwitchController.value")).strip()
         probabilities = _switched(value, [each.name for each in _chosen_from(item)])
         if probabilities is None:
-            self.note(item, f"{value[:60]!r} is not known before the run: one of its elements is taken at random")
+            self.note(item, f"{value[:60]!r} is not known before the run: one of its elements is chosen at random")
             number = len(_chosen_from(item))
             probabilities = [1 / number] * number
         return choice(self._alternatives(item, scope, probabilities))

@@ -69,7 +69,7 @@ class CookieManagers:
                     self.wide.add(id(entry))
             elif _covers(path, urlsplit(address).path or "/"):
                 own.append(f"{name}={value}")
-                why = "varies: it is sent with each request, even if the server sets a cookie of its name"
+                why = "its value varies: it is sent with each request, even if the server sets a cookie with this name"
                 self.draft.notes.add(entry.place, f"cookie {name!r}", why)
         return "; ".join(own)
 
@@ -94,7 +94,7 @@ class CookieManagers:
         if not known:
             return {"kept": "never"}
         for manager in known.values() if len({id(each) for each in self.of_requests}) > 1 else []:
-            why = f"holds for some requests of {group.name!r}; here all of them have one store of cookies"
+            why = f"applies to some requests of {group.name!r}; in the workload all requests share one store of cookies"
             self.draft.notes.add(manager.place, f"{manager.tag} {manager.name!r}", why)
         given = [
             {"name": literal(name), "value": value, "path": path, **({"target": target} if target is not None else {})}
@@ -108,19 +108,19 @@ class CookieManagers:
         for manager in self.declared:
             if id(manager) not in self.managers:
                 manager.left_out = True
-                why = "no request is in its scope: it has no effect"
+                why = "has no effect, because no request is in its scope"
                 self.draft.notes.add(manager.place, f"{manager.tag} {manager.name!r}", why)
         for manager in self.managers.values():
             for entry in manager.collection("CookieManager.cookies"):
                 name, path = entry.attributes.get("name", ""), text_of(entry, "Cookie.path").strip()
                 what = f"cookie {name!r}"
                 if id(entry) not in self.sent:
-                    self.draft.notes.add(entry.place, what, "no request goes to its domain: it is not sent")
+                    self.draft.notes.add(entry.place, what, "is not sent, because no request goes to its domain")
                 elif not path:
-                    why = "has no path: a cookie of the same name for / from the server replaces it; JMeter sends both"
+                    why = "has no path: a server cookie with this name for / replaces it; JMeter sends both"
                     self.draft.notes.add(entry.place, what, why)
                 elif id(entry) in self.wide:
-                    why = "is for a whole domain: a cookie of the same name for the host replaces it"
+                    why = "applies to a whole domain: a cookie with this name for the host replaces it"
                     self.draft.notes.add(entry.place, what, f"{why}; JMeter sends both")
 
     @staticmethod

@@ -33,7 +33,7 @@ class Elements:
             return seconds(self._time(timer, "ConstantTimer.delay", 0))
         if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
             timer.left_out = True
-            self._note(timer, "left out: it has no counterpart as a pause")
+            self._note(timer, "left out: a workload has no equivalent pause")
             return None
         offset, spread = self._time(timer, "ConstantTimer.delay", 0), self._time(timer, "RandomTimer.range", 0)
         if spread <= 0:
@@ -43,13 +43,13 @@ class Elements:
         if timer.tag == "PoissonRandomTimer":
             # A Poisson-distributed number of milliseconds with mean L has the standard deviation sqrt(L).
             self._note(
-                timer, "a Poisson number of milliseconds is nearly normal with the root of its mean as deviation"
+                timer, "is approximated by a normal distribution, whose variance in ms² is the Poisson mean in ms"
             )
             mean, sd = offset + spread, math.sqrt(spread * 1000) / 1000
         else:
             mean, sd = offset, spread
             if mean < 3 * sd:
-                self._note(timer, "JMeter turns negative times positive; the workload draws again")
+                self._note(timer, "for negative times, JMeter uses the absolute value; the workload draws again")
         return {"normal": {"mean": seconds(mean), "sd": seconds(max(sd, 0.001)), "min": "0 s"}}
 
     def _time(self, timer: Item, name: str, default: float) -> float:
@@ -64,7 +64,7 @@ class Elements:
             return self._boundary(item)
         if item.tag == "JSONPostProcessor":
             return self._json(item)
-        self._note(item, "extractors of this kind have no counterpart; a regular expression or a JSON path has")
+        self._note(item, "left out: only extractors with a regular expression, a boundary or a JSON path are supported")
         return {}
 
     def _regex(self, item: Item) -> dict[str, Any]:
@@ -79,13 +79,16 @@ class Elements:
             header = re.fullmatch(r"\^?([A-Za-z-]+):\s*(?:\\s[*+])?\(\.[*+]\??\)\$?", pattern)
             if where == "true" and header is not None:
                 return self._named(item, name, {"header": header.group(1)}, default)
-            self._note(item, "left out: body, status and whole headers of an answer can be taken, as `Name: (.+)`")
+            self._note(
+                item,
+                "left out: only the body, the status and whole headers (`Name: (.+)`) of a response can be extracted",
+            )
             return {}
         groups = re.findall(r"\$(\d+)\$", template)
         if len(groups) > 1:
-            self._note(item, "one group is taken, not several put together")
+            self._note(item, "only one group is extracted, not a text of several groups")
         elif groups and template != f"${groups[0]}$":
-            self._note(item, "the group is taken without the text around it in the template")
+            self._note(item, "the group is extracted without the text around it in the template")
         try:
             pattern = expressions.capturing_regex(_one_group(pattern, int(groups[0]) if groups else 1))
         except ValueError as error:
@@ -136,14 +139,18 @@ class Elements:
         # Without this property the number is 0, which selects a random match (getMatchNumber of JMeter 5.5).
         if number in {"0", ""}:
             return {"pick": "random"}
-        why = "all matches are not numbered variables here" if number == "-1" else f"match {number} cannot be taken"
-        self._note(item, f"{why}: the first one is")
+        why = (
+            "numbered variables for all matches are not supported"
+            if number == "-1"
+            else f"match {number} cannot be selected"
+        )
+        self._note(item, f"{why}: the first match is extracted")
         return {}
 
     def _named(self, item: Item, name: str, spec: dict[str, Any], default: str | None) -> dict[str, Any]:
         name = name.strip()
         if not name:
-            self._note(item, "names no variable")
+            self._note(item, "left out: it names no variable")
             return {}
         if default is not None:
             spec["default"] = default
@@ -162,9 +169,12 @@ class Elements:
             self._json_path(item, check)
         elif item.tag == "DurationAssertion":
             limit = item.text("DurationAssertion.duration")
-            self._note(item, f"times are objectives of the study, as `p95 < {limit} ms`, not checks of an answer")
+            self._note(
+                item,
+                f"left out: time limits are objectives of the study (`p95 < {limit} ms`), not checks of a response",
+            )
         else:
-            self._note(item, "assertions of this kind have no counterpart")
+            self._note(item, "left out: assertions of this kind are not supported")
 
     def _response(self, item: Item, check: dict[str, Any]) -> None:
         field = item.text("Assertion.test_field").rpartition(".")[2]
@@ -191,7 +201,7 @@ class Elements:
             elif whole_class is not None:
                 statuses.append(f"{whole_class.group(1)}xx")
             else:
-                self._note(item, f"{each!r} is neither a status nor a class as 2xx")
+                self._note(item, f"{each!r} is neither a status nor a class such as 2xx")
         return statuses
 
     def _good(self, item: Item, statuses: list[int | str]) -> list[int | str]:
@@ -203,17 +213,17 @@ class Elements:
             return statuses
         good = [status for status in statuses if int(str(status)[0]) < 4]
         if len(good) < len(statuses):
-            self._note(item, "statuses from 400 on stay failures, as in JMeter if the status is not ignored")
+            self._note(item, "a status of 400 or above remains a failure, as in JMeter without `Ignore status`")
         return good
 
     def _body(self, item: Item, kind: int, wanted: list[str], check: dict[str, Any]) -> None:
         negated = "not_" if kind & _NOT else ""
         plain = bool(kind & _SUBSTRING) or (not kind & _MATCH and not any(_META.search(text) for text in wanted))
         if kind & _EQUALS:
-            self._note(item, "equality of the body is checked as containing this text")
+            self._note(item, "instead of equality, the check requires that the body contains this text")
             plain = True
         if kind & _OR and negated and len(wanted) > 1:
-            self._note(item, "absence of one of several texts cannot be checked")
+            self._note(item, "left out: the absence of one of several texts cannot be checked")
             return
         if kind & _OR and len(wanted) > 1:
             joined = "|".join(re.escape(text) if plain else text for text in wanted)
@@ -225,7 +235,7 @@ class Elements:
         for text in map(self.texts.static, wanted):
             pattern = f"^(?:{text})$" if kind & _MATCH else text
             if "${" in text:
-                self._note(item, "a regular expression cannot contain values of the run: left out")
+                self._note(item, "left out: a regular expression cannot contain variables")
                 continue
             try:
                 expressions.regex(pattern)
@@ -240,7 +250,7 @@ class Elements:
         value = wanted if validated else None
         if inverted or (value is not None and regex and _META.search(value)):
             item.text("JSON_PATH")
-            self._note(item, "only equal values and existing paths can be checked")
+            self._note(item, "left out: only equal values and existing paths can be checked")
             return
         try:
             path = expressions.json_path(item.text("JSON_PATH").strip())

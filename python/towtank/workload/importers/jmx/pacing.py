@@ -117,7 +117,7 @@ class Pacing:
         if text.isdecimal() and int(text) in _MODES.values():
             return int(text)
         if text.lower() not in _MODES:
-            self._note(timer, f"calcMode {text[:40]!r} is not known: the throughput is taken as that of each thread")
+            self._note(timer, f"calcMode {text[:40]!r} is not known: the throughput is applied to each thread")
         return _MODES.get(text.lower(), _THREAD)
 
     def _note(self, timer: Item, why: str) -> None:
@@ -154,9 +154,9 @@ class Pacing:
             length = limit.samplers * sharing * limit.interval
         names = {"threads": threads, "users": group.users, "sharing": sum(each.users for each in queued)}
         whose = _WHOSE[limit.mode].format(**names)
-        change = "" if limit.mode == _THREAD else "; with another number of users change the pacing"
+        change = "" if limit.mode == _THREAD else "; change the pacing if you change the number of users"
         made = f"pacing {seconds(length)} of group {group.name} for a round of {limit.samplers:g} samples"
-        several = f"; the longest pacing of {len(group.limits)} timers is taken" if len(group.limits) > 1 else ""
+        several = f"; the longest pacing of {len(group.limits)} timers is used" if len(group.limits) > 1 else ""
         self._note(limit.timer, f"{limit.stated} by {whose}{change}: {made}{several}")
         return length
 

@@ -42,7 +42,8 @@ def _sendable(text: str, place: Place, texts: Texts) -> str:
     if any(_is_encoded(value) for value in known):
         text = texts.static(text)
     for variable in [variable for variable, values in rows.items() if any(map(_is_encoded, values))]:
-        why = "some have characters that no path may have: JMeter encodes them; encode them in the data"
+        why = "some contain characters that are not allowed in paths: encode them in the data, as JMeter does when "
+        "sending"
         texts.draft.notes.add(place, f"values of ${{{variable}}} in a path", why)
     return text
 
@@ -68,6 +69,6 @@ def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
         return True
     if values and not any(value.startswith(("/", *ADDRESSES)) for value in values):
         return False
-    why = "its values must begin with / here: JMeter adds a missing one, and accepts whole addresses"
+    why = "in the workload its values must begin with /: JMeter adds a missing / and accepts whole addresses"
     texts.draft.notes.add(place, f"path that begins with ${{{variable}}}", why)
     return True

@@ -44,7 +44,7 @@ def read(path: Path, options: Options) -> Draft:
     _Plan(draft, top, options).read()
     for child in root.children:
         if child.tag != "hashTree" or child is not trees[0]:
-            draft.notes.add(child.place, f"<{child.tag}>", "is outside of the plan: left out")
+            draft.notes.add(child.place, f"<{child.tag}>", "left out: it is outside of the test plan")
     account(draft, top, strict=options.strict)
     return draft
 
@@ -70,7 +70,7 @@ class _Plan:
             elif item.tag != "WorkBench":
                 below.append(item)
             else:
-                self.controllers.leave_out(item, "left out: it holds what is not part of the test")
+                self.controllers.leave_out(item, "left out: its elements are not part of the test")
         self._names(below)
         scope, work = self.controllers.enter(below, Scope())
         threads = 0.0
@@ -82,12 +82,12 @@ class _Plan:
                 if users >= 1:
                     self._group(item, scope, users)
                 else:
-                    self.controllers.leave_out(item, f"left out: it has {users:g} threads, so that it does nothing")
+                    self.controllers.leave_out(item, f"left out: it has {users:g} threads and does nothing")
                 # JMeter runs the threads of a group that is left out here, too, and they share the throughput of
                 # timers.
                 threads += max(users, 0.0)
             else:
-                self.controllers.leave_out(item, "is outside of thread groups: left out")
+                self.controllers.leave_out(item, "left out: it is outside of all thread groups")
         if not self.draft.groups:
             return
         shares = weights(self.users)
@@ -120,7 +120,7 @@ class _Plan:
         self._on_error(item)
         steps = controllers.whole(item.below, scope, top=True)
         if not any(_requests(step) for step in steps):
-            controllers.leave_out(item, "has no requests that can be carried over: left out")
+            controllers.leave_out(item, "left out: it has no requests that can be imported")
             return
         once = []
         if controllers.once:
@@ -166,14 +166,14 @@ class _Plan:
         head: list[Step] = [{"draw": pool} for pool in pools if pool not in (drawn or [])]
         tail: list[Step] = [{"draw": pool} for pool in pools if pool in (drawn or [])]
         if tail and self.controllers.requests.on_failure is None:
-            why = (
-                "are drawn at the end of a round, as the first is that of what is done once: a failed round draws none"
-            )
+            why = "are drawn at the end of a round, because the first round uses the row of `once`; a failed round "
+            "draws none"
             self.draft.notes.add(item.place, f"rows of {item.name!r}", why)
         variables = {identifier(name, "value"): name for name in sorted(self.texts.early)}
         early = {v: name for v, name in variables.items() if re.search(rf'\$\{{{v}[|}}]|: "{v}"', written)}
         if early:
-            why = f"{', '.join(early.values())}: read before they are set; they begin empty in every transaction"
+            why = f"{', '.join(early.values())}: read before they are set; in the workload they are empty at the "
+            "start of every transaction"
             self.draft.notes.add(item.place, f"variables of {item.name!r}", why)
             head.append({"set": dict.fromkeys(early, "")})
         return [*head, *steps, *tail]
@@ -191,15 +191,15 @@ class _Plan:
             {"group": name, "users": int(users), "ramp_up_s": ramp, "duration_s": duration or None, "loops": loops}
         )
         shown = f"{int(users)} users, ramp-up {ramp:g} s" + (f", duration {duration:g} s" if duration else "")
-        why = f"belongs into the load of the study; the workload has the group's share ({shown})"
+        why = f"must be set in the load of the study; the workload contains only the share of the group ({shown})"
         self.draft.notes.add(item.place, f"load of {item.name!r}", why)
         if loops.strip() not in {"-1", ""}:
-            why = f"{loops} loops: users of a workload go on until the load ends"
+            why = f"{loops} loops: users of a workload continue until the load ends"
             self.draft.notes.add(item.place, f"loops of {item.name!r}", why)
         if item.tag != "ThreadGroup":
             schedule = item.text("OpenModelThreadGroup.schedule") or item.peek("Schedule")
             given = f" ({schedule[:60]})" if schedule else ""
-            why = f"is taken as a thread group of constant size: its schedule{given} belongs into the load of the study"
+            why = f"is imported as a thread group of constant size: set its schedule{given} in the load of the study"
             self.controllers.note(item, why)
 
     def _users(self, item: Item) -> float:
@@ -210,9 +210,11 @@ class _Plan:
         rows = item.collection("ultimatethreadgroupdata")
         if rows:
             numbers = [row.children[0].text if row.children else "0" for row in rows]
-            self.draft.notes.add(item.place, what, f"are the sum of its {len(rows)} rows, which need not overlap")
+            self.draft.notes.add(
+                item.place, what, f"are the sum over its {len(rows)} rows, although the rows may not overlap in time"
+            )
         elif not numbers[0].strip() and item.tag != "ThreadGroup":
-            self.draft.notes.add(item.place, what, f"are no number of the plan: {_USERS_UNKNOWN:g} is taken")
+            self.draft.notes.add(item.place, what, f"are not stated in the plan: {_USERS_UNKNOWN:g} is assumed")
         return sum(self.texts.number(number, item.place, what, _USERS_UNKNOWN) for number in numbers)
 
     def _loops(self, controller: Element | None) -> str:
@@ -245,20 +247,20 @@ class _Plan:
         if closing and len(closing) == len(made.keepalive):
             self.draft.defaults["connections"] = "new_each_time"
         for item in closing if "connections" not in self.draft.defaults else []:
-            why = "JMeter closes the connection after this request; here users keep theirs"
+            why = "JMeter closes the connection after this request; users of the workload keep their connections"
             self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: use_keepalive = 'false'", why)
         limits = {limit for _, limit in made.connecting}
-        waits = ["5 s for a connection"] if limits == {0.0} else []
-        waits += ["30 s for an answer"] if made.endless else []
+        waits = ["at most 5 s for a connection"] if limits == {0.0} else []
+        waits += ["at most 30 s for a response"] if made.endless else []
         if waits:
-            why = f"JMeter waits without end if a request has none; users here wait {' and '.join(waits)}"
+            why = f"JMeter waits without limit if a request has none; users of the workload wait {' and '.join(waits)}"
             self.draft.notes.add((1, 1), "timeouts", why)
         if len(limits) == 1 and limits != {0.0}:
             self.draft.defaults["connect_timeout"] = exact_duration(limits.pop())
             return
         for item, limit in made.connecting:
             if limit > 0:
-                why = "requests differ in it: the workload has one time for all connections, 5 s"
+                why = "differs between requests: the workload has one time limit for all connections, 5 s"
                 self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: connect_timeout = {limit:g} s", why)
 
 

@@ -98,7 +98,7 @@ class Requests:
         steps = self.pauses(scope)
         method = self.texts.static(sampler.text("HTTPSampler.method", "GET")).strip().upper() or "GET"
         if method not in METHODS:
-            why = f"left out: requests have the methods {', '.join(sorted(METHODS))}"
+            why = f"left out: a workload supports the methods {', '.join(sorted(METHODS))}"
             self.draft.notes.add(sampler.place, f"{sampler.name!r} with {method[:20]}", why)
             sampler.left_out = True
             return steps
@@ -142,7 +142,9 @@ class Requests:
         if extract:
             step["extract"] = extract
         if extract and self.on_failure is not None:
-            why = "JMeter looks for them in failed answers, too; here those of a request that fails are their default"
+            why = (
+                "JMeter searches failed responses, too; in the workload, values from a failed request get their default"
+            )
             self.draft.notes.add(sampler.place, "extracted values", why)
         return [*steps, step]
 
@@ -157,7 +159,7 @@ class Requests:
             why = "redirects are not followed: add the next request as a step"
             note(sampler.place, "follow_redirects", why)
         if sampler.flag("HTTPSampler.image_parser"):
-            note(sampler.place, "embedded resources", "are not fetched: add them as steps of the page")
+            note(sampler.place, "embedded resources", "are not requested: add them as steps of the page")
 
     def _value(self, sampler: Item, scope: Scope, name: str) -> str:
         own = sampler.text(f"HTTPSampler.{name}").strip()
@@ -183,7 +185,7 @@ class Requests:
         url = "/".join(url.split("/")[:3])
         if "${" in url:
             name = self.draft.target(url, url.split("/")[2].partition(":")[0])
-            why = f"is not known before the run: these requests go to the target {name}, set its address with --address"
+            why = f"is not known before the run: these requests go to the target {name}; set its address with --address"
             self.draft.notes.add(sampler.place, f"address {url[:60]!r}", why)
             return name
         try:
@@ -214,13 +216,15 @@ class Requests:
             self._note_encoded(arguments)
             return self._raw(values, sampler, headers), ""
         if method == "GET" and set(fields) == {""}:
-            why = "JMeter sends arguments without a name as the body, of GET, too; here they are in the query"
+            why = (
+                "JMeter sends arguments without a name as the body, even with GET; the workload sends them in the query"
+            )
             self.draft.notes.add(sampler.place, f"{sampler.name!r}", why)
         if method in {"GET", "HEAD"}:
             self._without_body(files, multipart, sampler, method)
             if method == "HEAD" and fields:
                 self.draft.notes.add(
-                    sampler.place, f"{sampler.name!r}", "JMeter sends no arguments with HEAD: left out"
+                    sampler.place, f"{sampler.name!r}", "left out: JMeter sends no arguments with HEAD"
                 )
                 return {}, ""
         more = as_written(given, in_query=True) if method in {"GET", "DELETE"} else ""
@@ -241,7 +245,7 @@ class Requests:
     def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> dict[str, Any]:
         """Return a multipart body that contains fields and files."""
         if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
-            why = "parts are sent as browsers send them: JMeter adds headers to each (charset, transfer encoding)"
+            why = "parts are sent as browsers send them; JMeter adds headers to each part (charset, transfer encoding)"
             self.draft.notes.add(sampler.place, "multipart body", why)
         parts = [(field.name, _typed(field.value, field.media)) for field in fields]
         parts += [self._file(each) for each in files]
@@ -253,17 +257,17 @@ class Requests:
             encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
             value = self.texts.static(text_of(each, "Argument.value"))
             if encode and quote_plus(value) != value:
-                self.draft.notes.add(each.place, "body", "is sent as it stands here; JMeter encodes it (always_encode)")
+                self.draft.notes.add(each.place, "body", "is sent unchanged; JMeter encodes it (always_encode)")
 
     def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
         """Note the files of a request that is sent without a body."""
         for each in files:
             file = self._file_name(each)
             if file:
-                why = f"JMeter sends no body with {method}: the file is left out"
+                why = f"left out: JMeter sends no body with {method}"
                 self.draft.notes.add(each.place, f"file {file!r}", why)
         if multipart:
-            self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
+            self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"left out: JMeter sends no body with {method}")
 
     def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
         """Return the request keys of a raw body: chosen by its media type, or `body` if the body contains variables."""
@@ -294,7 +298,7 @@ class Requests:
         if file and path is not None:
             part: dict[str, Any] = {"file": relative_to_workload(path, self.folder)}
         else:
-            why = "does not exist: content of 10 KiB is made in its place"
+            why = "does not exist: generated content of 10 KiB is sent instead"
             self.draft.notes.add(element.place, f"file {file!r}", why)
             part = {"generated": {"size": "10 KiB"}}
         part["filename"] = literal(re.split(r"[/\\]", file)[-1] or "file")
@@ -315,7 +319,9 @@ class Requests:
                     "user": self.texts.template(login.user, place),
                     "password": self.texts.template(login.password, place),
                 }
-            self.draft.notes.add(place, f"authentication {login.mechanism[:20]}", "left out: only Basic is spoken")
+            self.draft.notes.add(
+                place, f"authentication {login.mechanism[:20]}", "left out: only Basic authentication is supported"
+            )
             return None
         return None
 

@@ -58,7 +58,7 @@ class Texts:
         self._left -= _EXPANSION + len(text)
         if self._left < 0:
             most = EXPANDED_AT_MOST // 10**6
-            raise StudyError.at(self.draft.source, f"must have variables of at most {most} MB in all, got more")
+            raise StudyError.at(self.draft.source, f"must have variables of at most {most} MB in total, got more")
         return text
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
@@ -70,7 +70,7 @@ class Texts:
                 continue
             reference = self._reference(piece, place)
             if reference is not None and written.endswith("$"):
-                why = "a $ in front of a value makes text of it: the $ is left out"
+                why = "a $ before a placeholder would turn it into text: the $ is left out"
                 self.draft.notes.add(place, f"${{{piece}}}", why)
                 written = written.rstrip("$")
             written += reference if reference is not None else fixed(f"${{{piece}}}")
@@ -135,11 +135,11 @@ class Texts:
         try:
             value = float(self.static(text).strip())
         except ValueError:
-            self.draft.notes.add(place, what, f"is not known before the run ({text[:60]}): {default:g} is taken")
+            self.draft.notes.add(place, what, f"is not known before the run ({text[:60]}): {default:g} is used")
             return default
         if abs(value) < _NUMBER_AT_MOST:
             return value
-        why = f"is no number below {_NUMBER_AT_MOST:g} ({text[:60]}): {default:g} is taken"
+        why = f"is no number below {_NUMBER_AT_MOST:g} ({text[:60]}): {default:g} is used"
         self.draft.notes.add(place, what, why)
         return default
 
@@ -164,7 +164,7 @@ class Texts:
         function = _FUNCTION.fullmatch(name)
         if function is not None:
             return self._function(function.group(1), _arguments(function.group(2) or ""), name, place)
-        self.draft.notes.add(place, f"${{{name}}}", "no element of the plan sets it: it is sent as this text")
+        self.draft.notes.add(place, f"${{{name}}}", "no element of the plan sets it: the text itself is sent")
         return None
 
     def _parameter(self, kind: str, name: str, value: str, place: Place) -> str:
@@ -173,7 +173,7 @@ class Texts:
         A value that contains variables or functions is substituted directly.
         """
         if kind == "variable" and _DRAWN.search(value):
-            why = "JMeter evaluates its functions once, before the test; here each place evaluates them"
+            why = "JMeter evaluates its functions once, before the test; the workload evaluates them at each use"
             self.draft.notes.add(place, f"variable {name[:60]}", why)
         if "${" in value and name not in self._inside:
             self._inside.append(name)
@@ -186,7 +186,7 @@ class Texts:
             self._parameters[kind, name] = parameter
             self.draft.parameters[parameter] = literal(value)
         if self.draft.parameters[parameter] != literal(value):
-            why = "has several defaults in the plan: the parameter has the first one in all places"
+            why = "has several defaults in the plan: the first one is the value of the parameter for all uses"
             self.draft.notes.add(place, f"{kind} {name[:60]}", why)
         return f"${{parameters.{parameter}}}"
 
@@ -194,7 +194,7 @@ class Texts:
         """Add a note about the variable in which a function stores its value."""
         variable = arguments[_VARIABLE[function]] if len(arguments) > _VARIABLE.get(function, len(arguments)) else ""
         if variable:
-            why = f"__{function} stores its value in it; here other places do not have this value"
+            why = f"__{function} stores its value in it; in the workload, other uses do not have this value"
             self.draft.notes.add(place, f"variable {variable[:60]}", why)
 
     def _function(self, function: str, arguments: list[str], name: str, place: Place) -> str | None:  # noqa: PLR0911 - one line per function
@@ -216,7 +216,7 @@ class Texts:
             return f"${{random.int({low}, {high})}}"
         if function == "RandomString" and arguments and arguments[0].isdecimal() and 1 <= int(arguments[0]) <= 2**20:
             self.draft.notes.add(
-                place, f"${{{name[:60]}}}", "consists of letters and digits, not of JMeter's characters"
+                place, f"${{{name[:60]}}}", "consists of letters and digits, not of the characters given in the plan"
             )
             return f"${{random.text({int(arguments[0])})}}"
         if function == "urlencode" and len(arguments) == 1:
@@ -226,7 +226,7 @@ class Texts:
             inside = self.template(arguments[0], place)
             if re.fullmatch(r"\$\{(?!parameters\.)[a-z]\w*(\.\w+)?\}", inside):
                 return f"{inside[:-1]}|url}}"
-        self.draft.notes.add(place, f"${{{name[:60]}}}", "has no counterpart in a workload: it is sent as this text")
+        self.draft.notes.add(place, f"${{{name[:60]}}}", "has no counterpart in a workload: the text itself is sent")
         return None
 
 

@@ -172,13 +172,17 @@ class Calls:
         if module == "console":
             return None
         if method in {"setResponseCallback", "expectedStatuses"}:
-            self.note(node, shown(node), "2xx and 3xx are good, or what `check` says: left out")
+            self.note(
+                node,
+                shown(node),
+                "left out: a response is successful if its status is 2xx or 3xx, or if it passes `check`",
+            )
             return None
         return self._pure(name, node, values)
 
     def _made(self, step: Step | None) -> Any:
         if step is None:
-            return Unknown("is the answer to a request that was left out")
+            return Unknown("is the response to a request that was left out")
         # After a failed request or a failed check, k6 continues the round.
         step["on_failure"] = "go_on"
         self._add(step)
@@ -211,7 +215,7 @@ class Calls:
         for step in checked.steps:
             step.pop("on_failure", None)
         if not checked.prompt or checked.steps[-1] is not self.last:
-            why = "follows other steps: here a failed request ends the round before them"
+            why = "is tested after other steps; in the workload, a failed request ends the round before these steps"
             self.note(node, shown(node), why)
         if not thrown and self.depth > 1:
             self._leaving.append((node, self.depth))
@@ -225,7 +229,7 @@ class Calls:
         """Note tests that leave only a function in k6, if steps follow after this function."""
         for node, made in self.left:
             if made < self.made:
-                why = "leaves only its function in k6; here a failed request ends the whole round"
+                why = "leaves only its function in k6; in the workload, a failed request ends the whole round"
                 self.note(node, shown(node), why)
         self.left.clear()
 
@@ -257,7 +261,7 @@ class Calls:
         """Percent-encode a text. The engine encodes values that are known only at run time."""
         if isinstance(value, str):
             return quote(value, safe="-_.!~*'()")
-        self.note(node, shown(node), "is encoded in a query or a form, not in a path")
+        self.note(node, shown(node), "is encoded in a query or a form, but not in a path")
         return value
 
     def _files(self, name: str, node: Node, values: list[Any]) -> Any:
@@ -296,10 +300,10 @@ class Calls:
             table.open = True
             del self.draft.data[table.pool]
             self.draft.data[table.pool] = {"columns": ["row"], "rows": [["change-me"]]}
-            why = "does not exist: one row with placeholders is in its place"
+            why = "does not exist: one row with placeholders replaces it"
             self.note(node, f"file {rows.path}", why)
             return table
-        return self._table(name, rows, node) or Unknown(f"{shown(node)} is no list of texts or of mappings")
+        return self._table(name, rows, node) or Unknown(f"{shown(node)} is not a list of texts or mappings")
 
     def _table(self, name: str, rows: Any, node: Node) -> Table | None:
         table = self.writer.table(name, rows, ROWS_AT_MOST) if isinstance(rows, list) else None
@@ -317,14 +321,14 @@ class Calls:
         if not isinstance(holder, Table):
             return Unknown(f"{shown(node)} is not understood")
         if not isinstance(index, Random):
-            self.note(node, shown(node), "rows are dealt one after the other, at each draw the next one, whoever draws")
+            self.note(node, shown(node), "rows are drawn in order: each draw gets the next row, regardless of the user")
             self.draft.data[holder.pool]["order"] = "sequential"
         return self.draws.row(holder, index)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:
         """Evaluate a function of the script: add its steps and return its value."""
         if self.depth >= _CALLS_AT_MOST:
-            self.note(node, shown(node), "functions call each other too deeply: left out")
+            self.note(node, shown(node), "left out: the calls of functions are nested too deeply")
             return Unknown("is the value of a function that was left out")
         environment = function.environment.new_child()
         parameters = function.node.child_by_field_name("parameters") or function.node.child_by_field_name("parameter")
@@ -366,12 +370,12 @@ class Calls:
         answer = Answer(subject.step) if isinstance(subject, Part) else subject
         tests = self._tests(arguments[1] if len(arguments) > 1 else None, environment)
         if not isinstance(answer, Answer) or tests is None:
-            self.note(node, shown(node), "is no check of the answer to a request: left out")
+            self.note(node, shown(node), "left out: it does not check the response to a request")
             return True
         for place, name, test in tests:
             what = f"check {name}"
             if not isinstance(test, Function):
-                self.note(place, what, "is no function: left out")
+                self.note(place, what, "left out: the test is not a function")
                 continue
             try:
                 merge(answer.step.setdefault("check", {}), self._test(test, subject))
@@ -419,9 +423,9 @@ class Calls:
         """Convert `http.batch([...])` to consecutive requests."""
         batch = values[0] if values else None
         if not isinstance(batch, list | dict):
-            self.note(node, shown(node), "its requests are not known before the run: left out")
-            return Unknown("is the answers to requests that were left out")
-        self.note(node, "http.batch", "its requests are made one after the other: a user has one connection")
+            self.note(node, shown(node), "left out: its requests are not known before the run")
+            return Unknown("contains the responses to requests that were left out")
+        self.note(node, "http.batch", "its requests are sent one after the other, because a user has one connection")
         items = batch.items() if isinstance(batch, dict) else enumerate(batch)
         answers = {key: self._made(self._batched(each, node)) for key, each in items}
         return answers if isinstance(batch, dict) else list(answers.values())
@@ -439,7 +443,7 @@ class Calls:
     def _group(self, node: Node, values: list[Any]) -> Any:
         """Convert `group(name, function)` to a page; think times divide it into several pages."""
         if len(values) != 2 or not isinstance(values[1], Function):
-            self.note(node, shown(node), "is not understood: left out")
+            self.note(node, shown(node), "left out: it is not supported")
             return None
         outer, self.out = self.out, []
         nested, self.inside_group = self.inside_group, True
@@ -448,7 +452,9 @@ class Calls:
         name = values[0] if isinstance(values[0], str) and values[0] else "group"
         if nested:
             self.note(
-                node, f"group {name}", "pages cannot be inside pages: its steps are kept, its time is not measured"
+                node,
+                f"group {name}",
+                "a page cannot be inside another page: its steps are kept, but its time is not measured",
             )
             self.out += steps
         else:
@@ -481,8 +487,8 @@ class Calls:
             high = pause.high - 1 if pause.whole else pause.high
             self._add(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
             if pause.whole:
-                self.note(node, shown(node), "any time between the two is drawn, not whole seconds only")
+                self.note(node, shown(node), "the pause may have any length between the bounds, not only whole seconds")
         else:
-            self.note(node, shown(node), "its time is not known before the run: 1 s is assumed")
+            self.note(node, shown(node), "its length is not known before the run: 1 s is assumed")
             self._add(think("1 s"))
         return None

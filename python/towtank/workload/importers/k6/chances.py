@@ -107,7 +107,7 @@ class Chances:
 
     def _note_if_asked(self, node: Node, draw: int) -> None:
         if self.draws.depends(draw):
-            why = "is decided by a number of its own; k6 decides it by the number that was drawn before"
+            why = "depends on a new random number; in k6 it depends on the number that was drawn before"
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
@@ -145,7 +145,7 @@ class Chances:
         labels = [None if case is None else self.script.calls.value(case, environment) for case, _ in cases or []]
         known = all(label is None or isinstance(label, int | float | str) for label in labels)
         if cases is None or not known or not (pure and isinstance(value, Random | int | float | str)):
-            why = "is no switch on a number that is drawn, with cases that are known and end with break: left out"
+            why = "left out: only a switch on a random number, with known cases that end with break, is supported"
             self.script.leave_out(node, why, environment)
         elif isinstance(value, Random):
             self._drawn_switch(node, value, list(zip(labels, [part for _, part in cases], strict=True)), environment)

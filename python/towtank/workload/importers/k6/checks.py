@@ -108,7 +108,7 @@ class Checks:
         elif subject.kind == "json_length" and isinstance(value, int) and not negated:
             merge(check, {"json": {expressions.json_path(_element(subject.path, operator, value, node)): None}})
         elif subject.kind == "duration":
-            raise NotSayable("times are objectives of the study, not checks of an answer")
+            raise NotSayable("time limits are objectives of the study, not checks of a response")
         else:
             raise NotSayable(shown(node))
 
@@ -193,7 +193,7 @@ def _element(path: str, sign: str, length: int, node: Node) -> str:
     """
     least = {">": length + 1, ">=": length}.get(sign, 1 if sign in _UNEQUAL and length == 0 else 0)
     if least < 1:
-        raise NotSayable(f"{shown(node)}: only that a list has at least some elements can be checked")
+        raise NotSayable(f"{shown(node)}: only a smallest number of list elements can be checked")
     return f"{path}[{least - 1}]"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Types with the same truth values in JavaScript and Python.
 _KNOWN = (bool, int, float, str)
-_AGAIN = "k6 tries again in the next round if it failed"
+_AGAIN = "k6 repeats it in the next round if it failed"
 
 
 class Returned(Exception):  # noqa: N818 - it is not an error of the program
@@ -73,7 +73,7 @@ class Conditions:
             taken = consequence if bool(condition.value) != condition.negated else alternative
             self.script.statements(statements_of(taken), environment)
         else:
-            why = "its condition is not known before the run: its branches are left out"
+            why = "left out: its condition is not known before the run"
             self.script.leave_out(node, why, environment)
 
     def by_chance(self, node: Node, environment: Environment, rest: list[Node] | None) -> bool | None:
@@ -140,10 +140,10 @@ class Conditions:
         try:
             self.script.statements(statements_of(consequence), environment)
         except Returned:
-            self.calls.note(node, shown(node), "ends the first round in k6; here the user goes on")
+            self.calls.note(node, shown(node), "ends the first round in k6; in the workload the user continues")
         self.script.once += self.calls.out
         self.calls.out, self.calls.draws.rows = outer, rows
-        why = "is done once by each user, before its rounds"
+        why = "is executed once by each user, before its rounds"
         # In k6, the variable stays empty and the branch runs again if its request failed; a test of the round number
         # does not have this effect.
         asked = text_of(node.child_by_field_name("condition"))
@@ -164,14 +164,14 @@ class Conditions:
         if good is None:
             return False
         if isinstance(condition.value, Checked) and leaves != condition.negated:
-            why = "is done only if an answer is good" if leaves else "is done only if an answer is not good"
-            self.script.leave_out(node, f"{why}: left out", environment)
+            why = "it runs only after a successful response" if leaves else "it runs only after a failed response"
+            self.script.leave_out(node, f"left out: {why}", environment)
             return True
         bad, going_on = (consequence, alternative) if leaves else (alternative, consequence)
         ends = statements_of(bad)
         self.calls.ends(good, node, thrown=not (ends and ends[-1].type == "return_statement"))
         if not leaves and not otherwise:
-            why = "if it does not hold, the round ends here"
+            why = "if the condition is not met, the workload ends the round here"
             self.calls.note(node, shown(condition.node), why)
         if _does_something(ends):
             self.calls.note(node, shown(node), "steps before the end of the round are left out")
@@ -201,7 +201,7 @@ class Conditions:
         except (NotSayable, ValueError):
             return None
         merge(part.step.setdefault("check", {}), check)
-        self.calls.note(condition.node, shown(condition.node), "another status counts as a failed step")
+        self.calls.note(condition.node, shown(condition.node), "with any other status, the step counts as failed")
         return self.calls.checked(part.step)
 
     def _filled(

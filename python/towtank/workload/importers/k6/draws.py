@@ -22,9 +22,9 @@ Place = tuple[int, int]
 _WHOLE = 1e-6
 # Longest random text that a template can generate. [character]
 _TEXT_AT_MOST = 2**20
-_FEWER = "chooses among {} of the {} rows in k6; here all rows are drawn"
+_FEWER = "chooses among {} of the {} rows in k6; the workload draws from all rows"
 _OTHER_CHARACTERS = "consists of letters and digits, not of the characters of the script"
-_AGAIN = "is drawn once in k6; here it is drawn again at each of the places that use it in different ways"
+_AGAIN = "is drawn once in k6; the workload draws it anew for each kind of use"
 
 
 @dataclass
@@ -218,7 +218,7 @@ class Draws:
         # The first round is a separate transaction that runs before the others, so it must draw its values itself.
         lent = [step for step in every(steps) if early & set(drawn(step))]
         for name in sorted(early & {name for step in lent for name in drawn(step)}):
-            why = "is drawn anew for the first round, which is a transaction of its own"
+            why = "is drawn anew for the first round, which is a separate transaction"
             self.draft.notes.add((1, 0), self._bases.get(name, name.partition("__")[0]), why)
         outside = (early | names_in([steps])) - own
         outer = [step for step in before if outside & set(drawn(step))]

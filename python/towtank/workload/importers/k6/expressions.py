@@ -162,7 +162,7 @@ class Expressions:
         if isinstance(left, str | int | float) and isinstance(right, str | int | float):
             return first.replace("$${", "${") + second.replace("$${", "${")
         if first.endswith("$") and second.startswith("${"):
-            return Unknown("has a $ in front of a value, which would make text of it")
+            return Unknown("has a $ before a value, which would turn the value into text")
         return Text(first + second)
 
     def _identifier(self, node: Node, environment: Environment) -> Any:
@@ -217,7 +217,7 @@ class Expressions:
                 return Unknown(f"{shown(child)} is not known")
             items += inner
             if len(items) > ITEMS_AT_MOST:
-                return Unknown(f"{shown(child)} makes more than {ITEMS_AT_MOST} items")
+                return Unknown(f"{shown(child)} results in more than {ITEMS_AT_MOST} items")
         return items
 
     def _member(self, node: Node, environment: Environment) -> Any:
@@ -242,7 +242,7 @@ class Expressions:
         if isinstance(holder, Part):
             found = self._part(holder, name)
             if found is not None and found.kind == "json_length" and found.path != "$":
-                why = "counts the items of a list; of a text, k6 counts the characters"
+                why = "is the number of items of a list; for a text, k6 returns the number of characters"
                 self.writer.draft.notes.add(_place(node), f"length of {found.path}", why)
             if found is not None:
                 return found
@@ -301,7 +301,7 @@ class Expressions:
             other = self.value(right, environment)
             if isinstance(other, Checked):
                 return Checked((*left.steps, *other.steps), left.prompt and other.prompt)
-            return Unknown(f"{text_of(right)[:60]} is done only if a check holds")
+            return Unknown(f"{text_of(right)[:60]} runs only if a check passes")
         if left is None or isinstance(left, bool | int | float | str):
             return self.value(right, environment) if left else left
         return left if isinstance(left, Unknown) else Unknown(f"{shown(node)} is not known before the run")
@@ -340,7 +340,7 @@ class Expressions:
             if throws(right):
                 self.ends(left, right, thrown=True)
                 return left
-            return Unknown(f"{text_of(right)[:60]} is done only if a check fails")
+            return Unknown(f"{text_of(right)[:60]} runs only if a check fails")
         if isinstance(left, Text) and left.template.startswith("${parameters."):
             default = self.value(right, environment)
             name = left.template.removeprefix("${parameters.").removesuffix("}")
@@ -355,7 +355,7 @@ class Expressions:
         if isinstance(value, str | int | float) and parameters.get(name) == "change-me":
             parameters[name] = value
         elif parameters.get(name) != value and node is not None:
-            why = "has several defaults in the script, or one that is not known: the parameter has one for all places"
+            why = "has several defaults in the script, or an unknown one: the parameter has one value for all uses"
             self.writer.draft.notes.add(_place(node), f"parameters.{name}", why)
 
     def _unary(self, node: Node, environment: Environment) -> Any:
@@ -389,7 +389,7 @@ def _random(sign: str, left: Any, right: Any) -> Random | Unknown | None:
         return None
     if sign in {"+", "-"}:
         if left.whole and right != int(right):
-            return Unknown("is a whole number and a part of one, which is not drawn")
+            return Unknown("adds a fraction to a random integer, which is not supported")
         more = right if sign == "+" else -right
         return replace(left, low=left.low + more, high=left.high + more)
     if sign in {"*", "/"} and right > 0 and not left.whole:

@@ -15,7 +15,7 @@ _THRESHOLD = re.compile(r"(p\((\d+(?:\.\d+)?)\)|avg|med|max|min|rate)\s*(<=?|>=?
 _METRICS = {"avg": "mean", "med": "p50", "max": "max", "min": "min"}
 _PERCENTILES = frozenset({"50", "90", "95", "99", "99.9"})
 _TAG = re.compile(r"([\w]+)\{\s*name:\s*['\"]?([^'\"}]+?)['\"]?\s*\}")
-_NOT_COUNTED = "a number of iterations is not counted: users go on until the load ends"
+_NOT_COUNTED = "iterations are not counted: users continue until the load ends"
 Place = tuple[int, int]
 
 
@@ -52,7 +52,7 @@ def read_options(
     declared = options.get("scenarios")
     for name, scenario in declared.items() if isinstance(declared, dict) else [("default", options)]:
         if not isinstance(scenario, dict):
-            draft.notes.add(place, f"scenario {name}", "is not known before the run: left out")
+            draft.notes.add(place, f"scenario {name}", "left out: it is not known before the run")
             continue
         load = _load(scenario)
         loads.append({"scenario": name, **load})
@@ -65,7 +65,7 @@ def read_options(
             _scenario(name, scenario, at, ledger, {key[2:]: each for key, each in places.items() if key[:2] == path})
     if any(load.keys() != {"scenario", "executor"} for load in loads):
         draft.findings["load"] = loads
-        why = "users, stages and rates belong into the load of the study; the finding `load` of --json has them"
+        why = "set users, stages and rates in the load of the study; the finding `load` of --json lists them"
         draft.notes.add(place, "options", why)
     _thresholds(options.get("thresholds"), place, draft, ledger)
     _stages(options, place, ledger)
@@ -98,7 +98,7 @@ def _scenario(
 def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
     """Set k6's defaults in the draft; defaults without a counterpart in a workload become notes."""
     if options.get("maxRedirects") != 0:
-        why = "k6 follows up to 10; here they are not followed: add the next request as a step"
+        why = "k6 follows up to 10; the workload follows none: add the next request as a step"
         draft.notes.add(place, "redirects", why)
     # Default timeout of a response in k6 (Params.timeout).
     draft.defaults["timeout"] = "60 s"
@@ -175,8 +175,8 @@ def _why_no_objective(metric: str) -> str:
     tagged = _TAG.fullmatch(metric)
     if tagged is not None:
         step = tagged.group(2)
-        return f"objectives are about transactions, not about the request {step!r}: make it a transaction of its own"
-    return "cannot be said as an objective: left out"
+        return f"left out: objectives limit transactions, not the request {step!r}; make it a separate transaction"
+    return "left out: objectives cannot represent it"
 
 
 def _objective(metric: str, text: str) -> str | None:

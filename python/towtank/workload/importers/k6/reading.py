@@ -72,7 +72,7 @@ def _read(draft: Draft, source: Source) -> None:
         draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **draft.groups[name]}
     for name in ("setup", "teardown", "handleSummary"):
         if name in script.exported:
-            why = "is left out: it runs once for the whole test, not for each user"
+            why = "left out: it runs once for the whole test, not for each user"
             draft.notes.add(source.place(script.exported[name].node), f"{name}()", why)
     _tidy(draft)
     _say_of_values(draft)
@@ -86,10 +86,10 @@ def _say_of_values(draft: Draft) -> None:
     steps = [step for transaction in draft.transactions.values() for step in _requests(transaction)]
     if any(step.get("extract") and step.get("on_failure") == "go_on" for step in steps):
         why = (
-            "k6 extracts them from failed answers, too, and writes `undefined` if they are missing; "
-            "here those of a request that fails are empty"
+            "k6 extracts them from failed responses, too, and inserts `undefined` if they are missing; "
+            "in the workload, values from a failed request are empty"
         )
-        draft.notes.add((1, 0), "values of answers", why)
+        draft.notes.add((1, 0), "values from responses", why)
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
@@ -101,8 +101,9 @@ def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
         return {"think": "0 s"}
     pacing = seconds(scenario.users / scenario.rate)
     why = (
-        f"{scenario.rate:g} iterations per second are {scenario.users:g} users with a pacing of {pacing} each: with "
-        f"another number of users change the pacing, or load it openly with `towtank drive --rate`"
+        f"{scenario.rate:g} iterations per second correspond to {scenario.users:g} users with a pacing of {pacing} "
+        "each; "
+        f"change the pacing with the number of users, or use an arrival rate with `towtank drive --rate`"
     )
     draft.notes.add(scenario.place, f"scenario {scenario.name}: arrival rate", why)
     return {"pacing": pacing}

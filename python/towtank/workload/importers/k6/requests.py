@@ -48,7 +48,7 @@ class Requests:
         if name == "request":
             method, rest = arguments[0] if arguments else None, arguments[1:]
             if not isinstance(method, str):
-                self.draft.notes.add(place, "http.request", "its method is not known: left out")
+                self.draft.notes.add(place, "http.request", "left out: its method is not known")
                 return None
         else:
             method, rest = _METHODS[name], arguments
@@ -62,7 +62,11 @@ class Requests:
         """Return a request step; None, with a note, if the request cannot be converted."""
         text = self.writer.text(url)
         if text is None or method not in METHODS:
-            why = url.why if isinstance(url, Unknown) else f"its URL or its method {method[:20]!r} cannot be written"
+            why = (
+                url.why
+                if isinstance(url, Unknown)
+                else f"a workload cannot represent its URL or its method {method[:20]!r}"
+            )
             self.draft.notes.add(place, f"{method} request", f"left out: {why}")
             return None
         try:
@@ -89,20 +93,20 @@ class Requests:
 
     def _no_params(self, params: Any, place: Place) -> dict[str, Any]:
         if params is not None:
-            self.draft.notes.add(place, "parameters of the request", "are not known before the run: left out")
+            self.draft.notes.add(place, "parameters of the request", "left out: they are not known before the run")
         return {}
 
     def _headers(self, headers: Any, place: Place) -> dict[str, str]:
         if headers is None:
             return {}
         if not isinstance(headers, dict):
-            self.draft.notes.add(place, "headers", "are not known before the run: left out")
+            self.draft.notes.add(place, "headers", "left out: they are not known before the run")
             return {}
         templates: dict[str, str] = {}
         for name, value in headers.items():
             text = self.writer.text(value)
             if text is None:
-                self.draft.notes.add(place, f"header {name}", "its value is not known before the run: left out")
+                self.draft.notes.add(place, f"header {name}", "left out: its value is not known before the run")
             else:
                 templates[name] = text
         plain = [(name, text.replace("$${", "${"), place) for name, text in templates.items()]
@@ -119,7 +123,7 @@ class Requests:
         if cookies is None:
             return
         if not isinstance(cookies, dict):
-            self.draft.notes.add(place, "cookies", "are not known before the run: left out")
+            self.draft.notes.add(place, "cookies", "left out: they are not known before the run")
             return
         given = next((name for name in headers if name.lower() == "cookie"), "Cookie")
         pairs = [headers[given]] if given in headers else []
@@ -127,10 +131,10 @@ class Requests:
             what = f"cookie {name!r}"
             text = self.writer.text(entry.get("value") if isinstance(entry, dict) else entry)
             if text is None:
-                self.draft.notes.add(place, what, "its value is not known before the run: left out")
+                self.draft.notes.add(place, what, "left out: its value is not known before the run")
                 continue
             if not (isinstance(entry, dict) and entry.get("replace") is True):
-                why = "replaces a cookie of the same name from the server; k6 sends both"
+                why = "replaces a server cookie with this name; k6 sends both"
                 self.draft.notes.add(place, what, why)
             # k6 uses Go's net/http, which quotes values that contain a space or a comma.
             pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
@@ -156,10 +160,12 @@ class Requests:
             keys = {"body": text} if text is not None else None
         if given is None and body != "" and keys is not None and "body" in keys and not isinstance(body, dict | Json):
             self.draft.notes.add(
-                place, "header Content-Type", "k6 sends texts without it; the workload says text/plain"
+                place, "header Content-Type", "k6 sends texts without this header; the workload sends text/plain"
             )
         if keys is None:
-            self.draft.notes.add(place, "body", "is not known before the run: 1 KiB of text is sent in its place")
+            self.draft.notes.add(
+                place, "body", "is not known before the run: a generated text of 1 KiB is sent instead"
+            )
             return {"body": "${random.text(1024)}"}
         implied = {
             "json": "application/json",
@@ -178,7 +184,7 @@ class Requests:
         if isinstance(value, list):
             return [self._known(inner, name, place) for inner in value]
         if isinstance(value, Unknown | File):
-            why = value.why if isinstance(value, Unknown) else f"the file {value.path} cannot be read as a short text"
+            why = value.why if isinstance(value, Unknown) else f"the file {value.path} is not a short text"
             self.draft.notes.add(place, f"field {name}", f"is sent as 'change-me': {why}")
             return "change-me"
         return value
@@ -190,15 +196,17 @@ class Requests:
         if written[0] is None or not isinstance(written[0], dict | list):
             return {"body": self.writer.text(Json(value)) or "null"}
         if _numbers(value):
-            why = "values of the run are sent as texts, even if the script sends numbers"
+            why = "values that are only known during the run are sent as texts, even if the script sends numbers"
             self.draft.notes.add(place, "values in a JSON body", why)
         if not media:
-            why = "k6 sends JSON without it as text; the workload says application/json"
+            why = "k6 sends JSON without this header as text; the workload sends application/json"
             self.draft.notes.add(place, "header Content-Type", why)
         return {"json": written[0]}
 
     def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
-        """Return a form with its fields sorted by name, as k6 sorts them. A form with a file becomes a multipart body."""
+        """Return a form with its fields sorted by name, as k6 sorts them. A form with a file becomes a multipart
+        body.
+        """
         pairs = [
             (name, each)
             for name, value in sorted(fields.items())
@@ -206,7 +214,7 @@ class Requests:
         ]
         if any(isinstance(value, FilePart) for _, value in pairs):
             for name in (name for name, value in fields.items() if isinstance(value, list)):
-                why = "is sent as parts of this name; k6 makes one text of a list beside a file"
+                why = "is sent as several parts with this name; k6 joins the list to one text if the form has a file"
                 self.draft.notes.add(place, f"field {name}", why)
             return self._multipart(pairs, place)
         texts = [(name, text) for name, value in pairs if (text := self._field(value)) is not None]
@@ -238,7 +246,7 @@ class Requests:
         content: Step = {"value": text} if text is not None else {"generated": {"size": "10 KiB"}}
         if text is None:
             what = f"file {file.path}" if file is not None else f"file of the field {field}"
-            why = "its content is made up: 10 KiB; name the file in the workload to send it"
+            why = "generated content of 10 KiB is sent; to send the file, name it in the workload"
             self.draft.notes.add(place, what, why)
         name = _FILE_NAME if part.name is None else self.writer.text(part.name)
         media = _FILE_MEDIA if part.media is None else self.writer.text(part.media)
@@ -271,7 +279,7 @@ class Requests:
         if limit is None and isinstance(value, int | float):
             limit = value / 1000
         if limit is None or limit <= 0:
-            self.draft.notes.add(place, "timeout", "is no duration that is known: left out")
+            self.draft.notes.add(place, "timeout", "left out: it is not a duration that is known before the run")
             return None
         return seconds(limit)
 

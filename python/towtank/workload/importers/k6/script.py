@@ -96,7 +96,7 @@ class Script:
         before = dict(self.globals.maps[0])
         self.calls.writer.variables.clear()
         parameters = named(function.node.child_by_field_name("parameters"))
-        values = [Unknown("what setup() returns is not known before the run") for _ in parameters]
+        values = [Unknown("the result of setup() is not known before the run") for _ in parameters]
         self.calls.run(function, values, function.node)
         self.calls.settle()
         self.globals.maps[0].update(before)
@@ -118,7 +118,7 @@ class Script:
             elif child.type == "namespace_import":
                 self.globals[text_of(named(child)[0])] = Namespace(prefix or "module")
         if module not in _MODULES and "jslib.k6.io" not in module:
-            self.calls.note(node, f"module {module}", "is not read: what comes from it is not known")
+            self.calls.note(node, f"module {module}", "is not read: its functions and values are unknown")
 
     def _body(self, node: Node, environment: Environment) -> Any:
         """Convert the body of a function; return the value of the first `return` that is reached."""
@@ -143,11 +143,13 @@ class Script:
             kind = self._kinds.get(node.type)
             self._conversions += 1
             if kind is None:
-                self.leave_out(node, f"{node.type.replace('_', ' ')} is not understood: left out", environment)
+                self.leave_out(node, f"left out: {node.type.replace('_', ' ')} is not supported", environment)
             elif len(self.calls.out) > _STEPS_AT_MOST:
-                self.leave_out(node, f"more than {_STEPS_AT_MOST} steps: left out", environment)
+                self.leave_out(node, f"left out: the script has more than {_STEPS_AT_MOST} steps", environment)
             elif self._conversions > _CONVERSIONS_AT_MOST:
-                why = f"more than {_CONVERSIONS_AT_MOST} statements with those of functions and cases: left out"
+                why = (
+                    f"left out: the calls and cases of the script expand to more than {_CONVERSIONS_AT_MOST} statements"
+                )
                 self.leave_out(node, why, environment)
             elif whole and node.type == "if_statement":
                 followed = self.conditions.by_chance(node, environment, nodes[count:])
@@ -187,7 +189,7 @@ class Script:
                     if scope is not environment.maps[0]:
                         del environment.maps[0][text_of(left)]
                 return
-            self.calls.note(inner, shown(inner), "is not understood: left out")
+            self.calls.note(inner, shown(inner), "left out: it is not supported")
         elif inner.type == "string":
             return  # 'use strict'
         else:
@@ -223,7 +225,7 @@ class Script:
         default = any(child.type == "default" for child in node.children)
         inner = declaration or value
         if inner is None:
-            self.calls.note(node, shown(node), "is not understood: left out")
+            self.calls.note(node, shown(node), "left out: it is not supported")
         elif default and inner.type == "identifier":
             found = environment.get(text_of(inner))
             if isinstance(found, Function):
@@ -257,14 +259,14 @@ class Script:
         try:
             self.statements(statements, environment, whole=leaves)
         except Returned:
-            why = "returns in some rounds only: the steps after it are done in all of them"
+            why = "returns in some rounds only: in the workload, the steps after it run in all rounds"
             noted = place or (statements[0] if statements else self.source.root)
             if not leaves:
                 self.calls.note(noted, shown(noted), why)
         for scope, known in zip(environment.maps, before, strict=True):
             for name, value in known.items():
                 if scope[name] is not value:
-                    scope[name] = Unknown(f"{name} is set in a condition or a loop, so that it is not known after it")
+                    scope[name] = Unknown(f"{name} is set in a condition or a loop and not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
         self.calls.draws.rows = rows  # rows drawn inside are not known afterwards
         return [] if all(map(is_draw, steps)) else steps
@@ -290,7 +292,7 @@ class Script:
             or not isinstance(last, int)
             or sign not in {"<", "<="}
         ):
-            self.leave_out(node, "does not count by one to a number that is known: left out", environment)
+            self.leave_out(node, "left out: it does not count by one up to a known number", environment)
             return
         times = last - first + (sign == "<=")
         body = node.child_by_field_name("body")
@@ -315,10 +317,10 @@ class Script:
         items = self.calls.value(node.child_by_field_name("right"), environment)
         left = node.child_by_field_name("left")
         if text_of(node.child_by_field_name("operator")) != "of" or not isinstance(items, list) or left is None:
-            self.leave_out(node, "is no loop over a list that is known before the run: left out", environment)
+            self.leave_out(node, "left out: it is not a loop over a list that is known before the run", environment)
             return
         if len(items) > _ELEMENTS_AT_MOST:
-            self.calls.note(node, shown(node), f"the first {_ELEMENTS_AT_MOST} of {len(items)} elements are done")
+            self.calls.note(node, shown(node), f"only the first {_ELEMENTS_AT_MOST} of {len(items)} elements are used")
         for item in items[:_ELEMENTS_AT_MOST]:
             inner = environment.new_child()
             self.calls.bind(left, item, inner)
@@ -328,7 +330,7 @@ class Script:
     def _try(self, node: Node, environment: Environment) -> None:
         handler, final = node.child_by_field_name("handler"), node.child_by_field_name("finalizer")
         if handler is not None:
-            self.calls.note(handler, shown(handler), "is left out: nothing is thrown here")
+            self.calls.note(handler, shown(handler), "left out: a workload has no exceptions")
         self.statements(named(node.child_by_field_name("body")), environment)
         for block in named(final):
             self.statements(named(block), environment)

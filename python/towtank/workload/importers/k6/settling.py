@@ -175,7 +175,9 @@ def _value(found: re.Match[str], inlined: dict[str, str], names: dict[str, str])
 
 
 def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, str]:
-    """Return the final name of each row: the name of its pool, with a number while another row of the pool is in use."""
+    """Return the final name of each row: the name of its pool, with a number while another row of the pool is in
+    use.
+    """
     order, begin = list(every([*once, *steps])), len(list(every(once)))
     loops = [(at, at + len(list(every([step]))) - 1) for at, step in enumerate(order) if "loop" in step]
     reads = {name: at for at, step in enumerate(order) for name in names_in(_shallow(step))}

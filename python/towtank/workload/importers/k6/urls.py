@@ -17,7 +17,7 @@ _PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
 # Placeholder for a column of a row; the name of the row is the name of its pool, possibly followed by a number.
 _COLUMN = re.compile(r"\$\{([a-z]\w*?)((?:__row\d+)?)\.(\w+)\}")
 _AUTHORITY = re.compile(r"[^/?#]*?://[^/?#]*")
-_OF_ANSWER = "its address is a value of an answer: extract a path that begins with / instead"
+_OF_ANSWER = "its address is a value from a response: extract a path that begins with / instead"
 _OF_THE_RUN = "its address is not known before the run"
 Place = tuple[int, int]
 
@@ -142,7 +142,7 @@ def _path(pieces: list[Piece]) -> str:
 def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
     """Return an address that consists of parameters; the target gets the name of the last parameter."""
     shown = ", ".join(f"parameters.{name}" for name in parameters)
-    draft.notes.add(place, "URL", f"where requests go to is not in the script ({shown}): only the path is kept")
+    draft.notes.add(place, "URL", f"the destination of requests is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"
     draft.target(address, parameters[-1])
     return address
@@ -162,7 +162,7 @@ def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
         return Located(None, None, f"${{{pool}{row}.{column}}}{rest}")
     addresses = {_address(value) for value in values}
     if len(addresses) > 1 or None in addresses:
-        raise ValueError(f"its address is a value of the data {pool!r}, which has more than one")
+        raise ValueError(f"its address is a value of the data {pool!r}, which has several addresses")
     return Located(addresses.pop(), None, f"${{{pool}{row}.{_paths(columns, rows, column, values)}}}{rest}")
 
 

@@ -109,7 +109,7 @@ class Maker:
             choices = items_of(schema, key)
             if choices:
                 if len(choices) > 1:
-                    self.note(place_of(schema), key, "the first one is taken")
+                    self.note(place_of(schema), key, "the first schema is used")
                 return self._merged([choices[0], schema] if entries_of(schema, "properties") else [choices[0]], stack)
         if items_of(schema, "allOf"):
             return self._merged([*items_of(schema, "allOf"), schema], stack)
@@ -118,7 +118,7 @@ class Maker:
     def _refuse_more(self, schema: Node) -> None:
         if not self._is_full:
             self._is_full = True
-            why = f"stand for more than {VALUES_AT_MOST} values: the others are left out"
+            why = f"describe more than {VALUES_AT_MOST} values: further values are left out"
             self.note(place_of(schema), "schemas", why)
 
     @staticmethod
@@ -189,7 +189,7 @@ class Maker:
             return _FORMATS[form]
         if text_of(schema, "pattern"):
             self.note(
-                place_of(schema), f"pattern {text_of(schema, 'pattern')[:60]}", "the value made does not follow it"
+                place_of(schema), f"pattern {text_of(schema, 'pattern')[:60]}", "the generated value does not match it"
             )
         least = min(int(number_of(schema, "minLength")), 1_000_000)
         most = int(number_of(schema, "maxLength", default=1e9))

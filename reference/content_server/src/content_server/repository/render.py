@@ -1,4 +1,6 @@
-"""Renders objects as JSON of the Browser Binding: succinct or full, with all properties or the properties of a filter."""
+"""Renders objects as JSON of the Browser Binding: succinct or full, with all properties or the properties of a
+filter.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-//! Parses responses with randomly changed bytes. There must be no panic, and no result that
-//! contradicts another parser.
+//! Parses responses with randomly changed bytes. There must be no panic, and no result that contradicts another parser.
 
 use super::*;
 use crate::testing::SplitMix;
@@ -86,16 +85,15 @@ fn heads_are_read_as_httparse_reads_them() {
     let (mut both, mut neither) = (0, 0);
     for case in 0..50_000 {
         let bytes = mutated(samples[case % samples.len()].0, &mut random);
-        // `httparse` skips empty lines at the start and accepts no minor version above 1, so that
-        // these cases are not compared.
+        // `httparse` skips empty lines at the start and accepts no minor version above 1, so that these cases are not
+        // compared.
         if bytes.starts_with(b"\r")
             || bytes.starts_with(b"\n")
             || matches!(bytes.get(7), Some(b'2'..=b'9'))
         {
             continue;
         }
-        // After an informational response, the scanner continues with the next head, but `httparse`
-        // does not.
+        // After an informational response, the scanner continues with the next head, but `httparse` does not.
         if bytes.starts_with(b"HTTP/1.") && bytes.get(9) == Some(&b'1') {
             continue;
         }
