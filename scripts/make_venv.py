@@ -1,4 +1,4 @@
-"""Make the virtual environment, with `venv` or, if Debian split it off, with `virtualenv`."""
+"""Create the virtual environment with `venv`, or with `virtualenv` if Debian's package for `venv` is missing."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ hint: on Debian, `apt-get install python3-venv`, then run the same command again
 
 
 def main() -> int:
-    """Make the environment named on the command line; return 0, or 1 with a hint."""
+    """Create the environment named on the command line; return 0, or 1 with a hint."""
     if sys.version_info < (3, 11):  # noqa: UP036 - the hint must reach people on an older Python
         sys.stderr.write(f"error: Python 3.11 or newer is needed, got {sys.version.split()[0]} instead.\n")
         return 1

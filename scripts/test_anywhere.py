@@ -2,10 +2,10 @@
 
     scripts/test_anywhere.py [VARIATION[+VARIATION ...] ...] [--everything] [--list]
 
-Each variation runs the tests that it can influence; `--everything` runs the whole suite in each. Several joined by `+`
-apply together in one run of all their tests. The output ends with a table and the names of the failed tests. A
-variation that this machine cannot show is listed with the reason and fails nothing. The variable `PYTEST_ADDOPTS`
-passes options to pytest.
+Each variation runs the tests that it can influence; `--everything` runs the whole suite in each variation. Variations
+joined by `+` apply together, in one run of all their tests. The output ends with a table and the names of the failed
+tests. A variation that this machine cannot reproduce is listed with the reason, and does not count as a failure. The
+variable `PYTEST_ADDOPTS` passes options to pytest.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ NORMAL_USER = "normal-user"
 NUMBERS = ("tests/model", "tests/size", "tests/certified", "tests/analysis", "tests/docs")
 TEXTS = ("tests/cli", "tests/report", "tests/results", "tests/study", "tests/workload", "tests/units")
 USERS = (*TEXTS, "tests/record", "tests/observe", "tests/integration/test_integration_drive.py")
-# Half a CPU, or eight threads on one CPU, are slow; the tests do not depend on time.
+# Time limit of a test; it is long because half a CPU, or eight threads on one CPU, are slow. [s]
 _TIMEOUT_S = 900
 _CLOSING = re.compile(r"(\d+) (passed|failed|skipped|error)")
 _HALF = "towtank-anywhere"
 
 
 class CannotShowError(Exception):
-    """A variation that this machine cannot show; the text states the reason."""
+    """Raised if this machine cannot reproduce a variation; the message states the reason."""
 
 
 Setting = tuple[dict[str, str], list[str]]
@@ -45,19 +45,20 @@ Setting = tuple[dict[str, str], list[str]]
 
 @dataclass(frozen=True)
 class Variation:
-    """The conditions of another machine or another user.
+    """Conditions of another machine or another user.
 
     Attributes
     ----------
     name, about : str
+        Name, and description in a few words.
     parts : tuple of str
-        Folders of tests that it can influence.
+        Folders of tests that the variation can influence.
     environment : dict
-        Variables that it sets.
+        Environment variables that the variation sets.
     prefix : tuple of str
-        Command that the test run is put behind.
+        Words before the command of the test run.
     prepare : callable or None
-        Given a scratch folder: more variables and a longer prefix, found out or made on the spot.
+        Function that receives a scratch folder, prepares the conditions, and returns further variables and a prefix.
     """
 
     name: str
@@ -68,13 +69,13 @@ class Variation:
     prepare: Callable[[Path], Setting] | None = None
 
     def setting(self, scratch: Path) -> Setting:
-        """Return all changes of the variation."""
+        """Return all environment variables of the variation, and its whole prefix."""
         more, prefix = ({}, []) if self.prepare is None else self.prepare(scratch)
         return {**self.environment, **more}, [*prefix, *self.prefix]
 
 
 def joined(variations: list[Variation]) -> Variation:
-    """Join variations; a variation that drops root rights comes last."""
+    """Join several variations into one; a variation that drops root rights is applied last."""
     if len(variations) == 1:
         return variations[0]
     in_order = sorted(variations, key=lambda variation: variation.name == NORMAL_USER)
@@ -98,7 +99,7 @@ def joined(variations: list[Variation]) -> Variation:
 
 
 def kernel_of_blas(name: str, flag: str) -> Variation:
-    """Return a variation with the OpenBLAS kernel of another kind of CPU, whose instructions it needs."""
+    """Return a variation with the OpenBLAS kernel for another kind of CPU; this CPU must have the feature `flag`."""
 
     def prepare(_: Path) -> Setting:
         flags = re.search(r"^flags\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
@@ -110,20 +111,21 @@ def kernel_of_blas(name: str, flag: str) -> Variation:
 
 
 def cpus(count: int) -> Variation:
-    """Return a variation with this number of visible CPUs."""
+    """Return a variation with a certain number of CPUs."""
 
     def prepare(_: Path) -> Setting:
         usable = sorted(os.sched_getaffinity(0))
         if count <= len(usable):
             return {}, ["taskset", "--cpu-list", ",".join(map(str, usable[:count]))]
-        # The number of CPUs changes results through the number of threads into which BLAS splits a sum.
+        # With more CPUs than this machine has, only the number of threads is changed: results depend on the number of
+        # CPUs because BLAS splits a sum into that many threads.
         return {"OPENBLAS_NUM_THREADS": str(count)}, []
 
     return Variation(f"cpus-{count}", "as many CPUs, or threads of OpenBLAS", NUMBERS, prepare=prepare)
 
 
 def half_a_cpu(_: Path) -> Setting:
-    """Join a control group of half a CPU, made here and removed after the run."""
+    """Create a control group of half a CPU, and return the prefix that joins it; the group is removed after the run."""
     from towtank.errors import TargetError  # noqa: PLC0415 - the table is listed without the package, too
     from towtank.system.hosts.cgroups import ControlGroup, find_trees  # noqa: PLC0415
 
@@ -258,7 +260,7 @@ def counts_of(lines: list[str]) -> dict[str, int]:
 
 
 def names_of(lines: list[str]) -> tuple[str, ...]:
-    """Return the tests that failed or were in error, as the summary of a test run names them."""
+    """Return the names of the tests that failed or ended with an error, from the summary of a test run."""
     return tuple(line.split(" - ")[0].strip() for line in lines if line.startswith(("FAILED ", "ERROR ")))
 
 
@@ -272,7 +274,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """Return one line for each variation, and under it one for each test that failed."""
+    """Return a table with a line for each variation, followed by a line for each of its failed tests."""
     width = max(14, *(len(outcome.name) for outcome in outcomes))
     lines = [f"{'variation':<{width}} {'passed':>6} {'failed':>6} {'left out':>8} {'seconds':>7}"]
     for outcome in outcomes:

@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["left_out", "left_behind", "second_try", "grouping", "certification", "results_1"]
 
-# The gate tries the same examples each time, `make nightly` new ones. No example fails for its duration.
+# The profile `gate` tries the same examples each time, `make nightly` new ones. No example fails because it is slow.
 settings.register_profile(
     "gate", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("nightly", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("nightly" if "TOWTANK_NEW_EXAMPLES" in os.environ else "gate")
 
-# Programs that a shell starts in the background ignore SIGINT, and so do the servers that they start: tests that end
-# servers by SIGINT would wait a minute for each.
+# Programs started by a shell in the background ignore SIGINT, and their child processes inherit this. Tests that end
+# servers with SIGINT would wait a minute for each server.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -26,7 +26,7 @@ WAITING_FILE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.waits\b", re.M
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip the import of test files without any test that the mark expression selects."""
+    """Skip the import of test files in which the mark expression selects no test."""
     wanted = config.option.markexpr
     if wanted not in ("not waits", "smoke") or not re.fullmatch(r"test_.*\.py", collection_path.name):
         return None

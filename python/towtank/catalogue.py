@@ -20,11 +20,11 @@ from towtank.units import format_size
 OBSERVERS = {
     "host": "CPU, memory, page faults, disks, network, pressure and context switches of the machine, from /proc",
     "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
-    "host-NAME": "CPU, throttling, memory, disks, network and pressure of each host with sizes of its own",
+    "host-NAME": "CPU, throttling, memory, disks, network and pressure of each host with limits of its own",
     "postgresql": "statistics views of PostgreSQL, statements with plans, advice on indexes",
     "mariadb": "status variables of MariaDB: statements, rows, buffer pool, log, locks",
     "sqlite": "sizes and pages of a SQLite database",
-    "httpd": "status page of Apache httpd: workers, and requests by member of the balancer",
+    "httpd": "status page of Apache httpd: workers, and requests by member of its load balancer",
     "nginx": "status page of nginx, and requests by member from a log",
     "haproxy": "command socket of HAProxy: sessions, queues, and requests by member",
     "glusterfs": "statistics of a GlusterFS mount, from its folder .meta",
@@ -32,14 +32,14 @@ OBSERVERS = {
     "openldap": "monitor database of OpenLDAP: operations, threads, pages",
     "jetty": "statistics page of Jetty: requests, connections, heap",
     "gc_log": "log of a JVM's garbage collector: pauses, heap after a collection, allocation",
-    "prometheus": "metrics that a service shows as a page in the Prometheus text format",
+    "prometheus": "metrics page of a service, in the Prometheus text format",
 }
 DRIVERS = {
-    "http": "HTTP/1.1 and HTTP/2, plain or by TLS: ranges, uploads of several parts, cookies, Basic authentication",
-    "sql": "statements and transactions of a database, with values in their places and rows counted",
+    "http": "HTTP/1.1 and HTTP/2, with or without TLS: ranges, multipart uploads, cookies, Basic authentication",
+    "sql": "statements and transactions of a database, with bound values and counts of rows",
     "file": "files below a folder: open, read, write, sync, stat, rename, delete",
     "tcp": "exchanges of bytes over TCP or a Unix socket",
-    "ldap": "a directory: bind, search, compare, add, modify, delete",
+    "ldap": "operations of an LDAP directory: bind, search, compare, add, modify, delete",
 }
 
 
@@ -74,7 +74,7 @@ def _machine(machine: Machine) -> str:
 
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
-    """Return an entry for each different file that the studies name under a key."""
+    """Return one entry for each distinct file that the studies name under a given key."""
     named = {(study.parent / str(_read(study).get(key, ""))).resolve(): None for study in studies.values()}
     return [_entry(file) for file in named if file.is_file()]
 

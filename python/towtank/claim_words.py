@@ -1,4 +1,4 @@
-"""Renders claims for terminal, report, JSON and exports: the measured value, and sentences that answer the claim."""
+"""Renders claims for terminal, report, JSON and exports: the measured value, and sentences that explain the verdict."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def number_text(value: float, unit: str) -> str:
 
 
 def sentence(claim: Claim) -> str:
-    """Answer a claim in sentences: verdict, claim, expected and measured value, doubts, next step.
+    """Explain the verdict on a claim in sentences: verdict, claim, expected and measured value, doubts, next step.
 
     Parameters
     ----------
@@ -82,7 +82,9 @@ def sentence(claim: Claim) -> str:
 
 
 def answer(claim: Claim) -> str:
-    """Answer a claim for a place that shows expectation and value separately: verdict, reason, doubts, next step."""
+    """Explain the verdict on a claim: verdict, reason, doubts, next step; expected and measured value are shown
+    elsewhere.
+    """
     return " ".join(map(_stop, (_head(claim) + _because(claim), *_notes(claim))))
 
 

@@ -1,8 +1,9 @@
-"""Contains faults: if one part of an answer fails, the other parts are still made.
+"""Contains faults: if one part of a command's output fails, the other parts are still produced.
 
-A command opens the boundary with `contained`. Inside it, `attempt` makes one part: a summary, a fit, a figure, a
-section. If a part raises, its traceback is written to a file, and the caller gets a `Failed` to show in its place.
-Outside a boundary, `attempt` does not catch the exception, so that library calls never hide a fault.
+A command opens a boundary with `contained`. Inside the boundary, `attempt` produces one part: a summary, a fit, a
+figure or a section. If a part raises an exception, its traceback is written to a file, and the caller gets a `Failed`
+to show instead of the part. Outside a boundary, `attempt` does not catch the exception, so that library calls never
+hide a fault.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Failed:
-    """Part of an answer that could not be made.
+    """Part of a command's output that could not be produced.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class Failed:
 
 @dataclass
 class Parts:
-    """Parts of an answer that were attempted within one boundary.
+    """Parts of a command's output that were attempted within one boundary.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ _OPEN: ContextVar[Parts | None] = ContextVar("contained parts", default=None)
 
 @contextmanager
 def contained() -> Iterator[Parts]:
-    """Open a boundary, or join the boundary that is already open."""
+    """Open a boundary for faults, or join the boundary that is already open."""
     known = _OPEN.get()
     if known is not None:
         yield known
@@ -103,7 +104,7 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # The error ends the whole answer; a part that failed earlier may be its cause.
+        # This error ends the whole command; a part that failed earlier may be its cause.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:
@@ -117,7 +118,7 @@ def failures_so_far() -> int:
 
 
 def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Call the function that makes one part of an answer; within a boundary, record its error instead of raising it.
+    """Call the function that makes one part of the output; within a boundary, record its error instead of raising it.
 
     Parameters
     ----------
@@ -154,13 +155,13 @@ def _make(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwa
 
 
 def attempt_or(part: str, otherwise: T, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
-    """Make one part of an answer as `attempt` does; return `otherwise` if the part failed."""
+    """Make one part of the output as `attempt` does; return `otherwise` if the part failed."""
     made = attempt(part, make, *arguments, **keywords)
     return otherwise if isinstance(made, Failed) else made
 
 
 def attempt_unknown(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Make one part of an answer as `attempt` does, but raise known errors, which end the whole answer."""
+    """Make one part of the output as `attempt` does, but raise known errors, which end the whole command."""
     made = attempt(part, make, *arguments, **keywords)
     if isinstance(made, Failed) and not made.internal and made.error is not None:
         raise made.error

@@ -24,50 +24,51 @@ NEXT_STEPS = {
     errno.EHOSTDOWN: "is the host up, and is its address right (ping, ip route get ADDRESS)?",
     errno.ENETUNREACH: "this machine has no route to the address (ip route get ADDRESS)",
     errno.ENETDOWN: "bring the network interface up (ip link)",
-    errno.ECONNRESET: "is the queue of the server full, or does it take another protocol at this port?",
+    errno.ECONNRESET: "is the queue of the server full, or does it expect another protocol on this port?",
     errno.ECONNABORTED: "does a firewall or proxy close the connection?",
     errno.EPIPE: "see the log of the server for the reason",
     errno.EADDRNOTAVAIL: "widen net.ipv4.ip_local_port_range, or name further source addresses",
-    errno.EADDRINUSE: "name further source addresses, or let connections be kept",
-    errno.EACCES: "may this user open the socket, and does a firewall rule refuse it?",
-    errno.EPERM: "does a firewall rule or a sandbox refuse it (nft list ruleset)?",
+    errno.EADDRINUSE: "name further source addresses, or keep connections open",
+    errno.EACCES: "is this user allowed to open the socket, and does a firewall rule refuse the connection?",
+    errno.EPERM: "does a firewall rule or a sandbox refuse the connection (nft list ruleset)?",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ENFILE: "raise fs.file-max of this machine",
     errno.ENOBUFS: "this machine has no memory left for the network: raise net.ipv4.tcp_mem",
     errno.ENOMEM: "this machine has no memory left",
     errno.ENOENT: "is the server up, and is the path of its socket right?",
     errno.EAGAIN: "the queue of the server's socket is full: raise its backlog",
-    errno.EAFNOSUPPORT: "this machine has no network of the family of the address: name one of the other family",
-    errno.EINVAL: "is the address right? A link-local one needs its interface, as fe80::1%eth0",
+    errno.EAFNOSUPPORT: "this machine has no network for IPv4 or for IPv6: name an address of the other family",
+    errno.EINVAL: "is the address right? A link-local address needs its interface, such as fe80::1%eth0",
 }
 
-_SPELLING = "is it spelled right? `getent hosts NAME` shows what this machine finds"
+_SPELLING = "is the name spelled right? `getent hosts NAME` prints the addresses that this machine finds"
 # Descriptions and next steps by error of name resolution (RFC 3493, section 6.1).
 NAME_ERRORS = {
     socket.EAI_NONAME: ("the name is not known", _SPELLING),
     socket.EAI_NODATA: ("the name has no address", _SPELLING),
-    socket.EAI_ADDRFAMILY: ("the name has no address of a family that is asked for", _SPELLING),
-    socket.EAI_AGAIN: ("the name server does not answer for now", "is the network up, and is /etc/resolv.conf right?"),
-    socket.EAI_FAIL: ("the name server has refused to answer", "is /etc/resolv.conf right?"),
-    socket.EAI_FAMILY: ("this machine has no network of that family", "name an IPv4 address, or bring up IPv6"),
+    socket.EAI_ADDRFAMILY: ("the name has no address of the requested family", _SPELLING),
+    socket.EAI_AGAIN: ("the name server does not respond", "is the network up, and is /etc/resolv.conf right?"),
+    socket.EAI_FAIL: ("the name server refused the request", "is /etc/resolv.conf right?"),
+    socket.EAI_FAMILY: ("this machine has no network for IPv6", "name an IPv4 address, or bring up IPv6"),
     socket.EAI_SERVICE: ("the port is not known", "give the port as a number"),
     socket.EAI_SOCKTYPE: ("this machine has no TCP", "use another machine"),
-    socket.EAI_BADFLAGS: ("this machine cannot look names up so", "give the address as a number"),
-    socket.EAI_MEMORY: ("this machine has no memory left to look it up", "end other programs"),
+    socket.EAI_BADFLAGS: ("this machine cannot resolve names in this way", "give the address as a number"),
+    socket.EAI_MEMORY: ("this machine has no memory left to resolve the name", "end other programs"),
     socket.EAI_OVERFLOW: ("the name is too long", "give the address as a number"),
-    socket.EAI_SYSTEM: ("this machine failed to look it up", "is /etc/resolv.conf readable?"),
+    socket.EAI_SYSTEM: ("this machine failed to resolve the name", "is /etc/resolv.conf readable?"),
 }
 
+_AUTHORITY = "add the authority to the authorities of this machine (SSL_CERT_FILE)"
 # Next steps for the user by error code of certificate verification in OpenSSL (X509_V_ERR_...).
 CERTIFICATE_ERRORS = {
     9: ("the certificate is not valid yet", "set the clocks of both machines"),
     10: ("the certificate has expired", "renew it"),
-    18: ("the certificate is signed by itself", "add it to the authorities of this machine (SSL_CERT_FILE)"),
-    19: ("the certificate is of an authority not known", "add that to those of this machine (SSL_CERT_FILE)"),
-    20: ("the authority of the certificate is not known", "add it to those of this machine (SSL_CERT_FILE)"),
-    21: ("the certificate comes without that of its authority", "let the server send the whole chain"),
-    62: ("the certificate is not valid for the name", "use a name of the certificate"),
-    64: ("the certificate is not valid for the address", "use a name of the certificate"),
+    18: ("the certificate is self-signed", "add it to the authorities of this machine (SSL_CERT_FILE)"),
+    19: ("the root authority of the certificate is not known", _AUTHORITY),
+    20: ("the authority of the certificate is not known", _AUTHORITY),
+    21: ("the server sent no certificate of the issuing authority", "let the server send the whole chain"),
+    62: ("the certificate is not valid for the name", "use a name that the certificate contains"),
+    64: ("the certificate is not valid for the address", "use a name that the certificate contains"),
 }
 
 
@@ -214,7 +215,7 @@ def next_step(error: BaseException) -> str:
 def _described(error: BaseException) -> tuple[str, str]:
     """Return the description of an error, and the next step for the user."""
     if isinstance(error, socket.gaierror):
-        return NAME_ERRORS.get(error.errno or 0, ("this machine failed to look the name up", _SPELLING))
+        return NAME_ERRORS.get(error.errno or 0, ("this machine failed to resolve the name", _SPELLING))
     if isinstance(error, ssl.SSLCertVerificationError):
         unknown = ("the certificate is not accepted", "give the server another certificate")
         return CERTIFICATE_ERRORS.get(error.verify_code, unknown)
@@ -233,7 +234,7 @@ _LOG = "see the log of the server for the reason"
 _KINDS: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
     (UnicodeError, ("the name is not valid: a part is empty or longer than 63 letters", _SPELLING)),
     (ssl.SSLError, ("the TLS handshake failed", "does the port speak TLS, with a version that this machine accepts?")),
-    (http.client.RemoteDisconnected, ("the server closed the connection before any byte of an answer", _LOG)),
-    (http.client.IncompleteRead, ("the server closed the connection within its answer", _LOG)),
-    (http.client.HTTPException, ("the answer is not HTTP", "does the port speak HTTP, and without TLS (https://)?")),
+    (http.client.RemoteDisconnected, ("the server closed the connection before any byte of a response", _LOG)),
+    (http.client.IncompleteRead, ("the server closed the connection before the end of its response", _LOG)),
+    (http.client.HTTPException, ("the response is not HTTP", "does the port speak HTTP, and without TLS (https://)?")),
 )

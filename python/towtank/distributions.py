@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy
 
 Floats = npt.NDArray[np.float64]
-# Degrees of freedom above which the noncentral t is the shifted normal to three digits.
+# Degrees of freedom above which the noncentral t distribution equals the shifted normal distribution to three digits.
 _NEARLY_NORMAL = 1e5
 
 
@@ -55,7 +55,8 @@ def noncentral_t_tail(value: float, freedom: float, shift: float) -> float:
     if freedom > _NEARLY_NORMAL:
         return normal_tail(value - shift)
     found = 1 - float(scipy.special.nctdtr(freedom, shift, value))
-    # The algorithm fails for large shifts, whose own deviation of 1 does not count: the denominator alone decides.
+    # The algorithm fails for large shifts. There, the standard deviation 1 of the numerator is negligible compared with
+    # the shift, so that the distribution of the denominator determines the result.
     return found if math.isfinite(found) else float(scipy.special.chdtr(freedom, freedom * (shift / value) ** 2))
 
 
@@ -79,7 +80,7 @@ def normal_tail(value: float) -> float: ...
 @overload
 def normal_tail(value: Floats) -> Floats: ...
 def normal_tail(value: float | Floats) -> float | Floats:
-    """Return the probability that a standard normal value exceeds a value."""
+    """Return the probability that a standard normal variable exceeds the given value."""
     return _plain(scipy.special.ndtr(np.negative(value)))
 
 
@@ -89,7 +90,7 @@ def normal_density(value: float) -> float:
 
 
 def f_tail(value: float, numerator: float, denominator: float) -> float:
-    """Return the probability that Fisher's F with the given degrees of freedom exceeds a value."""
+    """Return the probability that a variable with Fisher's F distribution exceeds the given value."""
     return 1.0 if value <= 0 else float(scipy.special.fdtrc(numerator, denominator, value))
 
 
@@ -99,12 +100,12 @@ def f_quantile(probability: float, numerator: float, denominator: float) -> floa
 
 
 def chi_square_tails(value: float, freedom: float) -> tuple[float, float]:
-    """Return the probabilities that chi-square is at most, and at least, a value."""
+    """Return the probabilities that a chi-square variable is at most, and at least, the given value."""
     return float(scipy.special.chdtr(freedom, value)), float(scipy.special.chdtrc(freedom, value))
 
 
 def chi_square_median(freedom: float) -> float:
-    """Return the median of chi-square.
+    """Return the median of the chi-square distribution.
 
     Examples
     --------
@@ -122,14 +123,15 @@ def binomial_tail(count: int, trials: int, probability: float) -> float:
 
 
 def binomial_quantile(share: float, trials: int, probability: float) -> int:
-    """Return the smallest number of successes that is not exceeded with probability `share`, in (0, 1).
+    """Return the smallest number of successes that is not exceeded with a probability of at least `share`, in (0, 1).
 
     Examples
     --------
     >>> binomial_quantile(0.5, 10, 0.3)
     3
     """
-    # The inverse of the continuous extension is wrong by less than one, and undefined below the first step.
+    # `bdtrik` inverts a continuous extension of the distribution: its result is off by less than one, and is not a
+    # number if even zero successes have a probability above `share`.
     start = scipy.special.bdtrik(share, trials, probability)
     count = min(trials, max(0, math.ceil(start))) if math.isfinite(start) else 0
     while count > 0 and 1 - binomial_tail(count - 1, trials, probability) >= share:

@@ -1,4 +1,4 @@
-"""Doors of packages: a name is imported from its module when it is first used.
+"""Defers the imports of packages: a public name is imported from its module when it is first used.
 
 Importing all modules of a large package takes longer than most commands need for their work.
 """
@@ -19,7 +19,7 @@ def door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
     package : str
         Name of the package.
     homes : dict of str to str
-        The public names, separated by blanks, by the module of the package that defines them. A type checker reads the
+        For each module of the package, the public names that it defines, separated by blanks. A type checker reads the
         same names from imports under `TYPE_CHECKING`.
 
     Examples

@@ -37,8 +37,8 @@ def binary() -> Path:
 # servers allocate a table row for each file that they may open, so an unlimited value would use much memory.
 OPEN_FILES = 524_288
 # The usual soft limit of 1,024 is meant for programs that use `select`; a server under load needs more. An explicit
-# number is set within the hard limit. Without a number the limit is only raised. If the shell may not change the
-# limit, it stays.
+# number is set within the hard limit. Without a number, the limit is only raised, never lowered. If the shell is not
+# allowed to change the limit, the limit stays unchanged.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
@@ -78,8 +78,8 @@ def guarded(
 class EngineProcess:
     """Engine process that executes one plan.
 
-    The engine ends when its standard input closes. This process holds the only other end, so the engine never
-    outlives this process.
+    The engine ends when its standard input closes. Only this process holds the write end of that pipe, so the engine
+    never outlives this process.
 
     Parameters
     ----------

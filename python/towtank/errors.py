@@ -1,15 +1,14 @@
 """Defines all errors that Towtank raises intentionally, and their exit statuses.
 
-    TowtankError
-    ├── StudyError          a study, workload, system or model file, or a command line, is wrong    exit 2
-    ├── TargetError         the system under test could not be brought up or reached               exit 6
-    ├── EngineError         the engine or the probe ended in a way it must not                     exit 1
-    ├── MeasurementError    what was measured cannot carry the answer                              exit 4
-    ├── ModelError          a model has no answer for its input                                    exit 2
-    ├── ReportError         a file could not be written: its place takes none, or the disk is full exit 2, or 1
-    └── Stopped             the user stopped it                                                    exit 5
+    TowtankError ├── StudyError          a study, workload, system or model file, or a command line, is wrong    exit 2
+    ├── TargetError         the system under test could not be started or reached                  exit 6 ├──
+    EngineError         the engine or the probe ended abnormally                               exit 1 ├──
+    MeasurementError    the measurement cannot support the result                              exit 4 ├── ModelError
+    a model has no result for its input                                    exit 2 ├── ReportError         a file could
+    not be written: its path accepts no file (exit 2), or the disk is full (exit 1) └── Stopped             the user
+    stopped the work                                              exit 5
 
-A request that fails during a run is an outcome, counted by kind, never an exception.
+A request that fails during a run raises no exception. Failed requests are counted by kind.
 """
 
 from __future__ import annotations
@@ -102,14 +101,14 @@ class TowtankError(Exception):
     Parameters
     ----------
     message : str
-        Description of the error for the user, without a trailing stop on multi-line messages; secrets are removed.
+        Description of the error for the user; secrets are removed. A message of several lines has no final full stop.
     hint : str, optional
         Advice to the user.
 
     Attributes
     ----------
     failed_parts : tuple of str
-        Messages of failed parts of the answer that this error ends; set by `towtank.containment`.
+        Messages about parts of the output that failed before this error; set by `towtank.containment`.
     """
 
     exit_status = ExitStatus.INTERNAL
@@ -150,13 +149,13 @@ class EngineError(TowtankError):
 
 
 class MeasurementError(TowtankError):
-    """Raised if a measurement cannot support the answer; the results are kept."""
+    """Raised if a measurement cannot support the result; the recorded data are kept."""
 
     exit_status = ExitStatus.INVALID_MEASUREMENT
 
 
 class ModelError(TowtankError):
-    """Raised if a model has no answer for its input."""
+    """Raised if a model has no result for its input."""
 
     exit_status = ExitStatus.INPUT
 

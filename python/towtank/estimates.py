@@ -22,12 +22,14 @@ NOT_KNOWN = "not known"
 FEW_DIGITS = 3
 """Significant digits of a value without a known error. [1]"""
 _MOST_PLACES = 12
-# Width of an interval, as a share of the value, below which the width is a rounding error of sums.
+# An interval that is narrower than this share of its value has no width; rounding errors of sums cause the difference
+# between its ends.
 _NOISE = 1e-14
-# Above this share, and beyond this number of decimal places of a percentage, an interval would show only nines.
+# If the interval of a share lies above this share, and its percentages would need more decimal places than this number,
+# the interval would consist of nines only, such as 99.99998 %.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
-# Smallest value that `.4g` writes as a power of ten.
+# Smallest value that the format `.4g` renders with an exponent.
 _FOUR_DIGITS = 9999.5
 # Units of durations: upper bound, factor to seconds, name.
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
@@ -75,10 +77,11 @@ def places_of(value: float, low: float, high: float) -> int | None:
 
     Notes
     -----
-    The error is half the width of the interval, but at most twice its shorter side, and at least a tenth of half the
-    width. If only one end is finite, the error is the distance to that end: 22.7 [17.8, 98] is 23 [18, 98] and not 20
-    [20, 100]. If the interval excludes zero, the value keeps its first digit, even if the other side of the interval
-    is long: 4.3 [0.5, 90] is 4 [0, 90] and not 0 [0, 90].
+    The error is half the width of the interval, but at most twice the distance from the value to the nearer end, and
+    at least a tenth of half the width. Therefore 22.7 [17.8, 98] is rendered as 23 [18, 98], not as 20 [20, 100].
+
+    If only one end is finite, the error is the distance to that end. If the interval excludes zero, the value keeps
+    its first digit, even if the other end is far away: 4.3 [0.5, 90] is rendered as 4 [0, 90], not as 0 [0, 90].
 
     Examples
     --------
@@ -189,7 +192,7 @@ def duration_estimate(value: float, low: float, high: float) -> str:
 
 
 def durations_like(others: Sequence[float], value: float, low: float, high: float) -> tuple[list[str], str]:
-    """Write other durations with the digits of an estimated duration, and return them with their unit.
+    """Render durations to the last digit of an estimated duration, and return them with their unit.
 
     Examples
     --------
@@ -293,7 +296,7 @@ def share_estimate(value: float, low: float, high: float) -> str:
     'above 99.9 %'
     """
     places = places_of(100 * value, 100 * low, 100 * high)
-    below_all = 1 - value > _NOISE / 2  # A share that differs from 1 by rounding only is rendered as 100 %.
+    below_all = 1 - value > _NOISE / 2  # A share that differs from 1 only by rounding errors is rendered as 100 %.
     if low > _ALMOST_ALL and high <= 1 and below_all and (places is None or places > _NINES_AT_MOST):
         return "above 99.9 %"
     return number_estimate(100 * value, 100 * low, 100 * high, "%")

@@ -1,4 +1,4 @@
-"""Base of the models of all files: the strict base model, and fields for quantities with units."""
+"""Defines the strict base class of the models of all files, and fields for quantities with units."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _schema(units_by_name: dict[str, Any], *examples: str) -> WithJsonSchema:
 
 
 def mapping_or_plain(value: Any) -> str:
-    """Return the tag of a value's form, mapping or plain value, as discriminator of a union."""
+    """Return the discriminator of a union: the tag of a mapping, or the tag of a plain value."""
     return "<mapping>" if isinstance(value, dict | FileModel) else "<plain>"
 
 

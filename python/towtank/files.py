@@ -56,8 +56,8 @@ def put(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> 
     write : callable
         Function that writes the whole content to a given path.
     follow : bool, default True
-        Whether a symbolic link at the path stays and the linked file is replaced. Without it, the file replaces the
-        link: a results folder of somebody else may have links to files outside.
+        Whether a symbolic link at the path stays and the linked file is replaced. If False, the new file replaces the
+        link, because a results folder of another person may contain links to files outside the folder.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def put(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> 
     """
     place = path.resolve() if follow and path.is_symlink() else path
     _refuse_other_kinds(path, place)
-    # With the random name, other users cannot put a link or a pipe at the path.
+    # The random name prevents other users from creating a link or a pipe at the path beforehand.
     temporary = place.with_name(f".towtank-{secrets.token_hex(8)}.tmp")
     try:
         make_folder(place.parent)
@@ -90,9 +90,9 @@ def put(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> 
 
 
 def _sync_folder(path: Path) -> None:
-    """Write the names in a folder to disk, if the file system supports this and the folder is readable.
+    """Flush the entries of a folder to disk, if the file system supports this and the folder is readable.
 
-    Without this step, a power failure may leave the old file.
+    Without this step, the old file may be back after a power failure.
     """
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -140,7 +140,7 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         if not path.is_dir():  # The message of the operating system would name the wrong cause.
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:
-        raise PermissionError(errno.EACCES, "its file system takes no new folder", str(path)) from error
+        raise PermissionError(errno.EACCES, "its file system accepts no new folder", str(path)) from error
 
 
 def _make_empty(temporary: Path, place: Path) -> None:
@@ -158,7 +158,7 @@ def _open_new(path: Path) -> int:
     try:
         return os.open(path, flags, 0o666)
     except FileNotFoundError as error:  # `/proc` reports this error
-        raise PermissionError(errno.EACCES, "its file system takes no new file", str(path)) from error
+        raise PermissionError(errno.EACCES, "its file system accepts no new file", str(path)) from error
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -195,4 +195,4 @@ def other_kind(path: Path) -> str | None:
 def _refuse_other_kinds(path: Path, place: Path) -> None:
     kind = other_kind(place)
     if kind is not None:
-        raise NotAFileError(errno.EEXIST, f"must be a regular file or a new one, got {kind}", str(path))
+        raise NotAFileError(errno.EEXIST, f"must be a regular file or a new file, got {kind}", str(path))

@@ -1,6 +1,6 @@
 """Returns commands that install missing third-party Python packages into the environment of Towtank.
 
-A checkout installs all packages.
+A source checkout of Towtank installs all packages.
 """
 
 from __future__ import annotations

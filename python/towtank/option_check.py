@@ -36,7 +36,7 @@ class OptionCheck:
         self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
 
     def form(self, option: str, text: str, read: Callable[[str], object]) -> None:
-        """Check that a text can be read; the reader raises `ValueError` with the message of the fault."""
+        """Check that `read` accepts a text; if `read` raises `ValueError`, its message becomes the fault."""
         try:
             read(text)
         except ValueError as error:
@@ -86,7 +86,9 @@ class OptionCheck:
         return rate
 
     def trace(self, file: str | None, others: Mapping[str, object]) -> Curve | None:
-        """Read a trace of the arrival rate, which must not be combined with other options for amount and length."""
+        """Read a trace of the arrival rate, which must not be combined with other options for the load and its
+        duration.
+        """
         from towtank.study.model import Trace  # noqa: PLC0415
         from towtank.study.traces import read_trace  # noqa: PLC0415
 
@@ -94,15 +96,15 @@ class OptionCheck:
             return None
         for option, value in others.items():
             if value is not None:
-                self.fault("--trace", f"must not be given together with {option}: the file says it all")
+                self.fault("--trace", f"must not be given together with {option}: the file sets rate and duration")
         curve, faults = read_trace(Path(file), Trace(csv=file))
         self._faults += faults
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check a limit that only an open load has, and return the limit or its default."""
+        """Check a limit that applies to open loads only, and return the limit or its default."""
         if value is not None and not is_open:
-            self.fault(option, "must be given with --rate or --trace only: a closed load has as many as its users")
+            self.fault(option, "must be given with --rate or --trace only: a closed load is limited by its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:
             self.fault(option, f"must be from {least} to {_BOUND_AT_MOST}, got {value} instead")
         return default if value is None else value
@@ -118,7 +120,7 @@ class OptionCheck:
         elif path.is_dir():
             self.fault(option, f"must be a file, got the folder {str(path)!r} instead")
         elif path.exists() and not force:
-            self.fault(option, f"must not be there yet (or give --force), got {str(path)!r}")
+            self.fault(option, f"must not exist yet (--force overwrites it), got {str(path)!r}")
         elif not path.exists() and (reason := why_no_file(path)):
             self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 
@@ -132,7 +134,7 @@ class OptionCheck:
         kind = "''" if path == Path() else other_kind(path)
         if kind is not None:
             got = kind if kind == "''" else f"{kind}, {str(path)!r}"
-            self.fault(option, f"must name a regular file or a new one, got {got} instead")
+            self.fault(option, f"must name a regular file or a new file, got {got} instead")
         elif reason := why_no_file(path):
             self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 

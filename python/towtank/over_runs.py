@@ -29,7 +29,7 @@ def ends(values: Sequence[float | None]) -> Range | None:
 
 
 def words(found: Sequence[float] | None, value: float, form: Callable[[float], str]) -> str:
-    """Render the range of a number with its unit once; a single value if the runs agree or no range is known.
+    """Render the range of a number, with its unit once; a single value if all runs agree or no range is known.
 
     Parameters
     ----------
@@ -88,8 +88,9 @@ def merged(messages: Sequence[str]) -> str:
 
     Notes
     -----
-    A range within the messages becomes the range over all messages. Of pairs (`from 12 s to 15 s`), the pair with the
-    largest difference is used: the range over two pairs would describe a gap or a growth that no run had.
+    Ranges such as `5 to 10 ms` are merged into one range over all messages. Pairs such as `from 12 s to 15 s` are not
+    merged, because the merged pair would describe a gap or a growth that no run had. Instead, the pair with the
+    largest difference is used.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pins this process for a time, and remembers the CPUs that it may use."""
+"""Pins this process to CPUs temporarily, and remembers the CPUs that it was allowed to use before."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _before: list[frozenset[int]] = []
-"""CPUs of this process before each pinning that is in force, the first pinning first."""
+"""CPUs that this process was allowed to use before each active pinning, oldest pinning first."""
 
 
 def usable_cpus() -> frozenset[int]:
-    """Return the CPUs that this process may use, even while it is pinned to some of them."""
+    """Return the CPUs that this process may use when it is not pinned by `pinned_to`."""
     return _before[0] if _before else frozenset(os.sched_getaffinity(0))
 
 
 @contextmanager
 def pinned_to(cpus: Iterable[int]) -> Iterator[None]:
-    """Pin this process to CPUs inside the block; processes that it starts inherit the pinning. Without CPUs, do not."""
+    """Pin this process to CPUs inside the block; processes that it starts inherit the pinning. Without CPUs, do
+    nothing.
+    """
     chosen = set(cpus)
     _before.append(frozenset(os.sched_getaffinity(0)))
     try:

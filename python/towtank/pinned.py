@@ -12,7 +12,9 @@ from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
-    """HTTP connection to an address that was resolved before; Host header and certificate check use the URL.
+    """HTTP connection to an address that was resolved before.
+
+    The Host header and the certificate check use the host of the URL.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Posts metrics to a receiver over a persistent connection, and interprets its answers."""
+"""Posts metrics to a receiver over a persistent connection, and interprets its responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from urllib.parse import SplitResult
 from towtank.dialing import fact
 from towtank.pinned import PinnedConnection
 
-# Retryable: of OTLP/HTTP ("Retryable Response Codes") and remote write ("senders MUST retry on 5xx, MAY on 429").
+# Status codes after which a request may be repeated: of OTLP/HTTP ("Retryable Response Codes") and of remote write
+# ("senders MUST retry on 5xx, MAY on 429").
 _REPEATABLE = (429, 500, 502, 503, 504)
 _ANSWER_BYTES = 1 << 16
 _WAIT_AT_MOST_S = 30.0
@@ -35,7 +36,7 @@ class Answer:
     after_s : float or None
         Delay before the next attempt, as requested by the receiver. [s]
     message : str
-        Reason of a failure; empty without one.
+        Reason for a failure; empty if there was none.
     status : int or None
         Status code; None if the receiver did not answer.
     error : Exception or None
@@ -57,13 +58,13 @@ class Poster:
     Parameters
     ----------
     url : SplitResult
-        Of scheme `http` or `https`.
+        URL with the scheme `http` or `https`.
     addresses : sequence of str
-        Numbers of its host, in the order in which they are tried.
+        IP addresses of the URL's host, in the order of the attempts.
     headers : dict of str to str
         Headers of every request.
     timeout_s : float
-        How long connecting, sending and receiving may each take. [s]
+        Time limit for each of connecting, sending and receiving. [s]
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Poster:
             self._connection.close()
 
     def abort(self) -> None:
-        """Abort an exchange in another thread by closing the socket."""
+        """Abort an exchange that runs in another thread, by closing the socket."""
         open_socket = self._connection.sock
         if open_socket is not None:
             with suppress(OSError):

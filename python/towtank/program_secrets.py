@@ -1,9 +1,11 @@
-"""Secrets in the variables and arguments of a program, for documents that are stored.
+"""Hides secrets in environment variables and arguments of a program, for documents that are stored.
 
-The value of a variable is hidden, whatever the name of the variable: any name may be that of a key. Only numbers, words
-of a small list, and references such as `${port}` stay. In arguments, the values of assignments in a text for a shell
-are hidden by the rule for variables, and so are passwords in the short options of known clients (`mysql -pabc`).
-Text that a shell would run, such as `$(make)`, is never hidden.
+The value of an environment variable is hidden whatever the name of the variable is, because a variable with any name
+may contain a key. Only numbers, words of a small list, and references such as `${port}` stay visible.
+
+Two kinds of secrets are hidden in arguments: values of assignments in a shell command, by the rule for variables, and
+passwords in the short options of known clients (`mysql -pabc`). Text that a shell would run, such as `$(make)`, is
+never hidden.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _WORDS = re.compile(r"[\s;&|()]+")
 
 
 class _Options(NamedTuple):
-    """Short options of a client with a password: glued to the value, and in front of it."""
+    """Short options that pass a password to a client: `glued` options contain it (`-pabc`), `before` options precede
+    it.
+    """
 
     glued: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
@@ -51,7 +55,7 @@ _CLIENTS = {
 
 
 def is_plain_variable(value: str) -> bool:
-    """Return True if the value of a variable can be no secret: a number, a word of a small list, or a reference.
+    """Return True if the value of a variable cannot be a secret: a number, a word of a small list, or a reference.
 
     Examples
     --------
@@ -69,9 +73,9 @@ def hidden_arguments(program: str, words: Sequence[str], hidden: str) -> list[st
     program : str
         Name or path of the program.
     words : sequence of str
-        Its arguments.
+        Arguments of the program.
     hidden : str
-        Text in place of a secret.
+        Text that replaces each secret.
 
     Examples
     --------
@@ -108,7 +112,9 @@ def _client(word: str) -> _Options | None:
 
 
 def _hidden_option(client: _Options | None, before: str, word: str, hidden: str) -> str:
-    """Return a word in which the password of a client is hidden, unless a shell would run a part of the word."""
+    """Return an argument of a client with its password hidden; an argument that a shell would partly run is
+    unchanged.
+    """
     if client is None or "$(" in word or "`" in word:
         return word
     if before in client.before and not word.startswith("-"):
@@ -118,7 +124,7 @@ def _hidden_option(client: _Options | None, before: str, word: str, hidden: str)
 
 
 def _hidden_text(text: str, hidden: str) -> str:
-    """Return a text for a shell in which assigned values, and passwords of clients, are hidden."""
+    """Return a shell command in which the values of assignments, and the passwords of clients, are hidden."""
     text = _ASSIGNMENT.sub(lambda found: _hidden_assignment(found, hidden, is_variable=True), text)
     parts: list[str] = []
     client, before, position = None, "", 0

@@ -13,7 +13,7 @@ WORDS = (
 # Words that name a secret even at the end of a longer word: `dbpass`, `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
-# Keys and codes that may grant access, or may merely sort or number things.
+# Words for keys and codes, which may grant access or may only sort or number things.
 _DOUBTFUL = re.compile(r"(?:^|[^a-z])(?:sid|codes?|[a-z]+_keys?)$")
 _HARMLESS_TAILS = re.compile(
     r"(?:^|_)(?:"

@@ -32,8 +32,8 @@ _STEP = re.compile(r"[\s/]")
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 
-# Login of an address. A password that is not percent-encoded may contain any character except these. A match can begin
-# only at the first letter of a word; otherwise the time would grow with the square of the length.
+# Login of an address. A password that is not percent-encoded may contain any character except blanks, `/ ? # " ' < >`.
+# A match can begin only at the first letter of a word; otherwise the time would grow with the square of the length.
 _LOGIN = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]+)*)@"
 )
@@ -77,7 +77,8 @@ def redacted_text(text: str) -> str:
 def _hidden_login(found: re.Match[str]) -> str:
     """Return the address with its login hidden.
 
-    In a database address, a user without password is no secret. In an HTTP address, a single word is often a token.
+    In a database address, a user name without a password is not a secret. In an HTTP address, a user name without a
+    password is often a token.
     """
     is_user = ":" not in found["login"] and not found["scheme"].lower().startswith("http")
     return found[0] if is_user else f"{found['scheme']}{HIDDEN}@"
@@ -218,9 +219,9 @@ def redacted_setting(setting: str, parameters: Collection[str] = ()) -> str:
     return f"{path}{equals}{fields}"
 
 
-# A variable of a service, in a setting of the command line.
+# Path of an environment variable of a service, in a setting on the command line.
 _VARIABLE = re.compile(r"services\.[^.]+\.environment(?:\.\w+)?")
-# `password: abc` within a value that is a mapping.
+# Pair such as `password: abc` within a value that is a mapping.
 _FIELD = re.compile(
     r"(?P<key>[\"']?(?P<name>[\w-]+)[\"']?\s*:\s*)(?P<value>\"[^\"]*\"|'[^']*'|\[[^\[\]]*\]|[^\s,{}\[\]]+)"
 )
@@ -236,7 +237,7 @@ _LITERAL = re.compile(r"(?:(?P<name>\b\w{1,64})[^\w']{1,8})?'(?P<text>(?:[^']|''
 
 
 def redacted_statement(statement: str) -> str:
-    """Replace the literals of an SQL statement by `***`, except plain words beside harmless names.
+    """Replace the literals of an SQL statement by `***`, except numbers and plain words compared with harmless names.
 
     Examples
     --------
@@ -248,7 +249,7 @@ def redacted_statement(statement: str) -> str:
 
 def _hidden_literal(found: re.Match[str]) -> str:
     name, text = found["name"] or "", found["text"]
-    secret = may_be_secret_name(name) or name.lower() == "by"  # This is `IDENTIFIED BY 'abc'`.
+    secret = may_be_secret_name(name) or name.lower() == "by"  # Matches `IDENTIFIED BY 'abc'`.
     if not text or (not secret and _PLAIN_VALUE.fullmatch(text)):
         return found[0]
     return f"{found[0][: found.start('text') - found.start() - 1]}'{HIDDEN}'"

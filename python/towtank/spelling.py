@@ -13,7 +13,8 @@ _SIMILAR = 0.6
 # A word of at least this many letters may have two wrong letters and still be recognized; a shorter word, one. [1]
 _LONG_WORD = 6
 _SLIPS_AT_MOST = 2
-# Among more names than this, only typing errors are searched for, because computing similarity takes far longer. [1]
+# Number of known names above which only typing errors are searched for, because computing similarities takes far
+# longer. [1]
 _COMPARED = 500
 
 
@@ -88,9 +89,9 @@ def misnamed(allowed: str, got: object, known: Iterable[str], *, is_form: bool =
 
 
 def is_slip(word: str, known: str) -> bool:
-    """Return True if a word differs from a known word by a typing error: by one letter, or two in a long word.
+    """Return True if a word differs from a known word by a typing error: by one letter, or by two in a long word.
 
-    Words that differ in a number only, such as `host-1` and `host-2`, are different names.
+    Words that differ only in a number, such as `host-1` and `host-2`, are different names.
 
     Examples
     --------

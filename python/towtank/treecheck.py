@@ -83,7 +83,7 @@ def _is_missing(problem: Any) -> bool:
 
 def _take_out(root: Node, wrong: Iterable[Node]) -> bool:
     """Remove nodes from a tree; return False if the root is among them."""
-    # Nodes are compared by identity: equal values at other places stay.
+    # Nodes are compared by identity, so that equal values at other positions stay.
     out = {id(node) for node in wrong}
     for node in root.walk():
         if isinstance(node.value, dict):
@@ -105,7 +105,7 @@ _MUST_BE = {
     "none_required": "must be nothing",
     "string_too_short": "must not be empty",
 }
-# For each kind of problem, the key of the bound in pydantic's problem, and the wording of the message.
+# For each type of pydantic error: the key of the bound in the context of the error, and the wording of the message.
 _BOUNDS = {
     "greater_than": ("gt", "must be above {}"),
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -130,7 +130,9 @@ def _as_fault(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> Fau
 
 
 def _text_of(error: Exception | str) -> str:
-    """Return the message of an error as it was raised; `str(error)` would lose the mark of a marked message."""
+    """Return the message of an error as it was raised; `str(error)` would lose the correction in a `Misspelt`
+    message.
+    """
     text = error.args[0] if isinstance(error, Exception) and error.args else error
     return text if isinstance(text, str) else str(text)
 
@@ -172,7 +174,8 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
 def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -> InitErrorDetails | None:
     """Return the error for a key of a mapping that misspells a known key; None without such a key.
 
-    For mappings whose model is chosen by the value of a key: without that key, no model could report the fault.
+    The function serves mappings whose model depends on the value of a key. If that key is misspelt, no model is
+    chosen that could report the fault.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ from towtank.yamlfile import Document, Node, where
 
 ResultT = TypeVar("ResultT")
 
-# Largest number of checks of a file. A correction may reveal typing errors inside the value of a key, or in names that
-# were unknown before; no file has so many levels of them.
+# Largest number of checks of a file. A correction may reveal further typing errors inside the value of a key, or in
+# names that were unknown before. No file has this many levels of typing errors.
 ROUNDS_AT_MOST = 10
 
 Place = tuple[str, int, int]

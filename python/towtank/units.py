@@ -137,7 +137,7 @@ def size(value: object) -> int:
     67001489818
     """
     quantity = _quantity(value, SIZE_UNITS, "a size")
-    # Tools print sizes with a digit after the point, of which few are whole bytes.
+    # Tools print sizes with one decimal, such as `62.4 GiB`, and few of these sizes are a whole number of bytes.
     match = _QUANTITY.fullmatch(str(value))
     if quantity.denominator != 1 and (match is None or SIZE_UNITS[match[2]] == 1):
         raise ValueError(f"must be a whole number of bytes, got {shown(value)} instead")

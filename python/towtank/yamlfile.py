@@ -160,7 +160,11 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
 
 
 def _key_of(node: Node, children: dict[Any, Node]) -> Any:
-    """Return the key of a node; an override is stored under the last part of its path, and found by its value."""
+    """Return the key under which a mapping contains a node.
+
+    Usually the key is the last part of the node's path. A value that overrides another may have a different path; its
+    key is found by searching the mapping.
+    """
     own = node.path[-1] if node.path else None
     return own if children.get(own) is node else next(name for name, child in children.items() if child is node)
 
@@ -184,7 +188,7 @@ def parse_value(text: str, name: str, key: str = "") -> Node:
     ----------
     text : str
     name : str
-        Where the value comes from, such as `<command line>`.
+        Source of the value, such as `<command line>`.
     key : str, optional
         Path of the key that gets the value, for messages.
     """
@@ -192,7 +196,7 @@ def parse_value(text: str, name: str, key: str = "") -> Node:
     try:
         root = builder.build(text)
     except StudyError as error:
-        # A place within the value says less than the key that it is meant for.
+        # For the user, the key that the value is meant for is more helpful than a position within the value.
         faults = [replace(fault, line=0, column=0, where=key or fault.where) for fault in error.faults]
         raise StudyError(faults) from None
     if builder.faults:
@@ -326,7 +330,7 @@ class _Builder:
         anchor = event.anchor if isinstance(event, NodeEvent) else None
         if anchor is not None:
             self.anchors[anchor] = (
-                None  # This entry is incomplete, which detects an endless alias inside its own value.
+                None  # An alias inside its own value would never end; it finds this incomplete entry and is refused.
             )
         if isinstance(event, ScalarEvent):
             node = self._make(event, self._scalar(event), path)

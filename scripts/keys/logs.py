@@ -1,7 +1,8 @@
 """Fields of access logs in nginx and Apache, each with a text that the server writes.
 
-Neither program lists its fields, but both refuse a format with an unknown field. So every word of nginx's program, and
-every letter after `%` for Apache, is tried in a format. Then both serve requests and log the accepted fields.
+Neither program lists its fields, but both refuse a format with an unknown field. Therefore every word in nginx's
+executable, and every letter after `%` for Apache, is tried in a format. Then both servers serve requests and log the
+accepted fields.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ _STARTS_WITHIN_S = 20.0
 _NAMED = {"http_": "x_forwarded_for", "arg_": "a", "cookie_": "c", "sent_http_": "content_type"}
 _NAMED |= {"upstream_http_": "content_type", "upstream_cookie_": "c"}
 _HEADERS = {"X-Forwarded-For": "10.7.0.1, 10.8.0.1", "Cookie": "c=c1", "Referer": "http://a/b", "User-Agent": "Agent 1"}
-# Arguments in braces of Apache's fields, tried in order until one writes something.
+# Arguments in braces that are tried with each of Apache's fields.
 _ARGUMENTS = ("X-Forwarded-For", "Content-Type", "c", "us", "remote", "local", "PATH")
 
 
 def program(name: str) -> str:
-    """Return the path of a server's program, also from administrators' folders."""
+    """Return the path of a server's program, also from the folders for system administration."""
     found = which(name) or which(name, path="/usr/sbin:/usr/local/sbin")
     if found is None:
         raise SystemExit(f"error: needs {name}")
@@ -68,7 +69,7 @@ def accepted(candidates: Sequence[str], accepts: Callable[[str], bool]) -> list[
 
 
 def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
-    """Return version and variables of nginx, including those of an upstream server, as it forwards to itself."""
+    """Return version and variables of nginx. Variables of an upstream server are included: nginx forwards to itself."""
     server = program("nginx")
     port, behind = free_port(), free_port()
     folder = scratch / "nginx"
@@ -93,19 +94,19 @@ def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
         command = [server, "-t", "-q", "-p", str(folder), "-c", str(settings(f"try-{name}", f"'${name}'"))]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
-    # A linker stores a word as the end of a longer text: `uri` in `request_uri`, `scheme` in `$scheme`.
+    # A linker may store a word only as the end of a longer text: `uri` in `request_uri`, `scheme` in `$scheme`.
     words = re.findall(rb"(?<![a-z0-9_])[a-z][a-z0-9_]{2,40}(?=\x00)", Path(server).read_bytes())
     ends = {word.decode().split("_", cut)[-1] for word in words for cut in range(word.count(b"_") + 1)}
     known = accepted(sorted(name for name in ends if len(name) > 2), accepts)
     if not known:
         raise SystemExit(f"error: {server} accepts no variable")
     names = sorted({f"{name}{_NAMED.get(name, 'x')}" if name.endswith("_") else name for name in known})
-    # nginx reads at most 4,096 bytes of one parameter, but joins several.
+    # nginx reads at most 4,096 bytes of one parameter, but concatenates several parameters.
     path = settings("nginx", f" '{_BETWEEN}' ".join(f"'${name}'" for name in names))
     line = serve([server, "-p", str(folder), "-c", str(path)], port, folder / "access.log")
     version = subprocess.run([server, "-v"], capture_output=True, text=True, check=True).stderr.split("/")[-1].strip()
     written = dict(zip(names, line.replace(str(scratch), "").split(_BETWEEN), strict=True))
-    # Words of the program that only follow such a prefix.
+    # Variables that are accepted only because of their prefix are left out, unless they have a value.
     prefixes = tuple(name for name in known if name.endswith("_"))
     meant = {f"{name}{_NAMED.get(name, 'x')}" for name in prefixes}
     kept = {
@@ -115,7 +116,7 @@ def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
 
 
 def apache(scratch: Path) -> tuple[str, dict[str, str]]:
-    """Return version and directives of Apache's `LogFormat`, with the modules that count bytes."""
+    """Return version and directives of Apache's `LogFormat`, each with the text that Apache writes."""
     server = program("apache2")
     modules = next(path for path in (Path("/usr/lib/apache2/modules"), Path("/usr/lib/httpd/modules")) if path.exists())
     port = free_port()
@@ -151,7 +152,7 @@ def apache(scratch: Path) -> tuple[str, dict[str, str]]:
     line = serve([server, "-X", "-d", str(folder), "-f", str(path)], port, folder / "access.log")
     version = subprocess.run([server, "-v"], capture_output=True, text=True, check=True).stdout
     written = dict(zip(asked, line.replace(str(scratch), "").split(_BETWEEN), strict=True))
-    # An argument without an effect, or one that is only repeated, is left out.
+    # Fields are left out if their argument has no effect, or is only repeated in the text.
     kept = {field: text for field, text in written.items() if "{" not in field}
     for field, text in written.items():
         found = re.fullmatch(r"%\{(.*)\}(.*)", field)

@@ -1,4 +1,4 @@
-"""The command: draw a sample of faults, judge it, and report."""
+"""Command: draw a sample of faults, judge each fault, and report the results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
 ROOMS = ("analysis", "model", "size")
-# Limits of the first tests, and of the tests after them: number and time. [1], [s]
+# Limits of the first tests, and of all later tests: number of tests, and their total time. [1], [s]
 _NEAR = (20, 10.0)
 _AT_MOST = (150, 120.0)
 
@@ -40,13 +40,15 @@ def say(text: str) -> None:
 
 
 def all_places() -> list[Place]:
-    """Return every fault of the rooms."""
+    """Return every fault that can be planted in the folders `ROOMS`."""
     files = (path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py")))
     return [place for path in files for place in places(path, PACKAGE)]
 
 
 def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: float) -> list[str]:
-    """Return tests in order within both limits, at least one, without tests that take too long."""
+    """Return the first tests within the limits of number and total time, at least one test; longer tests are
+    skipped.
+    """
     chosen: list[str] = []
     spent = 0.0
     for name in names:
@@ -57,7 +59,9 @@ def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: f
 
 
 def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
-    """Plant one fault, and run the tests that execute it, the nearest first; then the others of the same files."""
+    """Plant one fault, and run tests until one fails: the nearest, then all that execute the fault, then others
+    nearby.
+    """
     executing, seconds = executed.tests_of(place), executed.seconds
     if not executing:
         return Verdict(place, "not executed", 0)
@@ -79,7 +83,7 @@ def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
 
 
 def table(verdicts: list[Verdict]) -> str:
-    """Return the counts by room."""
+    """Return a table of the outcomes by folder."""
     outcomes = ("noticed", "not noticed", "not executed")
     lines = ["", f"{'room':10}" + "".join(f"{outcome:>14}" for outcome in outcomes)]
     for room in (*ROOMS, "all"):
@@ -109,7 +113,7 @@ def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> 
 
 
 def main() -> int:
-    """Return exit status 1 if too few faults were noticed, or an entry of the list is stale."""
+    """Run the command; return exit status 1 if too few faults were noticed, or an entry of the list is stale."""
     parser = argparse.ArgumentParser(description="Plants single faults, and reports what no test notices.")
     parser.add_argument("--size", type=int, default=100, help="number of faults (default %(default)s)")
     parser.add_argument("--seed", default=datetime.date.today().isoformat(), help="seed of the sample (today)")

@@ -1,4 +1,4 @@
-"""Faults that change no result, each with its reason: `equivalent.yaml`."""
+"""Faults that change no result, each with the reason, from `equivalent.yaml`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Equivalent:
     Attributes
     ----------
     path, scope, was, planted : str
-        As of a `Place`. If `planted` is empty, every fault of this expression; if `was` is empty too, every fault of
-        the function.
+        Fields of a `Place`. If `planted` is empty, the entry covers every fault of the expression. If `was` is empty
+        as well, the entry covers every fault of the function.
     reason : str
     """
 
@@ -37,7 +37,9 @@ class Equivalent:
 
 
 def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
-    """Return the equivalents of Python, and the reasons of those of Rust by the name that cargo-mutants gives them."""
+    """Return the entries for Python, and the reasons of the entries for Rust by the name of the fault in
+    cargo-mutants.
+    """
     listed = YAML(typ="safe").load(file.read_text("utf-8"))
     python = [
         Equivalent(entry["file"], entry.get("in", ""), entry.get("was", ""), entry.get("planted", ""), entry["reason"])
@@ -47,7 +49,7 @@ def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
 
 
 def stale(equivalents: list[Equivalent], package: Path) -> list[Equivalent]:
-    """Return the entries that match no place of the package."""
+    """Return the entries that match no expression of the package."""
     return [
         entry
         for entry in equivalents

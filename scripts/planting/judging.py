@@ -18,7 +18,7 @@ from pathlib import Path
 from planting.places import Place
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Imported once, before any test process is forked; nothing here imports the package under test.
+# These modules are imported once, before any test process is forked. None of them imports the package under test.
 _HEAVY = (
     "pytest",
     "numpy",
@@ -30,7 +30,7 @@ _HEAVY = (
     "ruamel.yaml",
     "jinja2",
 )
-# Factor of the usual run time above which a fault counts as noticed, as it may make a search endless.
+# Factor of the usual run time above which a fault counts as noticed, because it may cause an endless loop. [1]
 _TIMES_LONGER = 10.0
 _AT_LEAST_S = 60.0
 _POLL_S = 0.05
@@ -39,7 +39,8 @@ _POLL_S = 0.05
 class Copy:
     """A copy of the package into which faults are planted, one at a time.
 
-    Compiled files are validated by a hash of their source, not by its time, as a fault lasts less than a second.
+    Compiled files are validated by a hash of their source instead of its modification time, because a fault may be
+    in place for less than a second.
     """
 
     def __init__(self, package: Path, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Places of Python code at which a fault can be planted, and the faults."""
+"""Finds the expressions of Python code in which faults can be planted, and the faults."""
 
 from __future__ import annotations
 
@@ -31,24 +31,25 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }
 _EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 _PATHS = ("path", "folder", "MANIFEST")
-# Texts, checks that only raise, and annotations contain no number.
+# Parts of the code that compute no numbers: raised errors, assertions and formatted texts.
 _LEFT_OUT = (ast.Raise, ast.Assert, ast.JoinedStr)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A fault at its place.
+    """Fault that can replace one expression.
 
     Attributes
     ----------
     path : str
         File, relative to the package.
     line, end_line, start, end : int
-        Lines that the expression stands on, from 1, and its first and last byte within them.
+        First and last line of the expression, from 1; offset of its first byte in the first line, and of the byte
+        after its end in the last line.
     scope : str
-        Function or class that it stands in, dotted; empty for the module itself.
+        Dotted name of the function or class that contains the expression; empty for the module level.
     was, planted : str
-        The expression in one line, and the fault.
+        Text of the expression in one line, and the text that replaces it.
     """
 
     path: str
@@ -72,7 +73,7 @@ class Place:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Return True if an operand is a text, which `+` joins and `%` fills, or a path, which `/` joins."""
+    """Return True if an operand is a text (`+` joins texts, `%` fills them) or a path (`/` joins paths)."""
     if isinstance(node, ast.Name | ast.Attribute):
         name = node.id if isinstance(node, ast.Name) else node.attr
         return name.endswith(_PATHS)
@@ -110,7 +111,7 @@ def _other_extreme(node: ast.Call) -> Iterator[ast.expr]:
 
 
 def places(path: Path, package: Path) -> list[Place]:
-    """Return every fault that can be planted in one file, from top to bottom."""
+    """Return every fault that can be planted in one file, in the order of the file."""
     found: list[Place] = []
     _walk(ast.parse(path.read_text("utf-8")), "", str(path.relative_to(package)), found)
     return found

@@ -1,8 +1,9 @@
 """Plugin of pytest: record the lines of the package that each test executes, and its time.
 
-Each process writes its own file into the data folder: the seconds of each passed test, and the executed lines by file;
-under the empty name, the lines executed outside of tests, on import. The variables `PLANT_PACKAGE` and `PLANT_DATA`
-name the folders. Only the process of the test itself is recorded.
+Each process writes a separate file into the data folder, with the time of each passed test, and the lines that it
+executed by file. Lines that were executed outside of tests, such as on import, are stored under an empty name. The
+variables `PLANT_PACKAGE` and `PLANT_DATA` contain the paths of package and data folder. Processes that a test starts
+are not recorded.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start before the tests are collected; with several workers the first process runs no test."""
+    """Start recording before the tests are collected, except in the first of several processes, which runs no test."""
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", 0):
         recorder = Recorder()
         recorder.coverage.start()

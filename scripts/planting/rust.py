@@ -1,4 +1,4 @@
-"""Faults in Rust, by cargo-mutants: a sample of its list, one build and test run of the crate for each."""
+"""Plant faults in Rust with cargo-mutants: a sample of its faults, each with a build and a test run of the crate."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from planting.share import is_short, share_text
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "target" / "tools"
 CRATE = "towtank-queueing"
-# Time limit: a fault may make a solver endless, while the tests of the crate take seconds. [s]
+# Time limit of the tests with a fault, which may cause an endless loop; usually the tests take seconds. [s]
 _TIMEOUT_S = 120
-# In the regular expressions of Rust an escaped blank is a fault.
+# Characters to escape. Blanks are not among them, because Rust's regular expressions refuse an escaped blank.
 _SPECIAL = re.compile(r"([.^$*+?{}\[\]\\|()])")
 
 
 def installed() -> str:
-    """Return the path of cargo-mutants; it is built once into `target/tools`."""
+    """Return the path of cargo-mutants; if it is missing, build it in `target/tools`."""
     program = shutil.which("cargo-mutants", path=f"{TOOLS / 'bin'}{os.pathsep}{os.environ['PATH']}")
     if program is not None:
         return program
@@ -32,17 +32,17 @@ def installed() -> str:
 
 
 def exactly(name: str) -> str:
-    """Return the regular expression that matches one name."""
+    """Return the regular expression that matches exactly one name."""
     return "^" + _SPECIAL.sub(r"\\\1", name) + "$"
 
 
 def without_place(name: str) -> str:
-    """Return the name of a fault by file and function: `crates/queueing/src/amva.rs: replace - with + in solve`."""
+    """Return the name of a fault without its line: `crates/queueing/src/amva.rs: replace - with + in solve`."""
     return re.sub(r":\d+:\d+:", ":", name)
 
 
 def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
-    """Plant a sample; return exit status 1 if too many were not noticed, or an entry of the list is stale."""
+    """Plant a sample of faults; return exit status 1 if too few are noticed, or an entry of the list is stale."""
     program = installed()
     command = [program, "mutants", "--package", CRATE, "--dir", str(ROOT)]
     reported = subprocess.run([*command, "--list"], check=True, capture_output=True, text=True).stdout
@@ -57,7 +57,7 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
     output.mkdir(parents=True, exist_ok=True)
     chosen = [argument for name in sample for argument in ("--re", exactly(name))]
     settings = ["--timeout", str(_TIMEOUT_S), "--profile", "checked", "--no-times", "--output", str(output)]
-    # Statuses 2 and 3 mean that some were not noticed or timed out; a file lists the result of each.
+    # Statuses 2 and 3 mean that some faults were not noticed or timed out; a file lists the result of each fault.
     status = subprocess.run([*command, *settings, *chosen], check=False).returncode
     if status not in (0, 2, 3):
         return status
@@ -65,7 +65,7 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
 
 
 def report(outcomes: Path, least: float) -> int:
-    """Print the faults that were not noticed, and the share of noticed ones; return 1 if it is below the minimum."""
+    """Print the faults that were not noticed, and the share of noticed faults; return 1 if the share is too small."""
     found: dict[str, list[str]] = {}
     for outcome in json.loads(outcomes.read_text("utf-8"))["outcomes"]:
         if outcome["scenario"] != "Baseline":

@@ -1,4 +1,4 @@
-"""Tests by the lines that they execute, recorded once for each state of the tree."""
+"""Records which lines each test executes, once for each state of the source tree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOLDERS = (
     "tests/results/exports",
     "tests/conduct/test_conduct_steering.py",
 )
-"""Tests that run in the pytest process and check the numbers of the rooms."""
+"""Tests that run in the pytest process and check the numbers computed in `analysis`, `model` and `size`."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,17 +38,19 @@ class Executed:
     seconds : dict
         Time of each test that passed, by its name. [s]
     by_line : dict
-        Tests by file and line; of lines that are executed on import, none.
+        Tests by file and line; no tests for a line that is executed only on import.
     """
 
     seconds: dict[str, float]
     by_line: dict[tuple[str, int], set[str]]
 
     def tests_of(self, place: Place) -> list[str]:
-        """Return the tests that execute a place: first those of the files with most of such tests, the fastest first.
+        """Return the tests that execute the expression of a fault.
 
-        Lines outside of functions are executed once, on import: every test that executes a line of the file may depend
-        on them; of a file without functions, every test that executes a line of its folder.
+        Test files of which the largest share of tests executes the expression come first, and within a file the
+        fastest test. Lines outside of functions are executed once, on import, so every test that executes any line of
+        the file may depend on them. For a file without functions, every test that executes a line of its folder is
+        returned.
         """
         lines = range(place.line, place.end_line + 1)
         found = set().union(*(self.by_line.get((place.path, line), set()) for line in lines))
@@ -90,7 +92,9 @@ def state_of(package: Path, folders: tuple[str, ...]) -> str:
 
 
 def recorded(package: Path, data: Path, keep: bool, folders: tuple[str, ...] = FOLDERS) -> Executed:
-    """Return the tests by executed lines; run them if the tree has changed, unless `keep` accepts the last record."""
+    """Return the tests by executed lines. Run them first if the tree has changed, unless `keep` accepts the last
+    record.
+    """
     mark, state = data / "state", state_of(package, folders)
     if not mark.exists() or (not keep and mark.read_text() != state):
         for path in data.glob("*.json"):
@@ -107,7 +111,7 @@ def _python_path(package: Path) -> str:
 
 
 def read(data: Path) -> Executed:
-    """Read the files written by the plugin."""
+    """Read the files that the plugin `planting.recording` has written."""
     seconds: dict[str, float] = {}
     by_line: dict[tuple[str, int], set[str]] = defaultdict(set)
     for path in sorted(data.glob("*.json")):

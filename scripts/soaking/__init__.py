@@ -1,1 +1,1 @@
-"""A load of several hours that observes memory and open files of all Towtank processes."""
+"""Load test of several hours that observes memory and open files of all Towtank processes."""

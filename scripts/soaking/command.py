@@ -1,4 +1,4 @@
-"""Run a study of one long run, sample its processes, and judge their slopes and the memory of the report."""
+"""Run a study with one long run, sample its processes, and judge their slopes and the memory of the report."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SAMPLE_EVERY_S = 2.0
 # Largest increase of the memory of a process in an hour: absolute, and as a share. [B/h, 1/h]
 MEMORY_PER_HOUR, MEMORY_SHARE = 2 * 2**20, 0.01
 FILES_PER_HOUR = 0.5
-# Largest memory of the report, limited by a small machine. [B]
+# Largest memory of the report, so that it can be created on a small machine. [B]
 REPORT_MEMORY = 1024 * 2**20
 _RESIDENT = re.compile(r"^VmRSS:\s+(\d+) kB", re.MULTILINE)
 
@@ -114,7 +114,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def name_of(pid: int) -> str:
-    """Return program and first argument of a process, with its process id."""
+    """Return program and up to two arguments of a process, with its process id."""
     words = os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
     name = " ".join([Path(words[0]).name, *[word for word in words[1:4] if not word.startswith("-")][:2]])
     return f"{name} ({pid})"
@@ -128,7 +128,7 @@ def figures(pid: int) -> tuple[float, float]:
 
 
 def judged(name: str, series: list[tuple[float, float, float]]) -> Iterator[dict[str, object]]:
-    """Yield a row for each value of a process; none for a process that lived too short."""
+    """Yield a row for each value of a process; no rows for a process with too few samples."""
     times = [sample[0] for sample in series]
     for place, figure, unit in ((1, "memory [MiB]", 2.0**20), (2, "open files", 1.0)):
         try:
@@ -149,14 +149,14 @@ def report_memory(results: Path) -> int:
     )
     command = [sys.executable, "-c", program, sys.executable, "-m", "towtank", "report", str(results)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    # The run may be invalid on a busy machine, or miss an objective: the report exists nevertheless.
+    # The run may be invalid on a busy machine, or miss an objective; the report is created in both cases.
     if done.returncode not in (0, 3, 4):
         raise RuntimeError(f"towtank report ended with status {done.returncode}: {done.stderr}")
     return int(done.stdout.split()[-1]) * 1024
 
 
 def line_of(row: dict[str, object]) -> str:
-    """Format one row."""
+    """Render one row."""
     verdict = "ok" if row["flat"] else "TOO MUCH"
     if "per_hour" not in row:
         return f"{row['process']}: {row['figure']} {row['mean']:.0f}: {verdict}"

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-# Number of block means in place of samples, as caches that fill and are emptied cause autocorrelation.
+# Number of blocks. The line is fitted to block means instead of samples, because caches that fill and are emptied cause
+# autocorrelation. [1]
 _BLOCKS = 20
-# Share of the time that counts as the start of a process.
+# Share of the time that counts as the start of a process, and is left out. [1]
 _WARM = 0.15
 
 
@@ -22,9 +23,9 @@ class Slope:
     Attributes
     ----------
     mean : float
-        Mean of the figure after the start.
+        Mean of the values after the start.
     per_hour, low, high : float
-        Slope of a line through it, and its 95 % interval. [1/h]
+        Slope of a line through the values, and its 95 % interval. [1/h]
     """
 
     mean: float
@@ -42,7 +43,7 @@ class Slope:
 
 
 def slope_of(times_s: Sequence[float], values: Sequence[float]) -> Slope:
-    """Fit a line through the means of blocks, without the start.
+    """Fit a line through the means of blocks of samples, without the start of the process.
 
     Raises
     ------

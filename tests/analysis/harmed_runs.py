@@ -1,4 +1,4 @@
-"""Sound runs and ways to damage sound runs: each damage with the doubt it raises, and the level of the doubt."""
+"""Sound runs, functions that damage them, and the doubt that each damage raises, with the level of the doubt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECOND = 1_000_000_000
 
 
 def script(**changes):
-    """Return the script of a sound run: eight users, eight transactions a second, a steady stage of 40 s."""
+    """Return the script of a sound run: eight users, eight transactions per second, a steady stage of 40 s."""
     base = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     return replace(base, **changes)
 
@@ -65,7 +65,7 @@ def turned_away(run):
 
 def a_single_one_turned_away(run):
     totals = read_engine_document(run.engine)["totals"]
-    # One of ten thousand.
+    # One of 10,000 transactions is not started.
     more = {"offered": 10_001, "started": 10_000, "ok": 10_000 - totals["in_flight"], "not_started": {"overflow": 1}}
     change_engine(run, totals={**totals, **more, "failed": {}})
 
@@ -114,7 +114,7 @@ def died_by_event(run):
 
 
 def died_and_stopped(run):
-    """Change the run as the conductor leaves it: the service ended, the engine was asked to stop, the run failed."""
+    """Record that a service ended, that the conductor then stopped the engine, and that the run failed."""
     died_by_event(run)
     change_engine(run, reason="stopped")
     run.update(status="failed", reason="service content ended with status 1 in stage steady")
@@ -168,7 +168,7 @@ def clock_jump(run):
 
 
 def suspended(run):
-    """Suspend the machine for a minute: the wall clock advanced, the monotonic clock did not."""
+    """Record a suspension of the machine for a minute: the wall clock advances, but the monotonic clock does not."""
     events = [
         {"k": kind, "t_ns": MONOTONIC_NS + at * SECOND, "wall_ns": 1, "boot_ns": MONOTONIC_NS + (at + slept) * SECOND}
         for kind, at, slept in (("engine_started", 0, 5), ("stage", 15, 65))
@@ -231,7 +231,7 @@ def unattributed(run):
 
 
 def launched_and_left(run):
-    """End the named process while three processes that it started continue."""
+    """End the first process of a tier at 20 s, while three processes that it started continue."""
 
     def change(document, at):
         document["groups"]["content"] |= {"alive": at < 20, "processes": 4, "processes_alive": 4 if at < 20 else 3}
@@ -240,7 +240,7 @@ def launched_and_left(run):
 
 
 def above_envelope(run):
-    """Set the envelope to nine requests a second, of which the run makes eight."""
+    """Set the measured maximum rate of the generator (envelope) to 9 requests/s, while the run makes 8 requests/s."""
     run.update(envelope={"rate_per_core_per_s": 9.0})
 
 
@@ -258,7 +258,7 @@ def out_of_files(run):
 
 
 def waiting_for_the_pool(run):
-    """Let two of eight requests in each second wait 100 ms, out of 8 × 250 ms of response time."""
+    """Let two of the eight requests in each second wait 100 ms for a connection; each request takes 250 ms."""
 
     def change(document):
         wait = {"connection_wait": encode_histogram([0] * 6 + [1e8] * 2)} if document["k"] == "interval" else {}
@@ -316,7 +316,7 @@ def throttled(run, group="content", share=0.2):
 
 
 def slowed(run, share=0.3):
-    """Slow the system's CPU, the first, in every fourth second, and the other CPU throughout."""
+    """Slow down CPU 0, which the system uses, in every fourth second, and CPU 1 during the whole run."""
 
     def change(document, at):
         slower = share if round(at) % 4 == 0 else 0.0
@@ -326,7 +326,7 @@ def slowed(run, share=0.3):
 
 
 def storage_filled(run, used_per_s=2.0):
-    """Add a disk of 100 inodes that is full, or nearly, before the run ends."""
+    """Add a disk with 100 inodes, of which `used_per_s` are used up per second until the run ends."""
     run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None}})
     head = {"k": "header", "schema": "towtank/service-metrics/1", "service": "host-web", "kind": "host"}
     documents = [{**head, "source": "host"}]
@@ -350,7 +350,7 @@ def disk_limited(run):
 
 
 def read_back(run, fate):
-    """Add two documents that were confirmed as stored, one of them with the given outcome."""
+    """Record that two documents were confirmed as stored: one was found, and the other has the outcome `fate`."""
     counts = {"acknowledged": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
     counts |= {"unreadable": 0, "unread": 0, fate: 1}
     kinds = {"documents": {**counts, "sample": False, "named": []}}
@@ -427,7 +427,7 @@ def half_recorded(run):
 
 
 def plan_of(run, *, think=None, weights=(1.0,), load=None):
-    """Write a plan that differs from the run: one transaction, pauses of 0.75 s, no arrivals."""
+    """Write a plan for the run; by default it has one transaction, a closed load and no think time."""
     mix = [{"transaction": number, "weight": weight} for number, weight in enumerate(weights)]
     write_json(
         run.plan,
@@ -448,7 +448,7 @@ def think_time_off(run):
 
 
 def arrivals_off(run):
-    # Eight arrivals a second, all at the same time.
+    # The eight arrivals of each second all occur at the same time.
     def arrive(document):
         if document["k"] == "interval":
             document |= {"arrivals": [8], "gaps": encode_histogram([1e6] * 8), "gaps_sum_ns": 8_000_000}
@@ -464,7 +464,7 @@ def not_settled(run):
 
 
 def carried_over(run, seconds=21):
-    """Put 40 requests in flight from the start of the window, for more than half of it."""
+    """Let 40 requests be in flight from the start of the window on, for more than half of the window."""
 
     def pile_up(document):
         if document["k"] == "interval" and SECOND < document["t1_ns"] <= (2 + seconds) * SECOND:
@@ -475,7 +475,7 @@ def carried_over(run, seconds=21):
 
 
 def waiting_from_before(run):
-    """Let a hundred arrivals wait in the first half, and twenty in nearly all of the second."""
+    """Let 100 arrivals wait in the first half of the window, and 20 in the second half."""
 
     def wait(document):
         if document["k"] == "interval" and document["t1_ns"] >= 2 * SECOND:
@@ -495,7 +495,7 @@ def on_intervals(change):
 
 
 def stood_still(run, seconds=3.0):
-    """Stall the loop of the load thread at 20 s."""
+    """Stall the loop of the load thread at 20 s for `seconds`."""
 
     def stall(document, ends_s):
         document["gap_ns"] = 1_000_000
@@ -646,7 +646,7 @@ def connected_each_time(run):
 
 
 def paused(run):
-    """Make 40 transactions a second take 1 ms each, and 20 ms in every fourth second."""
+    """Let 40 transactions end in each second; they take 1 ms, but 20 ms in every fourth second."""
 
     def change(document, ends_s):
         taken = [20e6 if ends_s % 4 == 0 else 1e6] * 40
@@ -657,7 +657,9 @@ def paused(run):
 
 
 def overloaded(run):
-    """Let eight transactions arrive and seven end in each second, so that the number in the system grows by one."""
+    """Let eight transactions arrive and seven end in each second, so the number in the system grows by one per
+    second.
+    """
 
     def change(document, ends_s):
         document |= {"user_ns": round(4 * max(0.0, ends_s - 2) * SECOND), "arrivals": [8]}

@@ -29,7 +29,8 @@ def machine(run):
 def test_tiers_and_generator_explain_a_sound_run(run):
     summary = summarize_run(run, tables=False)
     found = summary["not_attributed"]["this_machine"]
-    # The host of this run has no probe and scraper, but their CPU time is subtracted.
+    # The host counters of this synthetic run do not include the observers, so subtracting their CPU time leaves a
+    # negative rest.
     assert found["cpus_used"]["value"] == pytest.approx(-summary["observation"]["cpus_used"], abs=1e-4)
     assert found["cpus"] == 2
     assert found["disk_read_bytes_per_s"] == found["disk_write_bytes_per_s"] == 0
@@ -37,7 +38,7 @@ def test_tiers_and_generator_explain_a_sound_run(run):
 
 
 def test_what_nobody_used_is_the_host_less_all_groups_less_the_observers(run):
-    # Less the 0.8 ms of CPU time that the probe uses in each second of these runs.
+    # Unattributed CPU use, less the 0.8 ms of CPU time that the probe uses in each second of these runs.
     rest = 0.2 - 0.0008
     unattributed(run)
 
@@ -133,9 +134,9 @@ def test_a_summary_of_an_older_run_says_that_its_memory_is_the_sum_of_resident_s
 def test_a_disk_built_from_another_is_not_added_to_it():
     disks = {"vda": {"stacked": False}, "loop0": {"stacked": True}, "nvme0n1": {"stacked": False}}
     assert list(counted_once(disks)) == ["vda", "nvme0n1"]
-    # A loop device over a file in memory is on no other device.
+    # This loop device is backed by a file in memory, not by another device, so it counts.
     assert list(counted_once({"loop0": {"stacked": False}, "vda": {"stacked": False}})) == ["loop0", "vda"]
-    # Older runs are judged by the name; a single device always counts.
+    # Older runs have no key `stacked`, so the name of the device decides. A single device always counts.
     assert list(counted_once({"loop0": {}, "dm-1": {}, "md0": {}, "sda": {}})) == ["sda"]
     assert list(counted_once({"dm-0": {}})) == ["dm-0"]
 

@@ -1,4 +1,6 @@
-"""Audit of the load: no alarm for loads as specified, an alarm for others, and no result for untestable ones."""
+"""Audit of the load: no alarm for specified loads, an alarm for other loads, no result for loads that cannot be
+tested.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from towtank.results.folder import RunFolder, write_json
 
 SECONDS, RATE = 20.0, 60.0
 EXPONENTIAL = {"dist": "exponential", "mean_s": 1.0}
-# One transaction is a hundred times slower than the other, so the mix in progress differs from the mix of picks.
+# Mean response times differ by a factor of 100, so the mix of transactions in progress differs from the mix of started
+# ones.
 TIMES_S = [0.02, 0.05, 0.1, 0.4, 2.0]
 SEEDS = range(200)
 
@@ -60,7 +63,7 @@ def test_a_closed_load_as_asked_raises_no_alarm(tmp_path):
     found = [audited(closed(tmp_path / str(seed), seed)) for seed in SEEDS]
     assert {outcome["verdict"] for outcome in found} == {"ok"}
     assert all({"mix", "think time"} == {test["test"] for test in outcome["tests"]} for outcome in found)
-    # About a twentieth of p-values are below a twentieth: 20 of 400, standard deviation 4.4.
+    # About 5 % of the p-values are below 0.05: 20 of 400, with a standard deviation of 4.4.
     assert 5 <= sum(test["p_value"] < 0.05 for outcome in found for test in outcome["tests"]) <= 38
 
 
@@ -76,7 +79,8 @@ def test_an_open_load_as_asked_raises_no_alarm(tmp_path, first):
 
 
 def test_another_mix_is_found(tmp_path):
-    # About 20 of 700 are of the first kind where 105 were specified: eight standard deviations.
+    # About 20 of 700 transactions are of the first kind, instead of the specified 105: a difference of eight standard
+    # deviations.
     for seed in range(20):
         found = audited(closed(tmp_path / str(seed), seed, weights=[3.0, 33.0, 28.0, 23.0, 13.0]))
         assert by_name(found)["mix", "readers"]["verdict"] == "suspect"
@@ -119,7 +123,7 @@ def test_every_pause_of_a_plan_is_known(tmp_path, think, draw):
 
 
 def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they_begin(tmp_path):
-    # With a mean of 30 s in a window of 20 s, only short pauses end in the window.
+    # With a mean pause of 30 s and a window of 20 s, only short pauses end within the window.
     plan = closed_plan(SECONDS, {"dist": "exponential", "mean_s": 30.0})
     picks, pauses = closed_load(
         3, users=400, seconds=SECONDS, pause=lambda stream: stream.exponential(30.0), times_s=TIMES_S
@@ -136,11 +140,11 @@ def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they
 @pytest.mark.parametrize(
     ("gap", "test"),
     [
-        # Rate and gaps have the specified means, but are too regular.
+        # The rate and the mean gap are as specified, but the gaps are too regular.
         (lambda _: 1 / RATE, "gaps between arrivals"),
-        # Every other gap is tiny, so that arrivals come in pairs.
+        # About half of the gaps are tiny, so arrivals come in groups.
         (lambda stream: stream.exponential(2 / RATE) * (stream.random() < 0.5) + 1e-6, "gaps between arrivals"),
-        # The rate is too high by more than a tenth: 1,500 arrivals where 1,200 were specified.
+        # The rate is too high by a quarter: 1,500 arrivals instead of the specified 1,200.
         (lambda stream: stream.exponential(0.8 / RATE), "number of arrivals"),
     ],
 )
@@ -175,7 +179,7 @@ def test_groups_that_got_other_shares_are_found(tmp_path):
 
 
 def test_rates_and_shares_are_reported_as_asked_and_as_seen(tmp_path):
-    """An arrival every 16 ms, 1,250 in 20 s where 60 /s were specified: 62.5 /s; every fifth is of the second group."""
+    """An arrival every 16 ms is 62.5 /s instead of the specified 60 /s; every fifth arrival is of the second group."""
     arrivals = [(0.008 + 0.016 * number, int(number % 5 == 0), 0.016) for number in range(1375)]
     picks = [(at, 0, 0.0) for at, _, _ in arrivals]
     plan = open_plan(SECONDS, RATE, "poisson", (0.7, 0.3))
@@ -267,7 +271,7 @@ def test_the_summary_has_the_audit_and_its_doubts(tmp_path, queue):
 
 
 def without_new_keys(run):
-    """Rewrite the run as an older engine without the keys of the audit would have recorded it."""
+    """Remove the keys that the audit reads, as if an older engine had recorded the run."""
     path = run.engine / "worker-00.0000.ndjson"
     documents = list(segments.lines.read(path))
     for document in documents:

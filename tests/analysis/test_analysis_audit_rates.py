@@ -14,7 +14,7 @@ from towtank.analysis.measurement import Measurement
 from towtank.results import lines, segments
 
 SECONDS = 30.0
-# A day with two peaks.
+# Arrival rate with two peaks, as over a day: pairs of time [s] and rate [1/s].
 DAY = [[0.0, 10.0], [10.0, 60.0], [15.0, 20.0], [20.0, 50.0], [30.0, 0.0]]
 EXPECTED = 350.0 + 200.0 + 175.0 + 250.0
 
@@ -25,7 +25,7 @@ def curve(knots) -> RateCurve:
 
 
 def test_arrivals_are_the_integral_of_the_rate() -> None:
-    # By hand: before the first knot 2 /s, a trapezium of 4 s from 2 to 6 /s, then 6 /s.
+    # By hand: 2 /s until 1 s, then a linear rise to 6 /s until 5 s, then 6 /s.
     ramp = curve([[1.0, 2.0], [5.0, 6.0]])
     edges = np.array([0.0, 1.0, 3.0, 5.0, 7.5])
     assert ramp.arrivals(edges[:-1], edges[1:]) == pytest.approx([2.0, 6.0, 10.0, 15.0])
@@ -87,7 +87,7 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
         low += sum(test["p_value"] < 0.05 for test in found["tests"])
         gaps = next(entry for entry in found["untested"] if entry["test"] == "gaps between arrivals")
         assert gaps["why"] == "the rate moves, so the gaps have no distribution of their own"
-    # About a twentieth of p-values are below a twentieth: 6 of 120, standard deviation 2.4.
+    # About 5 % of the p-values are below 0.05: 6 of 120, with a standard deviation of 2.4.
     assert low <= 15
 
 
@@ -95,7 +95,8 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rate", "most", "test"),
     [
-        # The same number of arrivals at a constant rate; the rates in reverse order; every rate higher by a fifth.
+        # Wrong loads: the same number of arrivals at a constant rate, the rates in reverse order, all rates higher by a
+        # fifth.
         (lambda at: np.full(len(at), EXPECTED / SECONDS), 40.0, "arrivals per second"),
         (lambda at: day(SECONDS - at), 60.0, "arrivals per second"),
         (lambda at: 1.2 * day(at), 72.0, "number of arrivals"),
@@ -144,7 +145,7 @@ def test_a_group_that_got_the_arrivals_of_another_is_found(tmp_path) -> None:
     found = judged(tmp_path / "run", plan, events(*by_group(np.random.default_rng(1), [34.0, 10.0])), 2)
     suspect = {(test["test"], test["group"]) for test in found["tests"] if test["verdict"] == "suspect"}
     assert ("number of arrivals", "group 1") in suspect
-    # Arrivals of a group without a specified rate are wrong too.
+    # Arrivals of a group whose specified rate is 0 are an error too.
     plan = plan_of({"rates_by_group": [44.0, 0.0]}, groups=2)
     found = judged(tmp_path / "none", plan, events(*by_group(np.random.default_rng(1), [40.0, 4.0])), 2)
     suspect = {(test["test"], test["group"]) for test in found["tests"] if test["verdict"] == "suspect"}

@@ -1,4 +1,4 @@
-"""Balance between members: exact counts, and Jain's index in the examples of his paper."""
+"""Balance of the load between servers of a cluster: exact counts, and Jain's fairness index in examples by Jain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from towtank.results import lines
 @pytest.mark.parametrize("members", [2, 4, 10])
 @pytest.mark.parametrize("served", [1, 2])
 def test_k_of_n_members_that_share_evenly_give_k_over_n(members: int, served: int) -> None:
-    # Jain, Chiu and Hawe, DEC-TR-301 (1984): k of n users sharing equally, the others nothing, have index k/n.
+    # Jain, Chiu and Hawe, DEC-TR-301 (1984): if k of n users share equally and the others get nothing, the index is
+    # k/n.
     requests = np.zeros(members)
     requests[:served] = 17.0
     assert fairness(requests) == pytest.approx(served / members, rel=1e-12)
@@ -32,8 +33,9 @@ def test_the_index_does_not_depend_on_the_unit_and_knows_no_value_of_nothing() -
 
 
 def _run(tmp_path: Path, of_second: dict[str, float]) -> dict:
-    """Return a run of 22 s in which each member's counter grows by a fixed number a second, sampled at whole
-    seconds."""
+    """Return a run of 22 s, sampled at whole seconds, in which each server's counter grows by a fixed number per
+    second.
+    """
     script = even_script(
         stages_of(10, 2.0, 20.0),
         users=10,

@@ -9,7 +9,7 @@ from towtank.analysis.system.rates import Samples
 
 
 def samples(*uses: float, waits: float = 0.02, names: str = "ab"):
-    """Return one sample a second; the name of the process alternates."""
+    """Return one sample per second; the name of the process changes from sample to sample."""
     return Samples(
         [
             {

@@ -67,7 +67,8 @@ def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -
 
 
 def test_a_total_adds_means_and_widths_of_the_levels() -> None:
-    # 20 + 3 + 7, with three means of three runs of deviation 1, whose half widths t / sqrt(3) add up.
+    # The total is 20 + 3 + 7. Each of the three means has three runs with a standard deviation of 1, and their half
+    # widths t / sqrt(3) are added.
     found = judged("value", "> 22 s", runs_of(LARGE), at={"rows": "large"})
     assert (found["verdict"], found["unit"], found["measured"]["value"]) == ("confirmed", "s", 30.0)
     assert found["measured"]["high"] == pytest.approx(30 + 3 * 4.3027 / 3**0.5, abs=1e-3)  # t(2) at 97.5 %
@@ -90,7 +91,8 @@ def test_a_ratio_of_totals_is_not_the_mean_of_ratios() -> None:
 
 
 def test_a_difference_of_totals_has_the_interval_of_welch() -> None:
-    # Deviations 1 and 0.1: 30 - 3 +- t sqrt(1 + 0.01), with 1.01^2 / (1 / 6 + 0.0001 / 6) = 6.12 degrees of freedom.
+    # The totals 30 and 3 have standard errors of 1 and 0.1: 30 - 3 +- t sqrt(1 + 0.01), with 1.01^2 / (1 / 6 + 0.0001 /
+    # 6) = 6.12 degrees of freedom.
     found = judged("difference", "> 20 s", runs_of(LARGE | SMALL), at={"rows": "large"}, to={"rows": "small"})
     assert found["measured"]["value"] == pytest.approx(27.0)
     assert found["measured"]["high"] == pytest.approx(27 + t_quantile(0.975, 6.12) * 1.01**0.5, abs=1e-3)
@@ -138,8 +140,11 @@ def test_intervals_of_totals_hold_as_often_as_they_say() -> None:
 
 
 def test_a_total_holds_on_a_machine_that_drifts() -> None:
-    """Four parts of a block share the speed of the machine, which scatters by 3 % from block to block; each run
-    scatters by 1 % in addition. Independent parts would miss the truth in some 30 % of 2,000 totals over three blocks.
+    """The interval of a total contains the true value although the speed of the machine varies.
+
+    The four parts of a block have the same machine speed, which varies by 3 % from block to block. Each run varies by a
+    further 1 %. If the parts were treated as independent, some 30 % of 2,000 intervals over three blocks would be
+    wrong.
     """
     random_ = random.Random(20261129)
     missed = {True: 0, False: 0}

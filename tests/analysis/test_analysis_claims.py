@@ -46,7 +46,7 @@ SIZES = factor("files", "4", "20", "40", "100")
 def judged(
     claim: dict[str, Any], factors: list[dict[str, Any]], runs: list[dict[str, Any]], run_to_run: float | None = 0.0
 ) -> dict[str, Any]:
-    """Judge one claim; by default runs are assumed not to vary, so that intervals are exact."""
+    """Judge one claim; by default no variation from run to run is assumed."""
     study = {"name": "s", "preset": None, "factors": factors, "claims": [{"says": "So it is.", **claim}]}
     study |= {} if run_to_run is None else {"run_to_run": run_to_run}
     (found,) = claims.judge(study, runs)["claims"]
@@ -76,7 +76,8 @@ def pair(large: tuple[float, ...], small: tuple[float, ...], **more: Any) -> lis
     ],
 )
 def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(holds: str, verdict: str) -> None:
-    # Means 20 and 10, standard deviations 1 and 0.5 of three runs: a ratio of 2 with an interval of about 0.2.
+    # The means of three runs are 20 and 10, with standard deviations of 1 and 0.5: the ratio is 2 with a half width of
+    # about 0.2.
     found = judged(ratio(holds), [CACHE], pair((19, 20, 21), (9.5, 10, 10.5)))
     assert (found["verdict"], found["unit"]) == (verdict, "")
     assert found["measured"]["value"] == 2.0
@@ -85,16 +86,18 @@ def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(hol
 
 
 def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
-    # If the denominator does not vary, the logarithm has the relative error of the numerator: 2 exp(+- t(2) 0.05 /
-    # sqrt(3)).
+    # The denominator hardly varies, so the logarithm of the ratio has the relative error of the numerator: 2 exp(+-
+    # t(2) 0.05 / sqrt(3)).
     found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10.000001, 9.999999)))["measured"]
     assert math.log(found["high"] / 2) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
     assert math.log(2 / found["low"]) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
 
 
 def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them() -> None:
-    """Two runs on each side differ by a thousandth, with errors of about 10 % each: the ratio 1.04 has an interval of
-    10 %."""
+    """The two runs of each side differ by only 0.1 %, but each run has an error of about 10 %.
+
+    So the ratio 1.04 has an error of about 10 % too.
+    """
     runs = [run(f"r{n}", {"cache": "large"}, value, 10.0) for n, value in enumerate((104.1, 104.0))]
     runs += [run(f"s{n}", {"cache": "small"}, value, 10.0) for n, value in enumerate((100.0, 100.1))]
     found = judged(ratio("> 1"), [CACHE], runs)
@@ -107,7 +110,7 @@ def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them
 
 
 def test_a_difference_has_the_interval_of_welch() -> None:
-    # Equal deviations 1 of three runs each: 10 +- t(4) sqrt(1/3 + 1/3).
+    # Both sides have three runs with a standard deviation of 1: the difference is 10 +- t(4) sqrt(1/3 + 1/3).
     measure = {"of": "throughput", "at": {"cache": "large"}, "to": {"cache": "small"}}
     claim = {"measure": {"difference": measure}, "holds": "> 5 /s"}
     found = judged(claim, [CACHE], pair((19, 20, 21), (9, 10, 11)))
@@ -127,10 +130,12 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
 @pytest.mark.parametrize(
     ("value", "run_to_run", "holds", "verdict"),
     [
-        # One run each with errors of 0.4 % within the run: 5 % more is the usual variation between runs.
+        # Single runs, each with an error of 0.4 % within the run: a difference of 5 % may be the usual variation
+        # between runs.
         (10.5, None, "> 1", "undecided"),
         (10.5, 0.01, "> 1", "confirmed"),
-        # With 10 % on each side, the ratio has a standard error of about 14 %: a factor of 3 stays above 1.5.
+        # If each side varies by 10 % from run to run, the ratio has a standard error of about 14 %: a factor of 3 is
+        # certainly above 1.5.
         (30.0, None, "> 1.5", "confirmed"),
         (16.0, None, "> 1.5", "undecided"),
         (30.0, None, "< 1.5", "refuted"),
@@ -147,8 +152,10 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
 
 
 def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> None:
-    """Two levels of 2.0 hold, a third of 1.0 does not; if the third is a suspect run, it refutes a claim that holds
-    without it."""
+    """At two levels the ratio is 2.0 and satisfies the claim; at the third level it is 1.0.
+
+    If the runs of the third level are suspect, they refute a claim that would be confirmed without them.
+    """
     users = factor("users", "1", "2", "3")
     runs = [
         run(f"{cache}{level}", {"users": level, "cache": cache}, value, 0.01 * value, verdict=verdict)
@@ -165,7 +172,7 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
     one_side = judged(ratio("> 1.5"), [CACHE], pair((19, 20, 21), (9, 10, 11), verdict="suspect"))
     assert one_side["verdict"] == "confirmed"
     assert one_side["doubts"] == ["it leans on the suspect runs r0, r1, r2; without them the claim cannot be tested"]
-    # If no other runs exist, the suspect runs are only named.
+    # If all runs are suspect, the doubt only states their number.
     every = [
         {**measured, "verdict": {"level": "suspect", "reasons": []}} for measured in pair((19, 20, 21), (9, 10, 11))
     ]
@@ -173,8 +180,8 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
 
 
 def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
-    # Seven levels of 2.0 and one of 1.3, each with an error of 1 %: the mean alone, 1.90 [1.67, 2.15], would confirm >
-    # 1.5.
+    # The ratio is 2.0 at seven levels and 1.3 at one level, each with an error of 1 %. The mean alone, 1.90 [1.67,
+    # 2.15], would confirm the claim `> 1.5`.
     users = factor("users", *(str(number) for number in range(1, 9)))
     ratios = [2.0] * 7 + [1.3]
     runs = [
@@ -188,7 +195,7 @@ def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
     assert (found["measured"]["low"], found["measured"]["high"]) == (
         pytest.approx(1.67, abs=0.01), pytest.approx(2.15, abs=0.01),
     )  # fmt: skip
-    # Increasing ratios, each certainly above 1.1, leave the mean of three levels undecided.
+    # Each of three increasing ratios is certainly above 1.1, but the interval of their mean extends below 1.1.
     rising = [run_ for run_ in runs if run_["factors"]["users"] in ("1", "2", "3")]
     for run_, value in zip(rising[::2], (12.0, 20.0, 60.0), strict=True):
         run_["throughput_per_s"] = estimate(value, 0.01 * value)
@@ -209,7 +216,8 @@ def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_f
 
 
 def test_no_failure_in_three_short_runs_is_no_certainty() -> None:
-    # None of 3 x 10: the exact bound is 1 - 0.025^(1/30) = 11.6 %; equal shares of the runs do not reduce it.
+    # No failure in three runs of 10 transactions: the exact upper bound is 1 - 0.025^(1/30) = 11.6 %. The equal shares
+    # of the runs do not reduce it.
     transactions = {"add": {"count": 10, "errors": 0}}
     runs = [run(f"r{n}", {}, 1.0, transactions=transactions, errors={"share": 0.0}) for n in range(3)]
     claim = {"measure": {"value": {"of": "errors of add"}}, "holds": "< 1 %"}
@@ -242,7 +250,8 @@ def test_what_is_missing_says_why_it_cannot_be_tested() -> None:
 
 
 def test_a_ratio_over_several_levels_is_the_geometric_mean_of_those_at_each() -> None:
-    # Ratios 2 and 8 at the two levels of users: sqrt(2 * 8) = 4, and exp(ln 4 +- t(1) ln(2) sqrt(2) / sqrt(2)).
+    # The ratios at the two levels of users are 2 and 8: the geometric mean is sqrt(2 * 8) = 4, and the upper end is
+    # exp(ln 4 + t(1) ln(2) sqrt(2) / sqrt(2)).
     users = factor("users", "10", "20")
     runs = [
         run(f"{cache}{number}", {"users": number, "cache": cache}, value)
@@ -288,7 +297,7 @@ def test_bounds_of_a_sum_add_up() -> None:
 
 
 def test_a_share_of_failures_of_one_run_has_the_exact_binomial_interval() -> None:
-    # None of 100: the upper bound of Clopper and Pearson is 1 - 0.025^(1/100) = 3.62 %.
+    # No failure in 100 transactions: the upper bound of Clopper and Pearson is 1 - 0.025^(1/100) = 3.62 %.
     transactions = {"add": {"count": 100, "errors": 0}, "read": {"count": 300, "errors": 100}}
     runs = [run("a", {}, 1.0, transactions=transactions, errors={"count": 100, "share": 0.2})]
     none = judged({"measure": {"value": {"of": "errors of add"}}, "holds": "< 4 %"}, [], runs)
@@ -358,8 +367,9 @@ def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
 @pytest.mark.parametrize(
     ("values", "holds", "why"),
     [
-        # Half widths 0.1 of 20 values: 0.1 / t(19) sqrt(2) = 0.0676 on 38 degrees of freedom. Three steps share 5 % of
-        # error, t = 2.50: 0.169; the whole way has t = 2.02: 0.137.
+        # Each level is a mean of 20 values with a half width of 0.1. So the difference of two levels has a standard
+        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. Three steps share the error probability of 5
+        # %: t = 2.50, half width 0.169. The change from the first to the last level has t = 2.02, half width 0.137.
         ((10, 20, 15, 30), "rises", "from files 20 to 40 it falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
         ((10, 20, 18, 30), "rises", "from files 20 to 40 it may fall by up to 2.17 /s, 2 /s allowed"),
         ((30, 18, 20, 10), "falls", "from files 20 to 40 it may rise by up to 2.17 /s, 2 /s allowed"),
@@ -421,9 +431,10 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 
 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
-    # Equal normal levels, three runs each: the first level is wrongly excluded as the lowest in at most 5 % of studies,
-    # and a ratio of exactly 1 is wrongly confirmed as above 1 in at most 2.5 %. The limits are five standard deviations
-    # of a binomial count higher, so that chance exceeds them in less than 1 of 10^6 tests.
+    # All levels have the same normal distribution, with three runs each. The first level is wrongly excluded as the
+    # lowest in at most 5 % of studies, and a true ratio of 1 is wrongly confirmed as above 1 in at most 2.5 %. The
+    # limits are higher by five standard deviations of a binomial count, so chance exceeds them in less than 1 of 10^6
+    # tests.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):
@@ -439,7 +450,7 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """0.6 of a CPU in place of 0.15: decided by the estimates stored beside the numbers."""
+    """The database uses 0.6 instead of 0.15 CPUs; the stored intervals of both values decide the claim."""
 
     def ramp(database: float) -> dict[str, Any]:
         estimates = {"parts": {"database": estimate(database, 0.1 * database)}}

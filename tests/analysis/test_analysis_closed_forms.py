@@ -1,4 +1,4 @@
-"""Formulas with a known value: by hand, by SciPy, or by a limit."""
+"""Formulas compared with known values: computed by hand, by SciPy, or as a limit."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ def test_a_difference_is_that_of_welch(first: list[float], second: list[float]) 
 
 
 def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors() -> None:
-    """By hand: 2 and 6 runs of equal errors have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees.
+    """By hand: 2 and 6 runs of equal errors have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees of
+    freedom.
 
-    Welch's formula gives 5 degrees of freedom here. The runs are 10 and 10.001 against 8, 9, ..., 13: standard errors
-    0.0005 and sqrt(3.5 / 6).
+    Welch's formula would give 5 degrees of freedom here. The runs are 10 and 10.001 on one side, and 8, 9, ..., 13 on
+    the other: standard errors of 0.0005 and sqrt(3.5 / 6).
     """
     few, many = [10.0, 10.001], [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]
     error, t = math.hypot(0.0005, math.sqrt(3.5 / 6)), stats.t.ppf(0.975, 40 / 23)
@@ -62,7 +63,9 @@ def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors(
 
 
 def test_a_ratio_of_means_over_runs_is_symmetric_in_its_logarithm() -> None:
-    """By hand: 20 and 10 with standard errors 1/sqrt(3) and 0.5/sqrt(3), both 5 % / sqrt(3), hence t with 4 degrees."""
+    """By hand: the means 20 and 10 both have a relative standard error of 5 % / sqrt(3), so t has 4 degrees of
+    freedom.
+    """
     found = ratio_interval(mean_of([19.0, 20.0, 21.0]), mean_of([9.5, 10.0, 10.5]))
     half = stats.t.ppf(0.975, 4) * 0.05 * math.sqrt(2 / 3)
     assert (found.value, found.method, found.n) == (2.0, RUNS, 3)
@@ -70,7 +73,10 @@ def test_a_ratio_of_means_over_runs_is_symmetric_in_its_logarithm() -> None:
 
 
 def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fieller() -> None:
-    """By hand: 20 over 10 [9, 11] and over 10 exactly: g = 0.01 and the ends 2 (1 -+ 0.1) / 0.99, then 20 [-4, 44]."""
+    """By hand: exactly 20 over 10 [9, 11] has g = 0.01 in Fieller's formula, and the ends 2 (1 -+ 0.1) / 0.99.
+
+    20 [-4, 44] over exactly 10 has the ends -0.4 and 4.4.
+    """
     exact, about = Estimate(20.0, 20.0, 20.0, ORDER_STATISTICS, 9), Estimate(10.0, 9.0, 11.0, ORDER_STATISTICS, 9)
     found = ratio_interval(exact, about)
     assert (found.low, found.high) == pytest.approx((1.8 / 0.99, 2.2 / 0.99), rel=1e-9)
@@ -79,7 +85,10 @@ def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fi
 
 
 def test_a_ratio_of_runs_whose_interval_would_say_nothing_has_none() -> None:
-    """Runs of 5 and 15: 10 with a standard error of 5, and t of one degree, 12.7: 6.4 in the logarithm."""
+    """Runs of 5 and 15 have the mean 10 with a standard error of 5; t with one degree of freedom is 12.7.
+
+    So the half width of the logarithm would be 6.4.
+    """
     found = ratio_interval(mean_of([5.0, 15.0]).of_quantity(), mean_of([10.0, 10.0]))
     assert (found.value, found.low, found.high, found.method) == (1.0, None, None, "none")
 
@@ -90,7 +99,9 @@ def test_a_difference_to_a_value_without_an_interval_has_none() -> None:
 
 
 def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
-    """Order statistics use the normal distribution: 1.96 times 10 % of 100 is 19.6 on both sides."""
+    """Order statistics use the normal distribution: an assumed error of 10 % of 100 adds 1.96 x 10 = 19.6 on both
+    sides.
+    """
     found = with_run_to_run(Estimate(100.0, 95.0, 120.0, ORDER_STATISTICS, 500), 0.1)
     assert found.low == pytest.approx(100 - math.hypot(5, 10 * NORMAL), rel=1e-9)
     assert found.high == pytest.approx(100 + math.hypot(20, 10 * NORMAL), rel=1e-9)
@@ -98,7 +109,10 @@ def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
 
 
 def test_an_assumed_error_of_a_mean_has_the_freedom_of_welch() -> None:
-    """A standard error of 2 with 9 degrees of freedom beside one of 10 that is certain: (2^2 + 10^2)^2 / (2^4 / 9)."""
+    """The mean has a standard error of 2 with 9 degrees of freedom; the assumed error of 10 is regarded as exact.
+
+    So there are (2^2 + 10^2)^2 / (2^4 / 9) degrees of freedom.
+    """
     half = 2 * float(stats.t.ppf(0.975, 9))
     found = with_run_to_run(Estimate(100.0, 100 - half, 100 + half, BATCH_MEANS, 10), 0.1)
     freedom = (2**2 + 10**2) ** 2 / (2**4 / 9)
@@ -129,7 +143,7 @@ def test_sums_of_neighbours_keep_all_values() -> None:
 
 @pytest.mark.parametrize(("correlation", "worth"), [(-0.5, 100.0), (0.0, 100.0), (0.5, 100 / 3), (0.9, 100 / 19)])
 def test_values_of_an_autoregressive_series_are_worth_fewer(correlation: float, worth: float) -> None:
-    """n (1 - r) / (1 + r); negative correlation does not increase the number."""
+    """n values with correlation r are worth n (1 - r) / (1 + r) independent values, but at most n."""
     assert batches._worth(100, correlation) == pytest.approx(worth, rel=1e-9)
 
 
@@ -155,7 +169,10 @@ def test_too_few_observations_or_no_spread_decide_a_change_without_a_test() -> N
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6])
 def test_the_worth_of_an_observation_is_that_of_its_autocorrelation(correlation: float) -> None:
-    """(1 - r) / (1 + r) of a long series, also if a step was estimated from it; 4 standard errors of r are 0.02."""
+    """An observation has the weight (1 - r) / (1 + r) in a long series, even if a step of the series was estimated.
+
+    Four standard errors of the correlation r are 0.02.
+    """
     stream = np.random.default_rng(5)
     noise = stream.standard_normal(40_000)
     values = np.zeros(len(noise))
@@ -177,7 +194,7 @@ class Level:
 
 
 def run_of(users: int, level: Level) -> dict[str, Any]:
-    """Return the summary of a window of 100 s, with 10 independent stretches."""
+    """Return the summary of a window of 100 s with 10 independent parts."""
     rate = users / (level.think_s + level.response_s)
 
     def estimate(value: float, half: float) -> dict[str, Any]:
@@ -195,8 +212,11 @@ def run_of(users: int, level: Level) -> dict[str, Any]:
 
 
 def test_the_ideal_line_has_the_errors_of_think_time_and_response_time() -> None:
-    """Cycles of 2 s: 1 / 2 a second for each user, of which 10 % fail. The mean of n exponential think times has the
-    error Z / sqrt(n); both errors count with 9 degrees of freedom."""
+    """Each user makes one transaction in 2 s, of which 10 % fail.
+
+    The mean of n exponential think times Z has the error Z / sqrt(n). The errors of think time and response time both
+    have 9 degrees of freedom.
+    """
     level = Level(response_s=0.5, response_half=0.1, think_s=1.5, failed=0.1)
     rows = [aggregate("users", users, [run_of(users, level)]) for users in (20, 40)]
     line = ideal_line(rows)
@@ -214,7 +234,9 @@ def tier(busy: float | None, used: float | None, cpus: float | None) -> dict[str
 
 
 def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:
-    """Return the integral of the autocorrelation of the number in an M/M/1, from its generator. [s]"""
+    """Return the integral of the autocorrelation of the number of requests in an M/M/1 queue, from its rate matrix.
+    [s]
+    """
     rates = np.zeros((most + 1, most + 1))
     for number in range(most):
         rates[number, number + 1], rates[number + 1, number] = used / service_s, 1 / service_s
@@ -222,7 +244,8 @@ def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:
     chances = used ** np.arange(most + 1)
     chances /= chances.sum()
     apart = np.arange(most + 1) - float(chances @ np.arange(most + 1))
-    # Expected remaining sum, up to a constant that the mean removes.
+    # Expected sum of future deviations from the mean, for each state; it is known except for a constant, which cancels
+    # below.
     ahead = np.linalg.lstsq(-rates, apart, rcond=None)[0]
     return float(chances @ (apart * ahead)) / float(chances @ apart**2)
 
@@ -234,16 +257,19 @@ def test_the_memory_of_a_tier_is_that_of_m_m_1(used: float, service_s: float) ->
 
 
 def test_the_memory_of_a_tier_by_hand() -> None:
-    """(1 + U) S / (m (1 - U)^2): of one CPU at 80 % with 10 ms 0.45 s; two CPUs forget twice as fast."""
+    """The relaxation time is (1 + U) S / (m (1 - U)^2), with utilization U, service time S and m CPUs.
+
+    With one CPU at 80 % and 10 ms it is 0.45 s; two CPUs halve it.
+    """
     assert _relaxation_s(tier(0.8, 0.8, 1), 80.0, 10.0) == pytest.approx(0.45, rel=1e-9)
     assert _relaxation_s(tier(0.5, 1.0, 2), 100.0, 10.0) == pytest.approx(0.03, rel=1e-9)
-    # CPU time outside of requests does not lengthen any request.
+    # The service time of a request is at most its response time, because other CPU time does not lengthen any request.
     assert _relaxation_s(tier(0.5, 0.5, 1), 50.0, 0.005) == pytest.approx(0.03, rel=1e-9)
     for unknown in (tier(None, 0.5, 1), tier(0.5, None, 1), tier(0.5, 0.5, None), tier(0.0, 0.0, 1), tier(1.0, 1.0, 1)):
         assert _relaxation_s(unknown, 50.0, 10.0) == 0.0
 
 
 def test_kinds_of_failures_are_named_by_their_frequency() -> None:
-    """The three most frequent kinds, the most frequent first."""
+    """The text names the three most frequent kinds, the most frequent first."""
     assert _kinds({"timeout": 7, "refused": 1200, "check": 30, "closed": 2}) == "1,200 refused, 30 check, 7 timeout"
     assert _kinds({}) == ""

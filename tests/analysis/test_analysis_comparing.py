@@ -1,4 +1,6 @@
-"""Comparison of two results: statistics against oracles, verdicts with known truth."""
+"""Comparison of two results: statistics compared with SciPy and statsmodels, verdicts on data with known
+differences.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +59,11 @@ def test_the_interval_is_that_of_welchs_test_of_the_logarithms() -> None:
 
 
 def test_errors_within_the_runs_bound_the_interval_from_below() -> None:
-    # Two runs that agree by chance know their values no better than 5 % each.
+    # The two runs of a side agree by chance, but each has an error of 5 %.
     line = line_of(MEAN, side([10.0, 10.0], error=0.05).runs, side([11.0, 11.0], error=0.05).runs)
     assert line is not None
-    # sqrt(2 sides of 0.05^2 / 2 runs) = 0.05, with t of two degrees of freedom.
+    # The error of the difference is sqrt(2 x 0.05^2 / 2) = 0.05 for two sides of two runs, and t has two degrees of
+    # freedom.
     half = scipy.stats.t.ppf(0.975, 2) * 0.05
     assert line.interval(0.95) == pytest.approx((1.1 * math.exp(-half), 1.1 * math.exp(half)))
 
@@ -70,15 +73,15 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
     b = joined(side([11.0, 11.1], cell="10 users"), side([110.0, 111.0], cell="60 users"))
     line = line_of(MEAN, a.runs, b.runs)
     assert line is not None
-    # Four series of two runs that differ nearly alike have nearly four degrees of freedom.
+    # Four series of two runs with nearly equal variances have nearly four degrees of freedom.
     assert line.freedom == pytest.approx(4, abs=0.05)
     low, high = line.interval(0.95)
     assert 1.07 < low < 1.1 < high < 1.13
 
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
-    # Variances in proportion to the square roots of 1 / 10 and 1 / 2 have (u + v)^2 / (u^2 / 9 + v^2 / 1) degrees of
-    # freedom with u = 0.1^1.5 and v = 0.5^1.5, also if the two runs agree; Welch's would be those of the ten runs.
+    # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = 0.1^1.5 for ten runs and v = 0.5^1.5 for two
+    # runs. They do not depend on how well the two runs agree; Welch's formula would give the 9 degrees of the ten runs.
     u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
@@ -104,7 +107,8 @@ def test_a_single_run_on_one_side_decides_nothing() -> None:
     ],
 )
 def test_equal_systems_of_unequal_spread_are_seldom_found_to_differ(runs, spreads) -> None:
-    # At most 5 % are meant, and 7 % allowed, by simulation; a pooled variance finds 45, 33, 30, 15 and 10 %.
+    # At most 5 % of the comparisons should report a difference, and 7 % are allowed. With a pooled variance it would be
+    # 45, 33, 30, 15 and 10 % in the five cases.
     rng, pairs, alarms = np.random.default_rng(5), 1200 if len(spreads) == 1 else 300, 0
     for _ in range(pairs):
         a, b = (
@@ -140,8 +144,8 @@ def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
     assert str(found.verdict) == "undecided"
     assert found.findings[0].low is None
     assert found.least_detectable is None
-    # 10 % assumed from run to run: the first n for which the noncentral t with ln 1.2 / (0.1 sqrt(2 / n)) exceeds the
-    # quantile of 2 n - 2 degrees of freedom in four of five cases.
+    # A variation of 10 % from run to run is assumed. The number of runs is the first n for which the noncentral t with
+    # ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of freedom with a probability of 80 %.
     power = [
         scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, 2 * n - 2), 2 * n - 2, math.log(1.2) / 0.1 / math.sqrt(2 / n))
         for n in (found.runs_needed - 1, found.runs_needed)
@@ -158,7 +162,7 @@ def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
         (Metric.THROUGHPUT, 1 / 1.2, "worse"),
         (Metric.CPU, 1.2, "worse"),
         (Metric.MEAN, 1.0, "same"),
-        # Beyond chance, but below the threshold of 2 %.
+        # The change is significant, but below the threshold of 2 %.
         (Metric.MEAN, 1.01, "same"),
     ],
 )
@@ -197,7 +201,7 @@ def test_a_few_failures_by_chance_are_no_finding() -> None:
     found = compare(failing((0, 1000), (0, 1000), (0, 1000)), failing((1, 1000), (2, 1000), (1, 1000)))
     assert str(found.findings[0].verdict) == "undecided"
     line = failure_line("", *_runs(found))
-    # Four failures of equal sides all fall on one side with a probability of 2 / 2^4.
+    # Four failures of two equal sides all fall on one side with a probability of 2 / 2^4.
     assert line.chance == pytest.approx(0.125)
 
 
@@ -242,7 +246,7 @@ def test_invalid_runs_are_left_out_and_a_side_without_others_is_invalid() -> Non
 def test_sides_without_a_common_load_are_an_error_of_the_input() -> None:
     with pytest.raises(StudyError, match="'30 users' of A and '60 users' of B"):
         compare(side(A, cell="30 users"), side(B, cell="60 users"))
-    # Files do not say their load.
+    # The load of a file is unknown, so a file can be compared with any load.
     assert compare(side(A, cell="30 users"), side(B, cell=FILES)).findings
 
 
@@ -259,7 +263,7 @@ def test_facts_that_differ_are_listed_and_those_of_chance_are_not() -> None:
 
 
 def lossy(*counts: tuple[int, int], because: str = "errors_above_limit") -> Side:
-    """Return a side whose runs with more than 1 % of failures are invalid, as `judge` makes them."""
+    """Return a side whose runs with more than 1 % of failures are invalid, as in the summary of a study."""
     values = [10.0, 10.01, 9.99, 10.005, 9.995]
     runs = []
     for number, (value, (failed, ended)) in enumerate(zip(values, counts, strict=True)):
@@ -278,7 +282,8 @@ GOOD = ((0, 1000),) * 5
 
 
 def test_failures_of_runs_that_failures_made_invalid_count() -> None:
-    # All five runs of B fail 2.5 %, none of A: 125 failures on one side of two have a chance of 2 / 2^125.
+    # In the five runs of B 2.5 % of the requests fail, and none in A. By chance, 125 failures all fall on one side of
+    # two with a probability of 2 / 2^125.
     found = compare(lossy(*GOOD), lossy((24, 1000), (25, 1000), (26, 1000), (25, 1000), (25, 1000)))
     assert (str(found.verdict), found.is_invalid) == ("worse", True)
     (errors,) = found.findings
@@ -294,18 +299,18 @@ def test_the_runs_of_b_that_are_left_do_not_speak_for_those_lost() -> None:
     found = compare(lossy(*GOOD), lossy(*counts))
     errors = found.findings[-1]
     assert errors.shares == (0.0, 0.012)
-    # The two that are left are as fast as those of A, and yet nothing is the same.
+    # The two valid runs of B are as fast as the runs of A, but the overall verdict must not be `same`.
     assert str(found.findings[0].verdict) == "same"
     assert str(found.verdict) in ("undecided", "worse")
     assert "3 of 5 of B left out since requests failed" in headline(found)
-    # What the load generator did says nothing about B.
+    # Runs that are invalid because of the load generator are no evidence against B.
     other = compare(lossy(*GOOD), lossy(*counts, because="generator_saturated"))
     assert other.findings[-1].shares == (0.0, 0.0)
     assert str(other.verdict) == "same"
 
 
 def loads(factors: dict[str, float], runs: int = 4, spread: float = 0.002, seed: int = 3) -> tuple[Side, Side]:
-    """Return two sides at several loads; B takes longer by a factor at each."""
+    """Return two sides at several loads; at each load B takes longer by the given factor."""
     rng = np.random.default_rng(seed)
     return tuple(
         joined(
@@ -319,7 +324,7 @@ def loads(factors: dict[str, float], runs: int = 4, spread: float = 0.002, seed:
 
 
 def test_one_load_of_eight_that_is_slower_is_worse_and_named() -> None:
-    # Planted: 15 % at one load. Over all loads that is 1.15^(1/8) = 1.0176, less than the threshold of 2 %.
+    # B is 15 % slower at one of eight loads. Over all loads that is 1.15^(1/8) = 1.0176, below the threshold of 2 %.
     factors = {f"{10 * number} users": 1.15 if number == 6 else 1.0 for number in range(1, 9)}
     found = compare(*loads(factors))
     (finding,) = found.findings
@@ -338,11 +343,11 @@ def test_loads_of_opposite_changes_do_not_cancel() -> None:
 
 def test_all_loads_must_be_the_same() -> None:
     assert str(compare(*loads({"10 users": 1.0, "20 users": 1.0})).verdict) == "same"
-    # 1.02 is at the edge of the threshold: half of such intervals and more lie across it.
+    # A ratio of 1.02 is exactly at the threshold, so at least half of such intervals extend beyond it.
     near = compare(*loads({"10 users": 1 / 1.02, "20 users": 1.02}))
     assert near.findings[0].ratio == pytest.approx(1.0, abs=0.005)
     assert str(near.verdict) != "same"
-    # A load that is not repeated shows nothing.
+    # A load with only one run on each side shows nothing.
     a, b = loads({"10 users": 1.0, "20 users": 1.0})
     assert str(compare(joined(a, side([10.0], cell="30 users")), joined(b, side([10.0], cell="30 users"))).verdict) == (
         "undecided"
@@ -374,12 +379,12 @@ def rounded(values: list[float], step: float = 1.0, metric: Metric = Metric.P50)
 
 def test_equal_values_in_steps_are_not_exact() -> None:
     line = line_of(Place(Metric.P50), rounded([4.0, 4.0]).runs, rounded([5.0, 5.0]).runs)
-    # The standard deviation of a uniform distribution of width u is u / sqrt(12) (GUM, F.2.2.1); two series of two
-    # runs have two degrees of freedom.
+    # Rounding to steps of width u adds the standard deviation u / sqrt(12) of a uniform distribution (GUM, F.2.2.1).
+    # Two series of two runs have two degrees of freedom.
     half = scipy.stats.t.ppf(0.975, 2) * math.hypot(1 / 4, 1 / 5) / math.sqrt(12)
     assert line.interval(0.95) == pytest.approx((1.25 * math.exp(-half), 1.25 * math.exp(half)))
     assert str(compare(rounded([4.0, 4.0]), rounded([5.0, 5.0])).verdict) == "undecided"
-    # Twenty steps are more than rounding.
+    # A difference of twenty steps is more than rounding can explain.
     assert str(compare(rounded([4.0] * 3), rounded([24.0] * 3)).verdict) == "worse"
 
 
@@ -389,13 +394,14 @@ def test_equal_values_of_unknown_resolution_decide_nothing() -> None:
 
 
 def test_steps_above_the_threshold_cannot_show_that_nothing_changed() -> None:
-    # 1 in 30 is 3.3 %; even if rounding alone leaves an interval within a threshold of 5 %, it must not at 2 %.
+    # A step of 1 in 30 is 3.3 %. The interval due to rounding fits within a threshold of 5 %, but not of 2 %.
     sides = rounded([30.0] * 6), rounded([30.0] * 6)
     assert [str(compare(*sides, threshold).findings[0].verdict) for threshold in (0.02, 0.05)] == ["undecided", "same"]
 
 
 def test_rounded_percentiles_of_equal_systems_are_seldom_found_to_differ() -> None:
-    # The medians lie at the edge between two steps: without the resolution, a third of such pairs are decided.
+    # The true percentiles are halfway between two steps. If the resolution were ignored, a third of these pairs would
+    # be reported as different.
     rng, alarms, pairs = np.random.default_rng(6), 0, 300
     for _ in range(pairs):
         sides = []
@@ -423,7 +429,9 @@ def test_a_time_of_zero_keeps_its_row() -> None:
 
 
 def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: float = 0.0) -> Side:
-    """Return a side whose figures all differ by 5 % from run to run, each by itself; only the mean is lifted."""
+    """Return a side whose figures vary independently by 5 % from run to run; `lift` is added to the logarithm of the
+    mean.
+    """
     metrics = (Metric.MEAN, Metric.P50, Metric.P95, Metric.P99)
     places = [Place(metric, name) for name in ("", *map(str, range(transactions))) for metric in metrics]
     drawn = []
@@ -437,8 +445,8 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
 
 @pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
-    # Power by simulation, at the median of what is stated. Without the number of figures in the quantile it was 23 to
-    # 48 %.
+    # The power is simulated at the median of the stated changes. If the quantile ignored the number of figures, the
+    # power would be only 23 to 48 %.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable
@@ -457,8 +465,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
     values = list(np.exp(rng.normal(0, 0.02, 6))), list(np.exp(rng.normal(0, 0.02, 6)))
     alone = compare(*(side(each) for each in values))
     line = line_of(MEAN, *_runs(alone))
-    # Of a single figure the two-sided test at 5 %: scipy's noncentral t at the stated change, with the
-    # standard error that has no bias of its median.
+    # For a single figure this is the two-sided test at 5 %. Its power at the stated change is given by SciPy's
+    # noncentral t, with a standard error that is corrected to be unbiased in the median.
     error = line.error() * math.sqrt(line.freedom / scipy.stats.chi2.median(line.freedom))
     shift = math.log1p(alone.least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, line.freedom), line.freedom, shift)
@@ -475,7 +483,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
         )
         for each in (alone.a, alone.b)
     ]
-    # Ten figures, of which the mean is alone of its metric: the quantile is that of 0.05 / 10.
+    # There are ten figures, and the mean is the only figure of its metric: the quantile is that of an error of 0.05 /
+    # 10.
     shift = math.log1p(compare(*sides).least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(1 - 0.05 / 20, line.freedom), line.freedom, shift)
     assert reached == pytest.approx(0.8, abs=0.002)
@@ -527,7 +536,7 @@ def test_a_side_without_a_transaction_of_the_other_is_never_the_same() -> None:
     assert (str(found.verdict), found.missing) == ("undecided", ([], ["b"]))
     assert headline(found).endswith("; B has no b)")
     assert str(compare(named("a"), named("a", "b")).verdict) == "undecided"
-    # A file may not name its transactions.
+    # A side without names of transactions, such as a file, does not lack any transaction.
     assert str(compare(named("a", "b"), named()).verdict) == "same"
 
 

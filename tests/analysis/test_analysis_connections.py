@@ -1,4 +1,4 @@
-"""Connections: counts and times against values by hand, and no value where nothing was recorded."""
+"""Counts and times of connections, compared with values computed by hand; no value if nothing was recorded."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from towtank.results import lines
 from towtank.results.folder import write_json
 from towtank.results.segments import read_engine_document
 
-# A bucket is at most 0.1 % wide; its value is its middle.
+# Largest relative error of a recorded time: a bucket is at most 0.1 % wide and is represented by its middle.
 MIDDLE = 0.0005
 MS = 1e6
 
 
 def script(**changes):
-    """Return ten users with 50 requests a second of 100 ms each; cycles continue beyond the end, so that all seconds
-    are equal."""
+    """Return a run of ten users with 50 requests/s of 100 ms each.
+
+    Cycles continue beyond the end of the run, so all seconds are equal.
+    """
     base = even_script(
         stages_of(10, 2.0, 20.0),
         users=10,
@@ -40,7 +42,7 @@ def script(**changes):
 
 
 def add(run, of_second):
-    """Add keys to each interval, by the number of the interval."""
+    """Add keys to each interval; `of_second` returns the keys for the number of an interval."""
     for path in run.engine.glob("worker-*.ndjson"):
         documents = [
             {**document, **of_second(document["seq"])} if document["k"] == "interval" else document
@@ -50,7 +52,9 @@ def add(run, of_second):
 
 
 def connecting(seq):
-    """Return ten connections in the first second (1 ms, one of them 11 ms), two each in seconds 5 and 6."""
+    """Return the connection times of a second: nine of 1 ms and one of 11 ms in the first, two of 2 ms in seconds 5 and
+    6.
+    """
     if seq == 0:
         values = [1 * MS] * 9 + [11 * MS]
         return {"connect": encode_histogram(values), "tls": encode_histogram([3 * MS] * 10)}
@@ -116,7 +120,7 @@ def test_waits_are_of_those_that_waited_within_the_window(run):
     assert result["mean"] == pytest.approx((5 * 0.010 + 0.050) / 6, rel=MIDDLE)
     assert result["p50"] == pytest.approx(0.010, rel=2 * MIDDLE)
     assert result["p99"] == result["max"] == pytest.approx(0.050, rel=2 * MIDDLE)
-    # 100 ms of waiting in each second, in which 50 requests take 100 ms each.
+    # Requests wait 100 ms in total in each second, in which 50 requests take 100 ms each.
     assert result["share_of_response_time"] == pytest.approx(0.1 / 5.0, rel=2 * MIDDLE)
 
 
@@ -135,7 +139,7 @@ def test_drive_reports_the_same(run):
 
 
 def heavy(seq):
-    """Return waits of 50 ms for half of the requests: a quarter of the response time."""
+    """Return waits of 50 ms for half of the requests, which is a quarter of the response time."""
     return {"connection_wait": encode_histogram([0] * 25 + [50 * MS] * 25)}
 
 
@@ -149,9 +153,9 @@ def waits_of(tmp_path, name, milliseconds):
 @pytest.mark.parametrize(
     ("first", "second", "p99_ms"),
     [
-        ([1] * 45, [400] * 5, 400),  # a tenth of all waits; the mean of both p99 is 200.5 ms
-        ([1] * 300, [400] * 2, 1),  # 0.7 % of all waits; the same mean
-        ([1] * 45, [], 1),  # a run in which nobody waited has no wait to count
+        ([1] * 45, [400] * 5, 400),  # 400 ms are a tenth of all waits; the mean of the two p99 would be 200.5 ms
+        ([1] * 300, [400] * 2, 1),  # 400 ms are 0.7 % of all waits; the mean of the two p99 would be the same
+        ([1] * 45, [], 1),  # no request of the second run waited
     ],
 )
 def test_p99_over_runs_is_that_of_all_waits(tmp_path, first, second, p99_ms):
@@ -180,7 +184,8 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    # One user has the throughput of ten; without think times the line passes through the lowest level.
+    # The level of one user has the same throughput as the level of ten users. Without think times the ideal line passes
+    # through the lowest level.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))

@@ -1,4 +1,4 @@
-"""The statements of stored and generated study summaries do not contradict each other."""
+"""Tests that stored and randomly generated study summaries contain no contradicting statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnosis of single runs: causes by observations of known truth, and `unknown` where nothing decides."""
+"""Diagnosis of single runs: causes for observations with a known cause, and `unknown` if nothing decides."""
 
 from __future__ import annotations
 
@@ -203,14 +203,14 @@ def test_a_pool_that_is_fully_in_use_limits(series):
     "series",
     [
         (counter("shop_report_lock_held_seconds_total", 0.6),),
-        # The seconds of all waiting requests together are no time that a lock is held.
+        # The waiting times of all requests together do not show how long the lock is held.
         (counter("shop_report_lock_wait_seconds_total", 1.0),),
         (counter("process_cpu_seconds_total", 0.99),),
         (gauge("shop_pool_connections_in_use", 2.0), gauge("shop_pool_size", 4.0)),
-        # A pool without connections, the size of another pool, memory.
+        # A pool of size 0, and a pool with the size of another pool.
         (gauge("shop_pool_connections_in_use", 0.0), gauge("shop_pool_size", 0.0)),
         (gauge("shop_pool_connections_in_use", 4.0), gauge("other_pool_size", 4.0)),
-        # The busy threads of one thing, and the size of another thing of the same program.
+        # The busy threads of one pool, and the size of another pool of the same program.
         (gauge("content_server_worker_threads_busy", 4.0), gauge("content_server_database_pool_size", 4.0)),
         (gauge("cache_entries_used", 1e4), gauge("cache_entries_max", 1e4)),
         (gauge("tomcat_sessions_active_max_sessions", 9.0), gauge("tomcat_sessions_active_current_sessions", 9.0)),
@@ -238,24 +238,25 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
 @pytest.mark.parametrize(
     "observed",
     [
-        # Two processes share the work: neither limits the tier alone.
+        # Two processes share the work, so none of them limits the tier alone.
         seen(replace(SHOP, cpus_used=1.9, process=busy(0.98))),
-        # Several threads use about one CPU together by chance: samples lie above it.
+        # Several threads together use about one CPU by chance: some samples are above one CPU.
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, most=1.3))),
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, full=0.5))),
-        # Nearly the whole limit of the group is used, but it never delayed anything.
+        # The tier uses nearly the whole limit of its control group, but was never throttled.
         seen(replace(LIMITED, throttled=0.0, cpus_used=0.44)),
-        # The rate is above what is served, or the number in the system grows.
+        # The arrival rate exceeds the throughput, or the number of requests in the system grows.
         seen(SHOP, users=None, rate=100.0, throughput=90.0),
         seen(SHOP, users=None, rate=100.0, throughput=99.9, grows=True),
         seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
-        # Other programs fill the machine, and the system never waits for them.
+        # Other programs use the whole machine, but the system never waits for a CPU.
         seen(SHOP, machine_used=4.0, others_used=3.4),
-        # Users think most of the time, and wait ten times the service time all the same: a lock of 25 ms at 94 %.
+        # Users think most of the time, but wait ten times the service time: a lock that is held for 25 ms is 94 %
+        # utilized.
         seen(SHOP, users=84.0, throughput=39.5, response_s=0.13, think_s=2.0),
-        # A few failures are no limit.
+        # A few failures do not show a limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),
-        # A busy machine whose other programs cannot be distinguished from the target.
+        # Other programs on the busy machine cannot be distinguished from the target.
         seen(machine_used=4.0, others_used=3.8, not_found=("127.0.0.1:80",)),
     ],
 )
@@ -291,7 +292,7 @@ def test_no_cause_is_likely_by_a_run_that_is_not_valid():
     assert (found.cause, found.sure, found.is_likely) == (Cause.CPU, 0.4, False)
     assert found.against[0] == "the run is not valid: others used 1.9 CPUs"
     assert found.headline.startswith("perhaps limited by")
-    # An overload is what a limit looks like.
+    # An unsteady state does not make a cause less likely, because an overload at the limit is unsteady.
     assert of_seen(seen(ONE_PROCESS, doubts={Kind.NO_STEADY_STATE: ("invalid", "it grows")})).is_likely
 
 

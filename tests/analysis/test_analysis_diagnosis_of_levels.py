@@ -1,4 +1,6 @@
-"""Diagnosis over load levels: the levels show that throughput stays, the runs show which resource is at its limit."""
+"""Diagnosis over load levels: the levels show that throughput no longer grows, the runs show which resource is at its
+limit.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,10 @@ def tier(utilization: float | None, group: str | None = None, cpus_used: float |
 
 
 def test_the_busiest_tier_says_how_much_the_response_time_follows() -> None:
-    """By hand: w = 80 x 0.125 / 100 = 0.1 and U = 0.9: 1 / (0.1 + 0.09) = 5.26, and a tenth of that; one user waits."""
+    """By hand: w = 80 x 0.125 / 100 = 0.1 and U = 0.9 give 1 / (0.1 + 0.09) = 5.26 for the response time.
+
+    w is the share of users in the system, and U the utilization. The elasticity of throughput is w times as large.
+    """
     tiers = {"web": tier(0.2, "/web", 1.8), "database": tier(0.9, "/database", 7.2)}
     found = elasticity_of(run(80, 0.125, 100, tiers=tiers))
     assert found.response_time == pytest.approx(1 / 0.19)
@@ -49,21 +52,27 @@ def test_tiers_of_one_control_group_are_busy_together_and_disks_count() -> None:
 
 
 def test_without_an_observed_tier_one_station_makes_all_of_the_response_time() -> None:
-    """By hand: 80 x 0.05 = 4 users inside are U = 4 / 5; w = 0.04: 1 / (0.2 + 0.8 x 0.04)."""
+    """By hand: 80 /s x 0.05 s = 4 users in the system are U = 4 / 5, and w = 4 / 100: 1 / (0.2 + 0.8 x 0.04).
+
+    U is the utilization of the station, and w the share of users in the system.
+    """
     found = elasticity_of(run(80, 0.05, 100))
     assert found.utilization == pytest.approx(0.8)
     assert found.response_time == pytest.approx(1 / 0.232)
 
 
 def test_users_in_the_system_who_use_no_cpu_are_in_one_station() -> None:
-    """By hand: one thread with U = 0.9 on two CPUs shows 0.45; 0.81 / 0.1 = 8.1 users wait, and 0.9 are in service."""
+    """By hand: one thread with the utilization 0.9 shows only 0.45 on two CPUs.
+
+    0.81 / 0.1 = 8.1 users wait and 0.9 are in service, which makes 9 of 99 users in the system.
+    """
     found = elasticity_of(run(90, 9 / 90, 99, tiers={"web": tier(0.45, None, 0.9)}))
     assert found.utilization == pytest.approx(0.9)
     assert found.response_time == pytest.approx(1 / (1 - 0.9 * (1 - 9 / 99)))
 
 
 def test_failed_transactions_are_in_the_system_too() -> None:
-    """By hand: 40 of 80 transactions succeed, all in 0.05 s: 4 users are inside, not 2."""
+    """By hand: 40 of 80 transactions/s succeed, and all take 0.05 s, so 4 users are in the system, not 2."""
     assert elasticity_of(run(40, 0.05, 100, errors={"share": 0.5})).utilization == pytest.approx(0.8)
 
 
@@ -102,7 +111,7 @@ def test_each_quantity_has_its_own(path: str, per: str | None, expected: float) 
 
 
 def measured(**kinds: tuple[float, float]) -> Any:
-    """Return ten seconds of 60 users: for each transaction the number, and the sum of the response times. [s]"""
+    """Return ten seconds of 60 users; for each transaction the number, and the sum of the response times [s]."""
     chosen = np.ones(10, dtype=bool)
     columns = {
         name: SimpleNamespace(
@@ -128,8 +137,10 @@ SECOND, PACE = {"dist": "exponential", "mean_s": 1.0}, {"dist": "uniform", "min_
 
 
 def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> None:
-    """By hand: a third of 60 users make 200 of 0.1 s in 10 s; the others, at a pace of 2 s, 100 of 0.5 s and 50 of 2
-    s."""
+    """By hand: a third of the 60 users make 200 transactions of 0.1 s in 10 s.
+
+    The other users, with a pace of 2 s, make 100 transactions of 0.5 s and 50 of 2 s.
+    """
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     groups = [group("readers", 1.0, 0, think=SECOND), group("writers", 2.0, 1, 2, pacing=PACE)]
     readers, writers = user_groups({"groups": groups}, recorded, recorded.chosen) or []

@@ -1,4 +1,4 @@
-"""Runs whose throughputs are equal or nearly so, as a limit may set the pace of all of them."""
+"""Runs with equal or nearly equal throughput, as occurs if a limit sets the pace of all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.distributions import poisson_interval
 
 
 def run_of(throughput: float | None, end_s: float | None = 22.0, half: float | None = None) -> dict[str, Any]:
-    """Return a run with a window from 2 s on; `half` is half its interval."""
+    """Return a run whose window begins at 2 s; `half` is the half width of its interval."""
     bounds = {"low": None, "high": None}
     if half is not None and throughput is not None:
         bounds = {"low": throughput - half, "high": throughput + half}
@@ -34,7 +34,7 @@ def test_equal_counts_are_known_like_those_of_independent_arrivals() -> None:
 
 
 def test_equal_counts_of_nothing_have_an_upper_end() -> None:
-    """The two-sided limit of a mean of which nothing was counted is -ln(0.025) (Garwood 1936)."""
+    """If nothing was counted, the two-sided upper limit of the mean count is -ln(0.025) (Garwood 1936)."""
     found = over_runs([run_of(0.0), run_of(0.0)], "throughput_per_s")
     assert (found.low, found.high) == (0.0, pytest.approx(-np.log(0.025) / 40))
 
@@ -67,7 +67,7 @@ def test_a_claim_about_equal_runs_has_an_interval() -> None:
 
 
 def test_counts_that_are_equal_by_chance_have_intervals_that_hold() -> None:
-    """Pairs of Poisson counts of mean 10 that happen to be equal, of which there are some 9 %."""
+    """About 9 % of pairs of Poisson counts with mean 10 are equal; their intervals must contain the true value."""
     random = np.random.default_rng(20261128)
     pairs = random.poisson(10, (20_000, 2))
     equal = pairs[pairs[:, 0] == pairs[:, 1], 0]

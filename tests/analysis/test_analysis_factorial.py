@@ -1,4 +1,4 @@
-"""Effects of a study's two-level factors: which effects are reported, from which runs, with which values."""
+"""Effects of a study's two-level factors: which effects are reported, which runs they use, and their values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEMORY, CACHE = factor("memory", "4 MB", "16 MB"), factor("cache", "1 KB", "2 KB
 
 
 def jain(repetitions=1, **more):
-    """Return case V50 as a study; further repetitions are 3 above and 3 below."""
+    """Return the published case V50 as a study; the second and third repetitions are 3 above and 3 below its values."""
     cells = [("4 MB", "1 KB"), ("16 MB", "1 KB"), ("4 MB", "2 KB"), ("16 MB", "2 KB")]
     spread = [0, 3, -3][:repetitions]
     return [
@@ -52,7 +52,8 @@ def test_the_effects_of_a_study_are_those_of_its_cells():
 
 def test_repetitions_distinguish_effects_from_chance():
     (found,) = effects([MEMORY, CACHE], jain(repetitions=3))
-    # SSE = 4 x 18 of 8 degrees of freedom, s_q = sqrt(9 / 12), t(0.975, 8) = 2.306004; the changes are 2 q.
+    # The sum of squared errors is 4 x 18 with 8 degrees of freedom, the standard error of an effect q is sqrt(9 / 12),
+    # t(0.975, 8) = 2.306004; each change is 2 q.
     half = 2 * 2.306004 * (9 / 12) ** 0.5
     assert found["effects"][0]["change"]["high"] == pytest.approx(40 + half, rel=1e-6)
     assert [effect["differs"] for effect in found["effects"]] == [True, True, True]
@@ -64,7 +65,7 @@ def test_each_level_of_another_factor_has_effects_of_its_own():
     load = factor("users", "10", "20", "40")
     runs = [*jain(users="10"), *jain(users="20"), *jain(users="40")[:3]]
     found = effects([load, MEMORY, CACHE], runs)
-    # One configuration has no run at 40 users.
+    # At 40 users one configuration has no run, so no effects exist there.
     assert [entry["at"] for entry in found] == [{"users": "10"}, {"users": "20"}]
 
 

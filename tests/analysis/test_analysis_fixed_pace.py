@@ -1,4 +1,4 @@
-"""Users with a fixed pace: intervals within a run omit the variation between runs."""
+"""Users with a fixed pace: a note states that intervals from within a run omit the variation between runs."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def found(groups: list[dict[str, Any]] | None, mean: dict[str, Any]) -> list[Dou
     ("group", "mean", "doubts"),
     [
         ({"pace_is_fixed": True}, MEAN, 1),
-        # The cycle, users over throughput, exceeds the pace: no pauses are left.
+        # The mean cycle (users divided by throughput) exceeds the pace, so users make no pauses.
         ({"pace_is_fixed": True, "throughput_per_s": 29.0}, MEAN, 0),
         ({"pace_is_fixed": True, "throughput_per_s": 29.6}, MEAN, 1),
         ({"pace_is_fixed": True, "throughput_per_s": 0.0}, MEAN, 0),
-        # A random pace mixes the users.
+        # A random pace changes the order of the users, so their phases do not stay fixed.
         ({"pace_is_fixed": False}, MEAN, 0),
         ({"pace_is_fixed": False, "pace_s": None}, MEAN, 0),
-        # Without an interval, no statement could contradict other runs.
+        # A result without an interval cannot contradict other runs.
         ({"pace_is_fixed": True}, {"value": 0.2, "low": None, "high": None}, 0),
     ],
 )
@@ -59,7 +59,7 @@ def test_each_group_with_a_fixed_pace_is_named() -> None:
 
 @pytest.mark.parametrize("dist", ["fixed", "exponential"])
 def test_a_run_at_a_fixed_pace_has_the_note(tmp_path: Path, dist: str) -> None:
-    """Eight users start one transaction a second each; the pause is the rest of the second after the response."""
+    """Each of eight users starts one transaction per second and pauses for the rest of the second."""
     stream, base = random.Random(7), script()
     longer_s = [stream.uniform(0.0, 0.2) for _ in base.exchanges]
     exchanges = [

@@ -1,4 +1,4 @@
-"""Gaps in the record of a probe or of the load generator raise doubts with their times, anywhere in a run."""
+"""Gaps in the recording of a probe or of the load generator raise doubts with their times, anywhere in a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.analysis.doubts import Kind
 from towtank.analysis.system.gaps import Gap
 from towtank.results import lines
 
-# The window of the sound run lasts from 2 s to 42 s.
+# The window of the sound run lasts from 2 s to 42 s, so a gap from 0 s counts only from 2 s on.
 KILLED = "probe: was ended by signal 9"
 
 
@@ -55,7 +55,7 @@ def test_a_sound_run_has_no_gap(run):
     ids=["inside", "across the start", "before the end"],
 )
 def test_a_probe_that_was_held_is_a_doubt_with_times(run, start_s, end_s, inside_s):
-    # A sample is taken some hundredths of a second after each whole second.
+    # Samples are taken some hundredths of a second after each whole second, so half seconds lie between samples.
     without_samples(run, start_s + 0.5, end_s - 0.5)
     assert gaps(run) == [("this_machine", pytest.approx(start_s, abs=0.1), pytest.approx(end_s, abs=0.1))]
     doubt = reasons(run)[Kind.OBSERVATION_GAP]

@@ -27,7 +27,7 @@ HOSTS: dict[str, Any] = {
     "other": {"provider": "existing"},
 }
 HOSTS_TOLD = ("web", "database")
-# Rates of the run. [1/s]
+# Rates at which the counters of a host grow. [1/s]
 RATES = {
     "host_cpu_seconds_total": 0.25,
     "host_periods_total": 10.0,
@@ -47,7 +47,7 @@ RATES = {
 
 
 def write_host(run: RunFolder, name: str, factor: float) -> None:
-    """Write a stream of a host whose counters grow by `factor` times the rates above."""
+    """Write a recording of a host whose counters grow by `factor` times `RATES`."""
     head = {"k": "header", "schema": "towtank/service-metrics/1", "service": f"host-{name}", "kind": "host"}
     with (run.observe / f"host-{name}.ndjson").open("wb") as stream:
         stream.write(lines.encode({**head, "source": "host"}))
@@ -120,7 +120,8 @@ def test_a_disk_without_a_limit_is_measured_by_its_busy_time(summary: dict[str, 
 
 
 def test_a_disk_with_limits_is_measured_against_the_one_that_it_uses_most(summary: dict[str, Any]) -> None:
-    # Two images of 100 reads/s and 4 MB/s each; 160 reads/s and 2 MB/s were measured, busy for 0.4 of the time.
+    # The limits are two images of 100 reads/s and 4 MB/s each. 160 reads/s and 2 MB/s were measured, and the disk was
+    # busy for 40 % of the time.
     disk = summary["hosts"]["database"]["disks"]["data"]
     assert disk["utilization"] == pytest.approx(160 / 200)
     assert (disk["utilization_of"], disk["utilization_limit"]) == ("read_operations", 200.0)
@@ -145,7 +146,7 @@ def test_a_tier_is_measured_by_what_its_host_was_given(summary: dict[str, Any]) 
 
 def test_the_machine_below_them(summary: dict[str, Any]) -> None:
     machine = summary["machine"]
-    # One CPU for the system: half of it allotted to one host, all of it to the host without a limit.
+    # The system has one CPU. Half of it is allotted to one host, and the whole CPU to the host without a limit.
     assert (machine["cpus"], machine["cpus_virtual"], machine["overcommit"]) == (1, 1.5, 1.5)
     assert machine["cpus_used"]["value"] == pytest.approx(0.75)
     assert machine["throttled_s_per_s"] == pytest.approx(0.375)
@@ -194,7 +195,8 @@ def test_a_tier_on_another_machine_is_lined_up_by_its_clock(tmp_path: Path) -> N
     far = summarize_run(run)
     assert (near["tiers"]["content"]["host"], far["tiers"]["content"]["host"]) == (None, "far")
     assert {**far["tiers"]["content"], "host": None} == near["tiers"]["content"]
-    # Four users, one cycle a second, 50 ms of CPU each; not all of them are present in the first second of the window.
+    # Four users make one cycle per second with 50 ms of CPU time each. Not all of them have started in the first second
+    # of the window.
     assert far["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(4 * 0.05, rel=0.05)
     host = far["hosts"]["far"]
     assert host["tiers"] == ["content"]

@@ -1,4 +1,4 @@
-"""Judgement of results of other tools: intervals around known truths, and the doubts that data show."""
+"""Judgement of results of other tools: intervals compared with known true values, and doubts raised by the data."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_intervals_of_long_files_hold_the_truth(make, tmp_path: Path) -> None:
             assert estimate.high is not None
             assert estimate.high / estimate.low < 1.6
             held += estimate.low <= known.times_s[name] <= estimate.high
-        # The slack is the request at the edge of a window that begins with the first start.
+        # The tolerance of 0.1 % is for the request at the edge of a window that begins with the first start.
         rate = found.figures.throughput_per_s
         rates += rate.low * 0.999 <= known.throughput_per_s <= rate.high * 1.001
-    # Of 40 correlated intervals at 95 %, 34 hold with a probability of about 99 %.
+    # Of 40 correlated 95 % intervals, at least 34 contain the true value with a probability of about 99 %.
     assert 34 <= held <= 40
     assert rates >= 8
 
@@ -70,12 +70,14 @@ def test_correlated_times_have_wider_intervals_than_their_number_suggests(tmp_pa
         mean = judged(tmp_path, lognormal(np.random.default_rng(2), 10_000, correlation).requests).figures
         estimate = mean.response_time_s["mean"]
         widths.append((estimate.high - estimate.low) / estimate.value)
-    # sqrt((1 + 0.98) / (1 - 0.98)) is 9.9 for the logarithms themselves; of the times, it is somewhat less.
+    # The factor sqrt((1 + 0.98) / (1 - 0.98)) = 9.9 holds for the logarithms; for the times it is somewhat smaller.
     assert 5 < widths[1] / widths[0] < 14
 
 
 def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int]:
-    """Return how many files of M/M/1 with 10,000 requests have an interval, and how many of these are wrong."""
+    """Return the number of files with an interval, and the number of wrong intervals, for M/M/1 with 10,000
+    requests.
+    """
     rng, given, wrong = np.random.default_rng(31), 0, 0
     for _ in range(files):
         known = queue(rng, 10_000, utilization)
@@ -89,13 +91,13 @@ def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int
 
 @pytest.mark.parametrize(("utilization", "name"), [(0.9, "p95"), (0.9, "p90"), (0.7, "p99")])
 def test_tails_near_saturation_have_no_interval_where_it_would_not_hold(utilization: float, name: str) -> None:
-    """Of 18, 54 and 5 files of 100 with an interval, 6, 7 and 1 or 2 were wrong."""
+    """Without this rule 18, 54 and 5 of 100 files had an interval, of which 6, 7 and 1 or 2 were wrong."""
     assert of_queues(utilization, name)[0] <= 10
 
 
 @pytest.mark.parametrize(("utilization", "name"), [(0.8, "p95"), (0.9, "mean"), (0.8, "mean"), (0.7, "p90")])
 def test_intervals_near_saturation_hold_where_they_are_given(utilization: float, name: str) -> None:
-    """Of 100 intervals at 95 %, ten or fewer are wrong with a probability of 99 % (binomial distribution)."""
+    """Of 100 intervals at 95 %, at most ten are wrong with a probability of 99 % (binomial distribution)."""
     given, wrong = of_queues(utilization, name)
     assert given >= 75
     assert wrong <= 10
@@ -106,7 +108,8 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
     observed = observations_of(known.requests, 0.0, float(known.requests.start_s[-1]))
     plain = ratio_of_long(observed.response_sum_s, observed.started)
     mean = of_requests(known.requests, observed).mean_s
-    # N = X R; the relaxation time of M/M/1 with this N and R is R / (1 + N) / (1 - sqrt(N / (1 + N)))^2 (Cohen 1982).
+    # The number N in the system is X R. The relaxation time of M/M/1 with this N and response time R is R / (1 + N) /
+    # (1 - sqrt(N / (1 + N)))^2 (Cohen 1982).
     length, response = float(known.requests.start_s[-1]), plain.value
     in_system = 10_000 * response / length
     relaxation = response / (1 + in_system) / (1 - math.sqrt(in_system / (1 + in_system))) ** 2
@@ -117,7 +120,10 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
 
 
 def test_independent_times_of_many_users_have_plain_intervals() -> None:
-    """N = 200 in progress for a second each: as M/M/1 its relaxation time would be longer than the file."""
+    """200 requests are in progress at any time, for one second each.
+
+    As an M/M/1 queue this would have a relaxation time longer than the file.
+    """
     rng = np.random.default_rng(2)
     starts = np.sort(rng.uniform(0, 50, 10_000))
     known = Requests(
@@ -147,13 +153,17 @@ def test_a_start_that_is_slower_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("place", "factor"), [(1 / 3, 1.5), (1 / 3, 1.3), (1 / 2, 1.5), (1 / 4, 2.0)])
 def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tmp_path: Path) -> None:
-    """A rise by half after a third was valid, with the time before left out; at half it was given as −32 %."""
+    """A lasting rise of the response time must not be cut off as a warm-up.
+
+    An earlier version judged a rise by 50 % after a third of the file as valid, and left out the time before it. It
+    reported a rise at half of the file as a fall by 32 %.
+    """
     known = lognormal(np.random.default_rng(4), 10_000, 0.0)
     late = known.requests.start_s > place * known.requests.start_s[-1]
     found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * np.where(late, factor, 1.0)))
     assert found.verdict != "valid"
     (doubt,) = [doubt for doubt in found.doubts if doubt.kind == "no_steady_state"]
-    # The error of the mean of 2,500 times or more with a standard deviation of the logarithm of 0.7 is 1.4 %.
+    # The mean of at least 2,500 times whose logarithm has a standard deviation of 0.7 has an error of 1.4 %.
     assert doubt.seen == pytest.approx(factor - 1, abs=0.08)
     assert "−" not in doubt.message
 
@@ -181,7 +191,7 @@ def test_errors_beyond_one_per_cent_make_a_file_invalid(tmp_path: Path) -> None:
         ok = np.arange(10_000) % every != 0
         found = judged(tmp_path, changed(known, ok=ok))
         assert (found.verdict, found.errors) == (verdict, 10_000 // every)
-        # Failed requests are no throughput, and their times count.
+        # Failed requests do not count as throughput.
         assert found.figures.throughput_per_s.value == pytest.approx(50 * (1 - 1 / every), rel=2e-3)
 
 
@@ -201,7 +211,7 @@ def test_starts_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_ends_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
-    # k6 writes the ends of requests to its CSV, in whole seconds.
+    # k6 writes the end of each request to its CSV file, in whole seconds.
     known = lognormal(np.random.default_rng(4), 10_000, 0.0, gap_s=0.004)
     ends = np.floor(known.requests.end_s) + 1
     order = np.argsort(ends - known.requests.elapsed_s)
@@ -215,7 +225,10 @@ def test_ends_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
 
 
 def stalled(stall_s: float, every: int = 1000, waits: bool = True) -> Requests:
-    """Return 5,000 requests of 2 to 6 ms at 100 /s; each `every`-th takes longer, and a generator that waits stops."""
+    """Return 5,000 requests of 2 to 6 ms at 100 /s, of which every `every`-th takes `stall_s`.
+
+    If `waits` is True, the generator sends the next request only after the response.
+    """
     rng = np.random.default_rng(6)
     elapsed = rng.uniform(0.002, 0.006, 5000)
     elapsed[every // 2 :: every] = stall_s
@@ -230,10 +243,10 @@ def test_omitted_requests_of_a_fixed_rate_are_counted(tmp_path: Path) -> None:
     requests = stalled(2.0)
     omission = omission_of(requests)
     assert omission is not None
-    # Five stops of 2 s at 100 /s: 199 requests each.
+    # Each of five stops of 2 s omits 199 requests at 100 /s.
     assert (omission.stops, omission.missing) == (5, 5 * 199)
     assert omission.longest_s == pytest.approx(2.0)
-    # Of 5,995 requests the slowest 59.95 are those of the first 12 positions of each stop, so p99 is 1.89 s or so.
+    # 1 % of 5,995 requests are 59.95, the first 12 requests of each stop, so the corrected p99 is about 1.89 s.
     assert omission.corrected_p99_s == pytest.approx(1.89, abs=0.02)
     assert omission.p99_s < 0.006
     found = judged(tmp_path, requests)

@@ -1,4 +1,4 @@
-"""The summary of a study is made once, and again as soon as a source of it or the programs change."""
+"""The summary of a study is made once, and made again only if its sources or the programs change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towtank.results.folder import ResultsFolder, write_json
 
 @pytest.fixture(scope="module")
 def summarized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a results folder with two of its runs, their summaries, and that of the study."""
+    """Return a results folder with two of its runs, their summaries, and the summary of the study."""
     results = copy_of_results_1(tmp_path_factory.mktemp("kept") / "results")
     for run in results.runs()[2:]:
         shutil.rmtree(run.path)
@@ -34,7 +34,7 @@ def results(summarized: Path, tmp_path: Path) -> ResultsFolder:
 
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record the numbers of runs of which a summary is made."""
+    """Record each time that a study summary is made, with the number of its runs."""
     made: list[int] = []
     describe = study.describe_study
 

@@ -1,4 +1,4 @@
-"""The saturated tier and the knee, by hand."""
+"""The saturated tier and the knee, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TIERS = {"content": CONTENT, "database": DATABASE}
 
 
 class LoadOnlyPoint(Point):
-    """A point whose document holds the load only."""
+    """Point whose document contains the load only."""
 
     def document(self) -> dict[str, Any]:
         return {"load": self.load}
@@ -56,9 +56,11 @@ def test_a_tier_is_saturated_from_its_limit_on() -> None:
 
 
 def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
-    """10 users, 5 /s: the cycle D + Z is 2 s. 20 ms on two CPUs are 10 ms of the tier, more than 8 ms of the other, so
-    N* = 2 / 0.010 = 200; between 2 / 0.0125 = 160 (less the wait at the little used tier, 2e-5 of it) and 2 / 0.008 =
-    250."""
+    """With 10 users and 5 /s, the cycle D + Z is 2 s (total demand D, think time Z).
+
+    A demand of 20 ms on two CPUs is 10 ms, more than 8 ms of the other tier, so the knee is N* = 2 / 0.010 = 200. It
+    lies between 2 / 0.0125 = 160 (less the wait at the little used tier, 2e-5 of it) and 2 / 0.008 = 250.
+    """
     found = knee([point(10, 5.0, TIERS), point(20, 6.0, TIERS)])
     assert (found.value, found.low, found.high) == (
         pytest.approx(200),
@@ -69,8 +71,10 @@ def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
 
 @pytest.mark.parametrize(("rate", "value"), [(124.0, 200), (126.0, None)])
 def test_no_knee_is_given_if_a_level_exceeds_what_the_demand_allows(rate: float, value: float | None) -> None:
-    """A demand of at least 16 ms on two CPUs allows at most 125 /s: above that, the demand differs from the lowest
-    level's."""
+    """A demand of at least 16 ms on two CPUs allows at most 125 /s.
+
+    A higher throughput shows that the demand differs from the demand at the lowest level.
+    """
     found = knee([point(10, 5.0, TIERS), point(300, rate, TIERS)])
     assert found.value == (None if value is None else pytest.approx(value))
 

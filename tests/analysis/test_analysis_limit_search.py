@@ -1,4 +1,4 @@
-"""Search for the limit of known systems: what it measures, in which order, and how it ends."""
+"""Search for the limit of systems whose limit is known: measured levels, their order, and the end of the search."""
 
 import itertools
 
@@ -41,7 +41,7 @@ def levels_of(outcomes):
 
 
 def test_steps_of_the_published_stage_plan():
-    """100 users, 100 more up to 400, then 50 more: the load profile of a published sizing guide."""
+    """The load profile of a published sizing guide has 100 users, then 100 more up to 400, then 50 more at a time."""
     assert list(itertools.islice(ladder(STAGED), 8)) == [100, 200, 300, 400, 450, 500, 550, 600]
     assert list(ladder(STAGED))[-1] == 2000
 
@@ -109,7 +109,7 @@ def test_first_level_is_repeated_before_the_search_gives_up():
 
 
 def test_a_failure_by_chance_is_turned_round_by_its_repeats():
-    """The plateau at 300 fails once although the limit is 430."""
+    """The first plateau at 300 fails by chance, because the true limit is 430."""
     plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.1, repeats=3)
     decision, outcomes = run(plan, lambda level, number: MISSED if number == 2 or level > 430 else None)
     assert levels_of(outcomes)[2] == 300
@@ -118,7 +118,9 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
 
 
 def by_script(plan, first, otherwise):
-    """Search a system with given outcomes of the first plateaus of some levels; other outcomes follow a rule."""
+    """Search a system in which the first plateaus of some levels have given outcomes; a rule gives all other
+    outcomes.
+    """
     made = {}
 
     def carries(level, number):
@@ -131,7 +133,10 @@ def by_script(plan, first, otherwise):
 
 
 def test_a_draw_is_measured_once_more():
-    """200 users failed once (230 ms) and passed when repeated (29.6 ms), as did 216 to 294: 200 is no limit."""
+    """In a recorded search 200 users failed once (230 ms) and passed once (29.6 ms), and 216 to 294 users passed.
+
+    So 200 users are not the limit, and the level is measured again.
+    """
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
     assert levels_of(outcomes).count(200) == 3
@@ -140,7 +145,7 @@ def test_a_draw_is_measured_once_more():
 
 
 def test_levels_that_pass_above_a_failure_reopen_the_search():
-    """188 to 200 is refined when 216 passes; repeated, 200 passes as well, and the search goes on to 330."""
+    """The search refines between 188 and 200 when 216 passes, so 200, which had failed, is repeated."""
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     outcomes = [Outcome(level, None, -0.5) for level in (50, 100, 150, 175, 188, 188)]
     outcomes += [Outcome(200, MISSED, 0.1), Outcome(200, MISSED, 0.1), Outcome(216, None, -0.4)]
@@ -180,7 +185,7 @@ def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
 
 
 def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
-    """All margins are within the scatter, so levels above and below are added, four steps at most."""
+    """The margins of all levels are within the scatter, so levels above and below are added, at most four."""
     plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
     stream = np.random.default_rng(1)
     outcomes = []
@@ -193,7 +198,7 @@ def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noisy_systems_end_near_their_limit(seed):
-    """The probability to pass falls from 1 to 0 over a tenth of the limit."""
+    """The probability that a plateau passes falls from 1 to 0 over about a tenth of the limit."""
     stream = np.random.default_rng(seed)
     plan = SearchPlan(100, 4000, (Step(times=1.3),), refine_to=0.05, repeats=3)
 
@@ -242,7 +247,7 @@ def test_plan_from_a_manifest():
 
 
 def further(*margins):
-    """Decide after two alternating plateaus at each of 100 and 105, with the given margins of the objective."""
+    """Decide after two plateaus each at 100 and 105 in turn, with the given margins of the objective."""
     plan = SearchPlan(50, 500, (Step(by=50),), whole=False, refine_to=0.05, repeats=2)
     levels = [100.0, 105.0, 100.0, 105.0]
     outcomes = [
@@ -252,8 +257,11 @@ def further(*margins):
 
 
 def test_an_end_within_chance_is_looked_at_further_out():
-    """Means of two with a pooled deviation have 2 degrees of freedom, t = 4.30: of -0.02, -0.20 and 0.30, 0.02 none is
-    beyond chance, so 105 x 1.05 comes next; where only the lower end is within chance, 100 / 1.05."""
+    """A mean of two plateaus with a pooled deviation has 2 degrees of freedom, t = 4.30.
+
+    The margins -0.02, -0.20 and 0.30, 0.02 do not differ significantly from the limit, so 105 x 1.05 is next. If only
+    the lower end does not differ significantly, 100 / 1.05 is next.
+    """
     assert further(-0.02, 0.30, -0.20, 0.02).level == pytest.approx(110.25)
     assert further(-0.01, 1.00, -0.02, 1.01).level == pytest.approx(100 / 1.05, rel=1e-5)
     assert further(-1.00, 1.00, -1.01, 1.01).ended is Ended.REFINED

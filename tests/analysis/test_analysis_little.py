@@ -17,7 +17,7 @@ USERS, DRAIN_S = 10, 12.0
 
 
 def cycles(stream, response, think, leave_s, begin_s=0.0):
-    """Simulate transactions and pauses of users who begin together and leave after their current transaction."""
+    """Simulate transactions and pauses of users who start together and leave after their current transaction."""
     exchanges = []
     for user in range(USERS):
         at = begin_s
@@ -29,7 +29,7 @@ def cycles(stream, response, think, leave_s, begin_s=0.0):
 
 
 def measured(exchanges, before_s, seconds, change=lambda interval: interval):
-    """Return the record of a stage of `seconds`, after a stage of `before_s` and before the drain."""
+    """Return the measurement of a stage of `seconds`, which follows a stage of `before_s`."""
     leave = before_s + seconds
     ends = [max([leave] + [e.end for e in exchanges if e.user == user]) for user in range(USERS)]
     before = [Stage("ramp_up", "ramp_up", before_s, USERS)] if before_s else []
@@ -64,7 +64,7 @@ RESPONSES = {
 
 
 def in_progress_s(exchanges, at_s):
-    """Return the time that transactions and pauses in progress at a time have taken so far, from the exchanges. [s]"""
+    """Return the elapsed time of all transactions and pauses in progress at a time, from the list of exchanges. [s]"""
     return sum(at_s - e.intended for e in exchanges if e.intended < at_s < e.end) + sum(
         at_s - e.end for e in exchanges if e.end < at_s < e.end + e.think
     )
@@ -77,7 +77,7 @@ def test_the_time_in_progress_lies_within_its_bounds(response, think):
     measurement = measured(exchanges, 4.0, 8.0)
     for at_s in range(13):
         found = spent_by(measurement, float(at_s), 0.0)
-        # The middle of a bucket is within 0.1 % of the value.
+        # The middle of a bucket differs from the true value by at most 0.1 %.
         assert 0.999 * found.low_s <= in_progress_s(exchanges, at_s) <= 1.001 * found.high_s
     assert spent_by(measurement, 0.0, 0.0) == (0.0, 0.0)
 
@@ -91,7 +91,10 @@ def law_of(seed, seconds, before_s=0.0, think=no_pause, change=lambda interval: 
 @pytest.mark.parametrize("before_s", [0.0, 3.0])
 @pytest.mark.parametrize("think", PAUSES)
 def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
-    """Without the edges, N = 10 would face X (R + Z) = 9.1 on average, if all users begin with the window."""
+    """Little's law N = X (R + Z) holds if the transactions in progress at the edges of the window are included.
+
+    Without them, N = 10 would be compared with X (R + Z) = 9.1 on average, if all users start with the window.
+    """
     found = [law_of(seed, 5.0, before_s, PAUSES[think]) for seed in range(10)]
     assert [law["residual"] for law in found] == [0.0] * 10
     if think == "none" and not before_s:
@@ -101,7 +104,7 @@ def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
 
 @pytest.mark.parametrize("factor", [0.85, 1.15])
 def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
-    """The edges explain at most 2 % of a window of 40 s."""
+    """Transactions in progress at the edges explain at most 2 % of a window of 40 s."""
 
     def change(interval):
         return replace(interval, user_s=factor * interval.user_s)
@@ -113,7 +116,9 @@ def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
 
 
 def refusing(every, failure_s=5.0, leave_s=44.0):
-    """Simulate users of whose transactions every `every`-th fails to connect after `failure_s`; 0: none fails."""
+    """Simulate users of whose transactions every `every`-th fails to connect after `failure_s`; none fails if it is
+    0.
+    """
     stream, exchanges, number = np.random.default_rng(3), [], 0
     for user in range(USERS):
         at = 0.0
@@ -129,7 +134,10 @@ def refusing(every, failure_s=5.0, leave_s=44.0):
 
 @pytest.mark.parametrize("failure_s", [0.0, 5.0])
 def test_transactions_without_a_response_time_leave_the_law_unchecked(tmp_path, failure_s):
-    """The run is correct. By the mean of timed transactions, 2 % time-outs of 5 s lack a quarter of the cycle."""
+    """The run is correct, but 2 % of its transactions are time-outs of 5 s without a response time.
+
+    With the mean of the other transactions alone, a quarter of the cycle would be missing.
+    """
     exchanges = refusing(50, failure_s)
     users = {
         "user_starts": [0.0] * USERS,
@@ -154,7 +162,10 @@ def test_transactions_without_a_response_time_leave_the_law_unchecked(tmp_path, 
 
 @pytest.mark.parametrize(("every", "is_checked"), [(0, True), (1100, True), (900, False)])
 def test_the_law_is_checked_up_to_one_untimed_transaction_in_a_thousand(every, is_checked):
-    """Failures take no time, so that the law holds beside them; a counter that is wrong by 15 % is still found."""
+    """Failures take no time here, so the law holds although they are not timed.
+
+    A user counter that is wrong by 15 % is still detected.
+    """
     exchanges = refusing(every, 0.0, 150.0)
 
     def change(interval):

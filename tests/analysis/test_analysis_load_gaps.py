@@ -1,4 +1,4 @@
-"""Times without any start in files of other tools: joined runs, clocks that were set, wrong stamps and units."""
+"""Times without any request in files of other tools: joined runs, clocks that were set, wrong time stamps and units."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def requests(starts, elapsed) -> Requests:
 
 
 def poisson(rng, count=3000, rate=RATE, mean_s=0.005):
-    """Return starts and response times of independent arrivals."""
+    """Return start and response times of requests with independent arrivals."""
     return np.cumsum(rng.exponential(1 / rate, count)), mean_s * rng.lognormal(0, 0.5, count)
 
 
@@ -57,12 +57,12 @@ def moved(place: int, to_s: float) -> Requests:
     ids=["10 min apart", "1 min apart", "a day apart", "last row a day late", "one stamp of 0"],
 )
 def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_path: Path) -> None:
-    """Each of these was valid: 9.75, 80, 0.035, 0.069 and 3.5e-6 /s for a load of 200 /s."""
+    """For a load of 200 /s, an earlier version judged each file as valid: 9.75, 80, 0.035, 0.069 and 3.5e-6 /s."""
     found = judge(write_csv(tmp_path / "requests.csv", made))
     doubt = gap(found)
     assert (found.verdict, str(doubt.level)) == ("invalid", "invalid")
     before = int(np.argmax(np.diff(made.start_s)))
-    # The pause begins with the end of the requests before it, some milliseconds later.
+    # The pause begins when the requests before it have ended, some milliseconds after the last start.
     start = float(made.end_s[: before + 1].max())
     assert f"from {seconds(start)} to {end} after" in doubt.message
     assert "judge the parts alone" in doubt.hint
@@ -75,7 +75,10 @@ def test_a_stray_row_may_have_a_wrong_stamp(tmp_path: Path) -> None:
 
 
 def test_two_runs_beside_stray_requests_between_them_are_invalid(tmp_path: Path) -> None:
-    """A request every 10 s keeps each gap short of ten times the next: the empty observations show the pause."""
+    """A request every 10 s keeps each gap shorter than ten times the next longest gap.
+
+    The observations without requests show the pause all the same.
+    """
     made = joined(600)
     starts = np.concatenate([made.start_s, np.arange(20, 595, 10.0)])
     elapsed = np.concatenate([made.elapsed_s, np.full(58, 0.005)])
@@ -93,7 +96,7 @@ def independent(rng) -> Requests:
 
 
 def modulated(rng) -> Requests:
-    """Arrivals at 100 and 10 /s by turns, for exponential times."""
+    """Arrivals that alternate between 100 and 10 /s, each for an exponential time."""
     count, mean_s, now, starts = sizes(rng), rng.choice([1.0, 10.0, 60.0]), 0.0, []
     for turn in range(10 * count):
         length = rng.exponential(mean_s)
@@ -105,14 +108,14 @@ def modulated(rng) -> Requests:
 
 
 def ramped(rng) -> Requests:
-    """A rate that rises from zero with time; half of the files fall to zero instead."""
+    """Arrivals at a rate that rises from zero with time; in half of the files it falls to zero instead."""
     starts = np.sqrt(np.cumsum(rng.exponential(1, sizes(rng)))) * 10 ** rng.uniform(-2, 3)
     starts = starts[-1] - starts[::-1] if rng.random() < 0.5 else starts
     return requests(starts, 0.01 * rng.lognormal(0, 0.5, len(starts)))
 
 
 def thinking(rng) -> Requests:
-    """Users with exponential think times, who start at once or over ten seconds."""
+    """Users with exponential think times, who all start at time 0 or within ten seconds."""
     count, users = sizes(rng), int(np.exp(rng.uniform(0, np.log(200))))
     turns, think_s = count // users + 2, 10 ** rng.uniform(-1, 1.5)
     elapsed = 10 ** rng.uniform(-3, 0) * rng.lognormal(0, 0.6, (users, turns))
@@ -129,7 +132,7 @@ def in_whole_seconds(rng) -> Requests:
 
 @pytest.mark.parametrize("make", [independent, modulated, ramped, thinking, in_whole_seconds])
 def test_a_load_without_gaps_has_no_doubt(make) -> None:
-    """1,000 files of 50 to 10,000 requests each."""
+    """Each load is tested with 1,000 files of 50 to 10,000 requests."""
     rng = np.random.default_rng(1)
     for number in range(1000):
         made = make(rng)
@@ -144,7 +147,7 @@ def gaps_in(made: Requests, window) -> list:
 
 
 def waves(count: int, users: int = 100, think_s: float = 20.0) -> Requests:
-    """Users who start over a second and think for a fixed time."""
+    """Users who start within one second and think for a fixed time, so their requests come in waves."""
     rng = np.random.default_rng(3)
     starts = np.concatenate([wave * think_s + np.sort(rng.uniform(0, 1, users)) for wave in range(count)])
     return requests(starts, 0.005 * rng.lognormal(0, 0.5, len(starts)))
@@ -167,7 +170,7 @@ def test_a_gap_before_the_window_is_a_note() -> None:
 
 
 def test_a_pause_does_not_switch_the_test_of_response_times_off(tmp_path: Path) -> None:
-    """Response times grow threefold; in a pause of a second some observations are empty."""
+    """Response times rise threefold, and some observations are empty because of a pause of one second."""
     starts, elapsed = poisson(np.random.default_rng(8), 6000)
     elapsed *= 1 + 2 * starts / starts[-1]
     starts[3001:] += 1.0

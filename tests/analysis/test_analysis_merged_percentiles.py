@@ -1,7 +1,9 @@
-"""A percentile over several runs is that of all their requests, and a deviating run leaves an objective undecided.
+"""A percentile over several runs is the percentile of all their requests, and a deviating run changes an objective's
+outcome.
 
-The case has two runs of one configuration, one without a slow request and one with a fifth of 380 ms: p95 of all
-requests is 380 ms, the mean of both p95 is 190 ms (compare locust issue 2377 and vegeta issue 414).
+The case has two runs of one configuration: one without slow requests, and one in which a fifth of the requests take
+380 ms. The p95 of all requests is 380 ms, but the mean of the two p95 is 190 ms (compare locust issue 2377 and vegeta
+issue 414).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ FAST, SLOW = 0.001, 0.380
 
 
 def script(slow: int | None) -> Script:
-    """Return one user with ten transactions a second of 1 ms; every `slow`-th takes 380 ms."""
+    """Return the script of one user with ten transactions per second of 1 ms; every `slow`-th takes 380 ms."""
     exchanges = []
     end = 0.0
     number = 0
@@ -51,7 +53,7 @@ def script(slow: int | None) -> Script:
 
 
 def study(tmp_path: Any, texts: list[str], *scripts: Script) -> dict[str, Any]:
-    """Return the summary of a study with the given runs, all at one user."""
+    """Return the summary of a study with the given runs, all with one user."""
     described = [read_objective(text).document() for text in texts]
     factors = [{"name": "users", "levels": ["1"], "numeric": [1]}]
     manifest = {"study": {"name": "s", "factors": factors, "load_factor": "users", "objectives": described},
@@ -65,7 +67,7 @@ def study(tmp_path: Any, texts: list[str], *scripts: Script) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The study of the case."""
+    """Study with two runs: one without slow requests, and one in which every fifth request is slow."""
     texts = ["p95 < 200 ms", "p50 < 50 ms", "p95 of search < 200 ms", "p95 < 200 ms in ramp_up"]
     return study(tmp_path_factory.mktemp("two"), texts, script(None), script(5))
 
@@ -144,7 +146,7 @@ def judged(text: str, *runs: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_what_one_run_misses_by_a_factor_of_two_is_not_met() -> None:
-    # Of 1,000 requests 40 are slow: p95 of all is 10 ms, that of the short run 450 ms.
+    # Of 1,000 requests 40 are slow: p95 of all requests is 10 ms, but p95 of the short run is 450 ms.
     runs = [run_of("r1", [0.010] * 900), run_of("r2", [0.010] * 60 + [0.450] * 40)]
     found = judged("p95 < 200 ms", *runs)
     assert found["seen"] == pytest.approx(0.010, rel=2e-3)
@@ -171,7 +173,8 @@ def test_a_short_run_with_many_slow_requests_misses_by_far(slow: int, of: int) -
 
 @pytest.mark.parametrize("count", [40, 60, 100])
 def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
-    # 3 % of the requests take 5 s, so that p95 of the system is 100 ms; p95 of a run of 40 is 5 s in one of eight.
+    # 3 % of the requests take 5 s, so the true p95 is 100 ms. By chance, p95 of a run of 40 requests is 5 s in one of
+    # eight runs.
     stream = np.random.default_rng(count)
     alone = missed = 0
     for _ in range(100):
@@ -185,7 +188,7 @@ def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
 
 
 def test_a_lower_limit_counts_the_requests_below_it() -> None:
-    # p95 of both short runs is 10 ms; 19 of 20 requests below half the limit may be chance, 200 of 200 are not.
+    # p95 of each short run is 10 ms. That 19 of 20 requests are below half the limit may be chance; 200 of 200 are not.
     slow = run_of("r2", [0.900] * 400)
     assert judged("p95 > 200 ms", run_of("r1", [0.010] * 19 + [0.900]), slow)["far_misses"] == []
     found = judged("p95 > 200 ms", run_of("r1", [0.010] * 200), slow)
@@ -193,7 +196,7 @@ def test_a_lower_limit_counts_the_requests_below_it() -> None:
 
 
 def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None:
-    # The interval over ten runs about p95 of all requests holds the limit, that of the short run does not.
+    # The interval of p95 over all ten runs contains the limit, but the interval of the short run does not.
     runs = [run_of(f"r{number}", [0.010] * 900) for number in range(9)] + [run_of("r9", [0.010] * 60 + [0.450] * 40)]
     for run in runs:
         entry = run["response_time_s"]["p95"]
@@ -211,7 +214,7 @@ def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None
 
 @pytest.mark.parametrize(("failed", "met"), [(1, True), (40, False)])
 def test_one_failure_more_is_no_miss_by_far(failed: int, met: bool) -> None:
-    # One of 400 is 0.25 %, more than twice 0.1 %, and its exact interval contains 0.1 %.
+    # One failure of 400 is 0.25 %, more than twice the limit of 0.1 %, but its exact interval contains 0.1 %.
     runs = [run_of(f"r{number}", [0.01] * 10) for number in range(50)]
     for run in runs:
         run["transactions"] = {"view": {"count": 400, "errors": 0}}
@@ -247,8 +250,8 @@ def test_one_run_keeps_its_own_interval() -> None:
 
 
 def test_the_interval_holds_the_percentile_of_the_system() -> None:
-    # Runs of 300 exponential times whose mean varies lognormally by 15 % between runs: the interval of five runs
-    # contains p95 of all such runs, by numerical integration (1,000,000 draws), in at least 93 % of 400 studies.
+    # Each run has 300 exponential times, and the mean varies lognormally by 15 % between runs. The interval of five
+    # runs must contain the true p95 (from 1,000,000 draws) in at least 93 % of 400 studies.
     stream = np.random.default_rng(95)
     spread = 0.15
     drawn = stream.lognormal(0.0, spread, 1_000_000) * stream.exponential(0.1, 1_000_000)

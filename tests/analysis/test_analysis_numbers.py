@@ -1,4 +1,4 @@
-"""Combined numbers of runs: statements that equal values, brackets and levels beyond the knee allow."""
+"""Numbers combined from several runs: statements for equal values, brackets of searches, and levels beyond the knee."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def of_run(value, half, n=20):
 
 
 def test_equal_runs_are_no_more_exact_than_each_of_them():
-    # Three runs of 20 stretches each: the mean has a third of the variance and 57 degrees of freedom.
+    # Three runs of 20 batches each: the mean has a third of the variance of a run and 57 degrees of freedom.
     found = aggregation.combined([of_run(10.0, 1.0)] * 3)
     error = 1.0 / stats.t.ppf(0.975, 19)
     assert found.high - 10 == pytest.approx(stats.t.ppf(0.975, 57) * error / math.sqrt(3), rel=1e-9)
@@ -89,7 +89,7 @@ def test_one_run_against_one_is_no_difference():
 
 @pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times the CPU time"), (48e-6, None), (None, None)])
 def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
-    """By hand: 56 / 45 = 1.24; 48 / 45 = 1.07 is within 10 %."""
+    """By hand: 56 / 45 = 1.24 is a slower machine; 48 / 45 = 1.07 is within the tolerance of 10 %."""
     small = {**point("small", 3, 100.0, 0.8, "runs"), "pace_s": 45e-6}
     large = {**point("large", 3, 105.0, 0.8, "runs"), "pace_s": to_s}
     line = compared(small, large)

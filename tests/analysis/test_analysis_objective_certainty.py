@@ -1,4 +1,4 @@
-"""Objectives near their limit: met by their values, and whether that is certain."""
+"""Objectives that are met or missed by their values, and the certainty of this outcome near the limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def judged(values, comparison="<", limit=0.5):
 @pytest.mark.parametrize(
     ("values", "met", "certain"),
     [
-        # Mean 497 ms; one run in three misses 500 ms: the interval is 323 to 670 ms.
+        # The mean is 497 ms, but one of three runs misses 500 ms: the interval is 323 to 670 ms.
         ((0.45, 0.46, 0.58), True, False),
         ((0.30, 0.31, 0.32), True, True),
         ((0.60, 0.61, 0.62), False, True),

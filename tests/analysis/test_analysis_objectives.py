@@ -1,4 +1,4 @@
-"""Objectives about phases and windows: on runs with a known value in every second, up to the study."""
+"""Objectives about phases and windows, from runs with a known value in every second to the summary of a study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ STAGES = [
 
 
 def script(slow=(), failing=(), silent=()):
-    """Return one user with ten transactions a second of 50 ms each; some seconds are slow, failing or silent."""
+    """Return the script of one user with ten transactions per second of 50 ms each.
+
+    The seconds in `slow`, `failing` and `silent` have slow, failed or no transactions.
+    """
     exchanges = []
     for number in range(280):
         second = number // 10
@@ -42,7 +45,7 @@ def script(slow=(), failing=(), silent=()):
 
 
 def study(tmp_path, texts, *scripts):
-    """Write a results folder with the given runs, all at one user, and the given objectives."""
+    """Write a results folder with the given runs, all with one user, and with the given objectives."""
     described = [read_objective(text).document() for text in texts]
     factors = [{"name": "users", "levels": ["1"], "numeric": [1]}]
     manifest = {
@@ -82,15 +85,15 @@ def test_a_phase_is_judged_by_itself(tmp_path, text, met, seen):
 
 
 def test_every_window_must_meet_it_and_the_worst_is_named(tmp_path):
-    # Steady from 4 to 26 s: windows 4 to 9, 9 to 14, 14 to 19, 19 to 24; the last two seconds belong to none. One slow
-    # second in five makes the 95th percentile of its window slow.
+    # The steady stage from 4 to 26 s has windows from 4 to 9, 9 to 14, 14 to 19 and 19 to 24 s; the last two seconds
+    # are in no window. One slow second in five makes the p95 of its window slow.
     found = checked(tmp_path, "p95 of search < 60 ms in every 5 s", script(slow=[10, 25]))
     assert found["met"] is False
     assert found["seen"] == pytest.approx(0.09, rel=0.001)
     windows = found["windows"]
     assert (windows["count"], windows["met"], windows["share"], windows["empty"]) == (4, 3, 0.75, 0)
     assert windows["worst"] == {"run": "r001", "start_s": 9.0, "end_s": 14.0, "value": pytest.approx(0.09, rel=0.001)}
-    # Over the whole window the objective is met.
+    # Over the whole steady stage the objective is met.
     assert checked(tmp_path / "whole", "p95 of search < 60 ms", script(slow=[10]))["met"] is True
 
 

@@ -1,4 +1,4 @@
-"""One recording has one p95, one interval and one verdict, whether `drive` or `run` made it."""
+"""One recording gives the same p95, interval and verdict with `drive` and with `run`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOW_S, FAST_S = 0.4, 0.1
 
 
 def script(slow_s: float = SLOW_S) -> Script:
-    """Return a run that answers slowly at first: exponential response times of two means."""
+    """Return a run with exponential response times, whose mean is larger at the beginning."""
     stream = random.Random(20261128)
     exchanges: list[Exchange] = []
     for user in range(USERS):
@@ -51,7 +51,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
 
 
 def test_the_slow_start_is_cut_off(both: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    """Without this the two windows would be equal, and the other tests would prove nothing."""
+    """If the slow start were not cut off, both windows would be equal, and the other tests would prove nothing."""
     window = both[1]["window"]
     assert window["start_s"] - window["asked_start_s"] > 5.0
 
@@ -69,7 +69,7 @@ def test_both_have_the_same_times_with_the_same_intervals(both: tuple[dict[str, 
 
 
 def test_the_p95_is_that_of_the_answers_after_the_start(both: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    """The 95th percentile of an exponential time is ln 20 times its mean; with the start it would be a third more."""
+    """The p95 of an exponential time is ln 20 times its mean; with the slow start p95 would be higher by a third."""
     p95 = both[0]["estimates"]["response_time_s"]["p95"]
     assert p95["low"] < 2.9957 * FAST_S < p95["high"]
 

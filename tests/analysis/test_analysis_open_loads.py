@@ -1,4 +1,4 @@
-"""A study over the arrival rate keeps its rates from the runs to the tables of the report."""
+"""The arrival rates of a study are the same in its runs, in the analysis and in the tables of the report."""
 
 from __future__ import annotations
 

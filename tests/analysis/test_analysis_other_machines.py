@@ -1,4 +1,6 @@
-"""Tiers on other machines: conditions that raise a doubt about this machine raise it about the other machine too."""
+"""Tiers on other machines: each condition that raises a doubt about this machine also raises it about another
+machine.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def move(run: RunFolder) -> Callable[[], None]:
-    """Move the tier to another machine, together with the conditions that raise doubts about this machine."""
+    """Return a function that moves the tier, with the conditions of this machine, to another machine."""
     sound = (run.observe / "probe.ndjson").read_bytes()
     return lambda: to_another_machine(run, "content", sound)
 
@@ -93,7 +95,7 @@ def test_what_another_machine_did_for_no_tier_is_beside_its_name(run: RunFolder,
     found: dict[str, Any] = summary["not_attributed"][name]
     assert name == "far"
     assert found["cpus"] == near["cpus"]
-    # The generator is on this machine, the probe on the other.
+    # After the move the generator, whose use is subtracted, is not on the machine of the probe.
     assert found["cpus_used"]["value"] > near["cpus_used"]["value"] > 0.19
 
 

@@ -1,4 +1,4 @@
-"""Other programs beside a target that Towtank did not start: a doubt from a tenth of the machine upwards."""
+"""Other programs on the machine of a target that Towtank did not start raise a doubt from a tenth of the CPUs on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def run(tmp_path):
 
 
 def beside(run, cpus, pid):
-    """Return a run in which unknown programs use some of the two CPUs, beside a target with or without a known
-    process."""
+    """Let unknown programs use `cpus` of the two CPUs; `pid` is the process of the target, or None if it is unknown."""
     run.update(targets_here={ADDRESS: pid})
 
     def change(document, at):
@@ -48,7 +47,7 @@ def test_the_load_of_others_is_a_doubt_and_from_a_quarter_on_not_valid(run, cpus
 @pytest.mark.parametrize("cpus", [0.3, 1.9])
 def test_use_that_cannot_be_attributed_is_a_doubt_that_says_so(run, cpus):
     beside(run, cpus, None)
-    # No tier has CPUs of its own here, so only the machine is known.
+    # The tier has no CPUs of its own here, so only the use of the whole machine is known.
     run.update(tiers={"content": {"kind": "content_server", "host": "here", "cpus": []}})
     found = reasons(run)
     assert found[Kind.NOT_ATTRIBUTED]["level"] in ("suspect", "invalid")

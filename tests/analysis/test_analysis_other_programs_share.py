@@ -12,7 +12,10 @@ from towtank.analysis.system.tiers import foreign_share
 
 
 def observed(interrupts: list[float]) -> Any:
-    """Return a tier on CPU 0 that uses 20 % of it, where all programs use 50 %, beside these interrupts. [s]"""
+    """Return a tier that uses 20 % of CPU 0, where all programs use 50 %.
+
+    `interrupts` contains the cumulative interrupt time at each sample. [s]
+    """
     samples = [
         {
             "t_ns": at * 10**9,
@@ -31,7 +34,9 @@ def test_busy_time_less_interrupts_and_tiers_is_that_of_other_programs() -> None
 
 
 def test_an_interrupt_that_is_counted_before_the_busy_time_is_no_restart() -> None:
-    """The kernel updates the counters of a CPU one after the other, so their difference may fall by a clock tick."""
+    """The kernel updates the counters of a CPU one after the other, so busy time less interrupts may fall by a clock
+    tick.
+    """
     late = observed([0.0] * 11)
     late.samples.samples[5]["cpus"][0]["irq_s_total"] += 0.51
     late.samples.samples[6]["cpus"][0]["irq_s_total"] += 0.51

@@ -1,4 +1,4 @@
-"""Claims about all levels of a factor, by hand: falls, rises and stays, with the allowed share."""
+"""Claims that a value falls, rises or stays over all levels of a factor, with an allowed deviation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 
 
 def series(*values: float, half: float = 0.5) -> LevelSeries:
-    """Return load levels with means over nine runs, and 95 % intervals with the given half width."""
+    """Return levels with the given means over nine runs, each with a 95 % interval of the given half width."""
     return [
         (str(number), Estimate(value, value - half, value + half, "runs", 9)) for number, value in enumerate(values)
     ]
@@ -25,13 +25,13 @@ def verdict(steps: list[Step]) -> bool | None:
     [
         ((100, 90, 80), 0.0, True),
         ((100, 105, 80), 0.0, False),
-        # An increase by five is within a tenth of 100.
+        # An increase by 5 is within the allowed tenth of 100.
         ((100, 105, 80), 0.1, True),
         ((100, 115, 80), 0.1, False),
-        # A decrease within a tenth of the whole change is allowed; 2.0 of 20 is the limit.
+        # A change in the other direction is allowed up to a tenth of the whole change, which is 2.0 of 20.
         ((100, 100.2, 80), 0.0, True),
         ((100, 102, 80), 0.0, None),
-        # Each step may rise a little, but the last level is above the first.
+        # Each single step is within the allowed share, but the last level is above the first.
         ((100, 102, 104), 0.1, False),
     ],
 )
@@ -61,9 +61,11 @@ def test_a_series_stays_within_a_share_of_its_first_level(
 
 
 def test_the_ratio_of_two_times_is_not_below_zero() -> None:
-    """Fieller's interval of 100 [0, 260] to 10 [9, 11] begins at -5.5; it is kept for values that may be negative.
+    """A ratio of two times is never negative.
 
-    By the logarithm: the errors are 16 and 1 over 10 half widths, so 10 exp(- 1.60) = 2.0 to 10 exp(1.60) = 50.
+    By Fieller's method, the interval of 100 [0, 260] over 10 [9, 11] would begin at -5.5; this method is used only for
+    values that may be negative. With logarithms, the half width is 1.60, so the interval is 10 exp(-1.60) = 2.0 to
+    10 exp(1.60) = 50.
     """
     first, last = Estimate(10.0, 9.0, 11.0, "batch means", 30), Estimate(100.0, 0.0, 260.0, "batch means", 3)
     found = ratio_interval(last, first)
@@ -81,7 +83,7 @@ def test_a_level_may_be_the_highest_unless_another_one_is_certainly_above() -> N
 
 
 def test_a_step_that_cannot_be_explained_leaves_the_reason_to_the_next() -> None:
-    """The first step has no interval; the second has one, and may rise within it."""
+    """The first step has no interval, so it gives no reason; the second step has one, and may rise within it."""
     levels = [("0", Estimate(90.5)), *series(90, 90)]
     steps = [step for step in _moves(levels, 0.0, "falls", CONFIDENCE) if step.holds is None]
     texts = [step.why("users", "s") for step in steps]

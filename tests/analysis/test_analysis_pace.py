@@ -1,5 +1,6 @@
-"""Speed of the machine: measured by fixed work on the CPUs of the tiers over the window, and the effects it
-explains."""
+"""Speed of the machine, measured by fixed work on the CPUs of the tiers over the window, and effects that a change of
+it explains.
+"""
 
 from __future__ import annotations
 

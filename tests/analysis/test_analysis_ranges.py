@@ -1,4 +1,4 @@
-"""The interval of a nonnegative quantity ends at 0; its standard error stays that of the whole interval."""
+"""The interval of a nonnegative quantity is cut off at 0, but its standard error is the error of the uncut interval."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_two_runs_that_differ_give_no_negative_throughput() -> None:
 
 def test_the_standard_error_is_that_of_the_whole_interval() -> None:
     found = combined([Estimate(rate) for rate in RATES])
-    # For two values the half width is half their distance: s / sqrt(2) with s = d / sqrt(2).
+    # The standard error of the mean of two values is half of their distance d: s / sqrt(2) with s = d / sqrt(2).
     assert standard_error_of(found) == pytest.approx(99.0, rel=1e-12)
     assert standard_error_of(t_interval(RATES)) == pytest.approx(99.0, rel=1e-12)
 

@@ -1,4 +1,4 @@
-"""Summary of one run for schedules with known true values, and for damaged folders."""
+"""Summary of one run, for schedules with known true values and for damaged folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ STAGES = [
 
 
 def even_script(**changes):
-    """Return eight users with one cycle a second each: X = 8 /s, U = 8 * 0.05 = 0.4, N = X (R + Z) = 8 * 1."""
+    """Return eight users with one cycle per second each.
+
+    The throughput is 8 /s, the utilization 8 x 0.05 = 0.4, and the number of users X (R + Z) = 8 x 1.
+    """
     exchanges, starts, ends = even_schedule(
         users=USERS,
         response_s=RESPONSE_S,
@@ -87,7 +90,7 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     assert tier["utilization"] == pytest.approx(0.4, rel=0.01)
     assert tier["cpu_user"] == pytest.approx(0.8 * 0.4, rel=0.01)
     assert tier["cpu_system"] == pytest.approx(0.2 * 0.4, rel=0.01)
-    # Half of the reads and a quarter of the writes, in equal numbers.
+    # The database uses half of the CPU time of reads and a quarter of that of writes; both are equally frequent.
     assert tier["parts"]["database"]["cpus_used"]["value"] == pytest.approx(0.375 * 0.4, rel=0.02)
     law = summarize_run(run)["laws"]["utilization"][0]
     assert law["residual"] < 0.01
@@ -98,7 +101,7 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     ("limit_at", "allotted"),
     [
         (lambda at: 0.5, 0.5),
-        (lambda at: 0.5 if at < 25 else 0.8, 0.8),  # both limits were in force during the window: the larger one counts
+        (lambda at: 0.5 if at < 25 else 0.8, 0.8),  # both limits applied during the window: the larger limit is used
         (lambda at: 3.0, 1),  # the tier is pinned to one CPU
         (lambda at: None, 1),
         (lambda at: 0.2, 1),  # the tier uses 0.4 CPUs, so some of its processes are in another group
@@ -120,9 +123,9 @@ def test_a_tier_may_use_no_more_than_its_control_group(run, limit_at, allotted):
     ("group", "allotted"),
     [
         (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.4 * at}, 0.42),
-        # 95 % of the limit would saturate the tier, but half of its work is in another group.
+        # The tier uses 95 % of the limit, but half of this CPU time is in another group.
         (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.2 * at}, 1),
-        # The whole limit and a little more elsewhere: a limit below the use is impossible.
+        # The tier uses slightly more than the limit, so part of its work must be outside the group.
         (lambda at: {"cpu_limit": 0.387}, 1),
         (lambda at: {"cpu_limit": 0.42} if at < 25 else {}, 1),
     ],
@@ -164,7 +167,7 @@ def test_transactions_and_phases(run):
 
 
 def test_cpu_time_of_a_phase_has_an_interval_of_its_kind(run):
-    """A ramp of 2 s is too short for an interval."""
+    """The steady stage has an interval of batch means; a ramp of 2 s is too short for an interval."""
     phases = summarize_run(run)["phases"]
     for name, method in (("steady", "batch means"), ("ramp_up", "none")):
         used = phases[name]["tiers"]["content"]
@@ -189,7 +192,7 @@ def test_the_remnant_of_a_second_in_the_drain_has_no_rate(tmp_path):
     run = write_run(tmp_path / "drained", replace(script, exchanges=[*script.exchanges, late]))
     timeline = summarize_run(run)["timeline"]
     assert timeline["t_s"][-1] == pytest.approx(44.01)
-    # One transaction in 20 ms would be 50 /s.
+    # The last interval lasts 10 ms: a rate of its single transaction would be misleading.
     assert timeline["throughput_per_s"][-1] is None
     assert timeline["errors_per_s"][-1] is None
     assert max(timeline["throughput_per_s"][:-1]) <= USERS
@@ -219,7 +222,7 @@ def test_failures_are_counted_by_kind_and_share(tmp_path):
     assert summary["errors"]["share"] == pytest.approx(0.1, abs=0.01)
     assert set(summary["errors"]["by_kind"]) == {"status_5xx"}
     assert summary["throughput_per_s"]["value"] == pytest.approx(7.2, rel=0.02)
-    # Failed transactions are cycles of their users too.
+    # Failed transactions are also cycles of their users, so Little's law includes them.
     assert summary["laws"]["little"]["residual"] == pytest.approx(0.0, abs=1e-9)
     assert "errors_above_limit" in kinds(summary, "invalid")
 
@@ -235,7 +238,7 @@ def test_the_limit_on_errors_is_the_studys(tmp_path):
 
 
 def test_a_transient_at_the_start_is_left_out(tmp_path):
-    # For the first eight seconds of the steady stage, answers take twice as long.
+    # In the first eight seconds of the steady stage, responses take twice as long.
     script = even_script()
     exchanges = [
         replace(exchange, end=exchange.end + 0.25, think=exchange.think - 0.25)
@@ -317,7 +320,7 @@ def test_without_a_manifest_there_is_a_summary_too(run):
     assert summary["run"] == "r001"
     assert summary["throughput_per_s"]["value"] == pytest.approx(8.0, rel=1e-9)
     assert summary["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(0.4, rel=0.01)
-    # The end of the run is unknown, so the run is not simply valid.
+    # Without the manifest it is unknown if the run ended as planned, so the run is suspect.
     assert "data_damaged" in kinds(summary, "suspect")
 
 

@@ -1,4 +1,4 @@
-"""Logs of services: new error lines under load are grouped, counted, bounded and redacted."""
+"""Logs of services: new error lines during the load are grouped, counted, limited in number, and redacted."""
 
 import json
 import tracemalloc
@@ -24,7 +24,7 @@ def tier_of(run):
 
 
 def write_log(run, before, during, after=(), looks=()):
-    """Write the log of the first tier, and the events of the beginning and the end of the load."""
+    """Write the log of the first tier, and the events of the start and the end of the load."""
     name = tier_of(run)
     parts = ["".join(f"{line}\n" for line in lines).encode() for lines in (before, during, after)]
     (run.logs / f"{name}.log").write_bytes(b"".join(parts))

@@ -1,4 +1,4 @@
-"""Windows that are short relative to the memory of the queue of an open load."""
+"""Windows that are short relative to the relaxation time of the queue of an open load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def found(
     response_s: float | None = None,
     steady: bool = True,
 ) -> list[Doubt]:
-    """Return the doubts about a window; each tier is given by its used and its available CPUs."""
+    """Return the doubts about a window; each tier is a pair of used and available CPUs."""
     summary = {
         "request_throughput_per_s": {"value": rate},
         "response_time_s": {"mean": {"value": response_s}},
@@ -39,13 +39,13 @@ def found(
 @pytest.mark.parametrize(
     ("busy", "length_s", "level"),
     [
-        # Windows whose intervals do not reach 93 % coverage, tests/certified/test_certified_coverage.py.
+        # The coverage of intervals from these windows is below 93 % (tests/certified/test_certified_coverage.py).
         (0.90, 20, Level.NOTE),
         (0.90, 30, Level.NOTE),
         (0.95, 30, Level.SUSPECT),
         (0.95, 60, Level.SUSPECT),
         (0.95, 120, Level.NOTE),
-        # Windows whose intervals do.
+        # The coverage of intervals from these windows is at least 93 %.
         (0.95, 300, None),
         (0.80, 20, None),
         (0.50, 20, None),
@@ -59,7 +59,7 @@ def test_a_window_that_is_short_beside_the_memory_of_a_queue_says_so(
 
 
 def test_the_busiest_tier_and_the_length_that_would_do_are_named() -> None:
-    # 1.95 * 9.5 ms / 0.05^2 = 7.41 s, forty times 296 s.
+    # The relaxation time is 1.95 * 9.5 ms / 0.05^2 = 7.41 s; the window should last forty times as long, 296 s.
     (doubt,) = found(OPEN, 60.0, (0.1, 1.0), (0.95, 1.0))
     assert doubt.kind == Kind.SHORT_WINDOW
     assert "is 8.1 times as long as the queue at t1 (95 % busy) remembers" in doubt.message
@@ -67,13 +67,13 @@ def test_the_busiest_tier_and_the_length_that_would_do_are_named() -> None:
 
 
 def test_a_long_window_is_named_in_digits() -> None:
-    # 1.98 * 9.8 ms / 0.02^2 = 48.51 s.
+    # The relaxation time is 1.98 * 9.8 ms / 0.02^2 = 48.51 s; forty times is 1,940 s.
     (doubt,) = found(OPEN, 60.0, (0.98, 1.0))
     assert "1,940 s" in doubt.message
 
 
 def test_work_that_no_request_waits_for_is_no_service_time() -> None:
-    # 2 /s of 25 ms each, and 0.85 CPUs of background work of the tier: not 450 ms for each request.
+    # Two requests/s use 25 ms each, and background work uses 0.85 CPUs. So the service time of a request is not 450 ms.
     assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0)[0].level == Level.SUSPECT
     assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0, response_s=0.03)[0].level == Level.NOTE
 

@@ -1,4 +1,4 @@
-"""Plateaus at which a server stops answering: they fail if and only if the failure is certain."""
+"""Plateaus at which a server stops responding: they fail if and only if the failure is certain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.results import lines
 from towtank.study.objectives import read_objective
 
 STEADY = 3
-"""Number of the stage of the second plateau, from 24 to 44 s."""
+"""Number of the steady stage of the second plateau, which lasts from 24 to 44 s."""
 STAGES = (
     Stage("ramp_up", "ramp_up", 2, 10),
     Stage("steady 10", "steady", 20, 10),
@@ -33,7 +33,7 @@ Patch = Callable[[dict[str, Any]], None]
 
 
 def answered(start_s: float = 0.0, end_s: float = 24.0, users: int = 10) -> list[Exchange]:
-    """Return exchanges of users who each send a request every second and get the answer after 50 ms."""
+    """Return the exchanges of users who each send a request every second and receive the response after 50 ms."""
     found = []
     for user in range(users):
         at = start_s + user / users
@@ -44,7 +44,7 @@ def answered(start_s: float = 0.0, end_s: float = 24.0, users: int = 10) -> list
 
 
 def hanging(start_s: float, transaction: int = 0, users: int = 20) -> list[Exchange]:
-    """Return one exchange of each user, started within half a second and not answered in this run."""
+    """Return one exchange of each user, started within half a second and without a response in this run."""
     return [
         Exchange(transaction, at, at, 100.0, 0.0, 0.5, user)
         for user in range(users)
@@ -59,7 +59,7 @@ def search(
     stops: dict[str, Any] = STOPS,
     patch: Patch | None = None,
 ) -> Found:
-    """Record a search of two plateaus, of 10 and 20 users, and judge it from its recording."""
+    """Write the recording of a search with plateaus of 10 and 20 users, and return the analysed search."""
     ends = [sum(stage.seconds for stage in STAGES)] * 20
     starts = [0.0] * 10 + [22.0] * 10
     script = Script("r001", ["home", "search"], list(STAGES), exchanges, {}, 20, user_starts=starts, user_ends=ends)
@@ -109,26 +109,26 @@ def test_silence_that_is_shorter_than_the_limit_proves_nothing(
 
 
 def test_nobody_who_asks_is_no_silence(tmp_path: Path) -> None:
-    """All users think for longer than the plateau."""
+    """All users think during the whole plateau, so no request is waiting."""
     assert outcome(second(search(tmp_path, answered(), ["p95 < 1 s"]))) is PASSED
 
 
 def test_one_transaction_may_fall_silent_alone(tmp_path: Path) -> None:
-    """`home` is answered to the end, `search` is not."""
+    """Requests of `home` are answered until the end, but requests of `search` are not."""
     both = [*answered(end_s=44.0), *hanging(24.1, transaction=1, users=3)]
     assert outcome(second(search(tmp_path, both, ["p95 of search < 1 s"]))) == "objective_missed"
     assert outcome(second(search(tmp_path / "home", both, ["p95 of home < 1 s"]))) is PASSED
 
 
 def test_a_window_may_be_silent_alone(tmp_path: Path) -> None:
-    """The server answers for five seconds of the plateau, then stops."""
+    """The server responds for the first five seconds of the plateau, and then stops."""
     exchanges = [*answered(end_s=29.0), *hanging(29.1)]
     assert outcome(second(search(tmp_path, exchanges, ["p95 < 1 s in every 5 s"]))) == "objective_missed"
     assert outcome(second(search(tmp_path / "whole", exchanges, ["p95 < 1 s"]))) is PASSED
 
 
 def test_silence_counts_back_beyond_its_window(tmp_path: Path) -> None:
-    """No window of 2 s is as long as the limit, but the requests have waited for 15 s."""
+    """A window of 2 s is shorter than the limit of 4 s, but the requests have waited for up to 15 s."""
     exchanges = [*answered(end_s=29.0), *hanging(29.1)]
     assert outcome(second(search(tmp_path, exchanges, ["p95 < 4 s in every 2 s"]))) == "objective_missed"
 
@@ -159,20 +159,20 @@ def test_a_generator_that_stood_still_is_not_the_system(tmp_path: Path) -> None:
 
 
 NONE = math.inf
-"""Margin of a plateau without any answer."""
+"""Margin of a plateau without any response."""
 
 
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
-        # All plateaus are silent: certainly beyond the limit.
+        # All plateaus at 200 are without responses, so 200 is certainly beyond the limit.
         ({100: [-0.9, -1.0], 200: [NONE, NONE]}, (100, 200, TESTED)),
         ({100: [-0.9, -1.0], 200: [0.9, 1.0], 400: [NONE]}, (100, 200, TESTED)),
-        # Answered once, silent twice: undecided, so that the interval extends to the next level.
+        # One plateau at 200 has responses and two have none: undecided, so the interval extends to the next level.
         ({100: [-0.9, -1.0], 200: [-0.3, NONE, NONE], 400: [0.5, 0.6]}, (100, 400, TESTED)),
         ({100: [-0.9, -1.0], 200: [0.3, NONE, NONE]}, (100, 200, BRACKET)),
         ({100: [-0.9, NONE], 200: [0.5, 0.6]}, (100, 200, BRACKET)),
-        # With fewer than two values at every level, there is no scatter to test with.
+        # No level has two finite margins, so there is no scatter for a test.
         ({100: [-0.9], 200: [NONE, NONE]}, (100, 200, BRACKET)),
     ],
 )
@@ -188,6 +188,9 @@ def test_the_interval_of_a_limit_never_begins_beyond_a_silent_level(
 
 
 def test_tests_that_contradict_the_majority_leave_the_bracket() -> None:
-    """Two of three plateaus at 200 failed without a margin; the third has one and passed beyond chance."""
+    """At 200, two of three plateaus failed without a margin; the margins of 200 show a significant pass.
+
+    The test contradicts the majority, so only the bracket is returned.
+    """
     found = estimate_limit([100, 100, 200, 200, 400, 400], [-0.9, -0.91, -0.3, -0.31, 0.5, 0.51], 100, 200)
     assert (found.low, found.high, found.method) == (100, 200, BRACKET)

@@ -1,4 +1,4 @@
-"""Results of reading back stored data: counts, samples with intervals, doubts, objectives, claims."""
+"""Results of reading back stored data: counts, samples with intervals, doubts, objectives and claims."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_nothing_was_confirmed() -> None:
 
 
 def test_of_a_sample_without_losses_the_bound_is_that_of_clopper_and_pearson() -> None:
-    # No failure in n: the upper bound of the two-sided exact interval is 1 - (0.05 / 2) ** (1 / n).
+    # With no failure in n, the upper end of the two-sided exact interval is 1 - (0.05 / 2) ** (1 / n).
     found = scaled(0, 300, 10_000)
     assert found.value == 0
     assert found.low == 0
@@ -160,9 +160,9 @@ def test_a_run_that_was_cut_off_shows_a_loss_and_not_that_there_is_none() -> Non
     assert judged(cut_off(lost=2))["met"] is False
     assert judged(stored_run("r001"), cut_off(lost=2))["met"] is False
     assert judged(stored_run("r001"), cut_off(lost=0))["met"] is True
-    # Despite disturbance by other programs, the run stored and read back the requested documents.
+    # The run was disturbed by other programs, but it stored and read back the requested documents.
     assert judged(stored_run("r001", level="invalid"))["met"] is True
-    # A note, such as one about a truncated probe record, says nothing about stored data.
+    # A note, such as one about a truncated probe recording, does not concern stored data.
     assert judged(stored_run("r001", kind=Kind.DATA_DAMAGED))["met"] is True
 
 

@@ -92,7 +92,7 @@ def test_without_a_shortfall_the_limit_is_not_found():
 
 
 def conclude(*runs, kind="users"):
-    """Return the limit of one configuration with the given runs, one at each load."""
+    """Return the limit of a configuration with the given runs, one for each load."""
     rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
     return of_levels.limit(rows, ideal_line(rows))
 
@@ -111,7 +111,7 @@ def without_tiers(run, cpus_used=None):
 
 
 def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
-    # An existing server on a plateau: no tier is observed, so the utilization of its CPUs is unknown.
+    # No tier is observed, as with a server that is not part of the study, so the utilization of its CPUs is unknown.
     limit = conclude(*(without_tiers(made(f"r{n}", n, x)) for n, x in ((10, 10.0), (20, 12.0))))
     assert (limit["kind"], limit["resource"]) == ("unknown", None)
     assert "the limiting resource was not observed (no tier was observed)" in limit["evidence"]
@@ -120,8 +120,8 @@ def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
 
 
 def test_noise_of_the_lowest_level_is_no_limit():
-    # Think times at 20 users leave 22.0 [19.5, 24.5] /s where the model's 19.75 are true; 76.9 [72.2, 81.7] at 80 users
-    # are then 13 % below the line of the point value. The true shortfall is 2.7 %.
+    # By chance of the think times, 22.0 [19.5, 24.5] /s are measured at 20 users, where 19.75 /s are true. The 76.9
+    # [72.2, 81.7] /s at 80 users are then 13 % below the ideal line, although the true shortfall is 2.7 %.
     lowest, high = made("r1", 20, 22.0), made("r2", 80, 76.9)
     lowest["throughput_per_s"], high["throughput_per_s"] = estimate(22.0, 2.5), estimate(76.9, 4.75)
     limit = conclude(lowest, high)
@@ -158,7 +158,8 @@ def test_failures_that_the_generator_or_others_may_cause_are_no_limit_of_the_sys
 
 
 def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
-    # 99.7 of 108 /s are 8 % below the line, but the transactions in the system grew from 70 to 282.
+    # A throughput of 99.7 /s is only 8 % below the arrival rate of 108 /s, but the number of transactions in the system
+    # grew from 70 to 282.
     top = made("r3", 108, 99.7, verdict="suspect")
     top["window"] = {"growth": {"is_significant": True}}
     doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left unfinished"}
@@ -188,7 +189,7 @@ def sharing_cpus(name, users, throughput, content, area, *, group="/site/node-1"
 
 
 def test_tiers_that_share_cpus_are_full_together():
-    # A node of a study: content uses 86 %, the client of its file system 14 % of the same 0.1 CPUs.
+    # A content server uses 86 % of 0.1 CPUs, and the client of its file system the other 14 %.
     limit = conclude(sharing_cpus("r1", 20, 19.0, 0.02, 0.003), sharing_cpus("r2", 160, 55.0, 0.0858, 0.0142))
     assert (limit["kind"], limit["resource"]) == ("cpu", "content")
     assert "area and content together use 0.10 CPUs, 100 % of their common CPUs" in limit["evidence"]
@@ -260,7 +261,7 @@ def test_a_doubt_names_no_run_that_has_another(doubts, message):
 
 
 def configurations(*levels, verdict="valid"):
-    """Return runs with one level of a factor each, at 10 users; the last run has the given verdict."""
+    """Return the headline of a study with one run for each level of a factor; the last run has the given verdict."""
     runs = []
     for number, level in enumerate(levels, start=1):
         run = made(f"r{number}", 10, 10.0 * number, verdict=verdict if number == len(levels) else "valid")
@@ -348,7 +349,7 @@ def test_response_times_that_were_not_recorded_are_not_zero():
 
 
 def test_an_objective_rests_on_valid_runs_only():
-    # All transactions of one configuration failed, the other is good: failures after 0.9 ms satisfy no objective.
+    # All transactions of one configuration failed after 0.9 ms; such short times do not satisfy an objective.
     reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
     failed = made("r2", 20, 20.0, verdict="invalid")
     failed["verdict"]["reasons"], failed["errors"] = reasons, {"share": 1.0}
@@ -367,7 +368,7 @@ def test_an_objective_rests_on_valid_runs_only():
     assert times["not_judged"] == [
         {"load": 20.0, "runs": ["r2"], "kind": "invalid", "why": "r2 is invalid (all failed)"}
     ]
-    # Errors do not distort the error share.
+    # A run that is invalid because of its errors still has a correct share of errors.
     assert (errors["met"], errors["seen"], errors["not_judged"]) == (False, 1.0, [])
 
 
@@ -450,14 +451,15 @@ def test_a_tier_with_more_cpus_saturates_later():
 
 
 def test_knee_of_a_textbook_system():
-    # Case V02 (Jain, examples 33.7 and 33.8): demands 5, 4, 3 s and think time 18 s; N* = (12 + 18) / 5 = 6.
-    # One user alone has throughput 1 / 30, and the largest demand uses 5 / 30 of its CPU.
+    # Case V02 (Jain, examples 33.7 and 33.8): demands of 5, 4 and 3 s, and a think time of 18 s; the knee is (12 + 18)
+    # / 5 = 6. A single user has a throughput of 1 / 30, and the largest demand uses 5 / 30 of its CPU.
     assert capacity.knee(points((1, 1 / 30, 5 / 30))).value == pytest.approx(6.0)
 
 
 def test_a_lowest_level_beyond_the_knee_gives_no_knee():
-    # D = 10 ms, Z = 1 s: the knee is at 101 users. With 200 users X = 100 /s and N / X = 2 s, which would give a knee
-    # of 200; with 20 users X is 19.8 /s at a fifth of the CPU, and N / X / D is 101.
+    # With a demand D = 10 ms and a think time Z = 1 s, the knee is at 101 users. 200 users have a throughput X = 100 /s
+    # and N / X = 2 s, which would give a knee of 200. 20 users have X = 19.8 /s and use a fifth of the CPU, and N / X /
+    # D is 101.
     def lowest(users, rate):
         return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
 
@@ -466,8 +468,8 @@ def test_a_lowest_level_beyond_the_knee_gives_no_knee():
 
 
 def test_demands_of_different_configurations_have_no_common_line():
-    # 17.8 ms at 20, 60, 100 /s and 29.5 ms at 20, 40, 60 /s: a line through all of them gives 16.8 ms and a background
-    # of 0.28 CPUs that does not exist.
+    # The demands are 17.8 ms at 20, 60 and 100 /s, and 29.5 ms at 20, 40 and 60 /s. A line through all points would
+    # have a slope of 16.8 ms and a background use of 0.28 CPUs, which does not exist.
     factors = [{"name": "cache", "levels": ["a", "b"]}, {"name": "users", "levels": ["20", "40", "60", "100"]}]
     runs = [
         made(f"{cache}{rate}", rate, float(rate), cpus=demand_s * rate)
@@ -483,7 +485,7 @@ def test_demands_of_different_configurations_have_no_common_line():
 
 
 def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():
-    # For 1 s and 9 s, the interval of two runs extends below zero; its inverse would too.
+    # The interval of two runs of 1 s and 9 s extends below zero, so its inverse is not an interval.
     runs = [made("r1", 1, 1 / 30, 1 / 30), made("r2", 1, 1 / 30, 9 / 30)]
     found = capacity.knee([aggregate("users", 1, runs)])
     assert found.value == pytest.approx(6.0)
@@ -497,7 +499,7 @@ def test_regression_of_exact_points_by_hand():
 
 
 def test_regression_covers_the_demand():
-    # 300 seeded studies of eight runs; the standard error of a coverage of 0.95 is 0.013.
+    # 300 random studies of eight runs each; the standard error of a coverage of 0.95 is 0.013.
     stream = random.Random(4)
     covered = 0
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""A tier that exhausts open files, processes and threads, or local ports is named, with number and limit."""
+"""A doubt names the tier that used up open files, processes and threads, or local ports, with its use and its limit."""
 
 import json
 
@@ -77,7 +77,7 @@ def test_a_missing_or_unknown_limit_raises_no_doubt(run):
 
 
 def test_a_user_that_the_limit_does_not_bind_is_no_doubt(run):
-    # The probe counts the processes of such a user, and reports no limit for them.
+    # For a user whom the limit does not bind, the probe counts the processes but reports no limit.
     name = limited(run, LIMITS, threads=10**4, user_tasks=10**4)
     assert "tier_limit" not in reasons(run)
     result = summarize_run(run, tables=False)["tiers"][name]["limits"]["threads"]

@@ -50,7 +50,7 @@ def missing_checks(run):
 
 
 def test_interrupts_are_no_other_programs(run):
-    """The packets of the system itself cause the interrupts."""
+    """Network packets of the tested system itself cause these interrupts."""
     interrupts(run)
     assert not {"interference", "not_attributed"} & set(reasons(run))
 
@@ -130,11 +130,11 @@ def test_status_codes_of_an_older_recording_are_not_known(run):
 
 @pytest.mark.parametrize("lasts_s", [1, 5, 12])
 def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
-    """Forty requests are in flight from before the window, where two are needed."""
+    """Forty requests that started before the window are in flight, while two are normal."""
     carried_over(run, seconds=lasts_s)
     summary = summarize_run(run, tables=False)
     window = summary["window"]
-    # The cut includes the first second with no more than the needed number: its end is the first such reading.
+    # The time that is left out ends with the first second whose number in flight is normal again.
     assert window["start_s"] == window["asked_start_s"] + lasts_s + 1
     assert window["note"] == f"the first {lasts_s + 1} s of the steady stage were left out as transient"
     assert Kind.BACKLOG not in {reason["kind"] for reason in summary["verdict"]["reasons"]}
@@ -144,7 +144,7 @@ def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
 def test_the_share_of_the_envelope_is_reported_and_below_the_limit_no_doubt(run):
     run.update(envelope={"rate_per_core_per_s": 16.0})
     summary = summarize_run(run, tables=False)
-    # Eight users, one request each second, one load thread; cycles that would not end in time do not begin.
+    # Eight users make one request per second on one load thread; a cycle that would not end in time does not start.
     rate = sum(2.0 <= exchange.actual < 42.0 for exchange in script().exchanges) / 40
     assert summary["generator"]["requests_started_per_s"] == pytest.approx(rate)
     assert summary["generator"]["envelope_per_s"] == 16.0
@@ -228,7 +228,7 @@ def test_start_lag(tmp_path, lag_s, level):
 
 
 def lag_doubts(run, limits):
-    """Return the shares of start lag in a run, and the doubts about the shares."""
+    """Return the numbers of the generator with the shares of start lag, and the doubts about start lag."""
     summary = summarize_run(run, limits | {"start_lag_p99": 10.0}, tables=False)
     return summary["generator"], [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "start_lag"]
 
@@ -244,7 +244,7 @@ def lag_doubts(run, limits):
     ],
 )
 def test_start_lag_as_a_share_of_the_mean_response_time(tmp_path, lag_s, limits, level):
-    """Requests take 250 ms from their intended start to their end, whatever their actual start."""
+    """Each request ends 250 ms after its intended start, whatever its start lag."""
     base = script()
     late = [replace(exchange, actual=exchange.intended + lag_s) for exchange in base.exchanges]
     generator, doubts = lag_doubts(write_run(tmp_path / "r", replace(base, exchanges=late)), limits)
@@ -254,7 +254,7 @@ def test_start_lag_as_a_share_of_the_mean_response_time(tmp_path, lag_s, limits,
 
 
 def many(**changes):
-    """Return a run with a hundred transactions a second: enough for p99."""
+    """Return a run with a hundred transactions per second, which are enough for a p99."""
     return even_script(
         stages_of(100, 2.0, 40.0), users=100, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.0, **changes
     )
@@ -306,7 +306,9 @@ def test_a_wait_for_a_user_of_an_open_load_is_no_lag_of_the_generator(tmp_path):
 
 @pytest.mark.parametrize("think_s", [0.0, 0.75])
 def test_start_lag_of_users_without_pauses_is_not_checked(tmp_path, think_s):
-    """The request starts when the generator has read the last answer, however late."""
+    """Without pauses, a request starts when the generator has read the previous response, so a late start is not
+    visible.
+    """
     base = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=think_s, seconds=42.0, service_s=0.0)
     missing = missing_checks(write_run(tmp_path / "r", base))
     assert ("start_lag" in missing) == (think_s == 0)
@@ -348,7 +350,8 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
     base = script()
 
     def disturbed(exchange):
-        # Response times are tripled for twelve seconds, as by a job in the background; think times compensate.
+        # Response times are tripled for twelve seconds, as if a background job ran; think times are shortened by as
+        # much.
         late = 0.5 if 16.0 <= exchange.intended < 28.0 else 0.0
         return replace(exchange, end=exchange.end + late, think=exchange.think - late)
 
@@ -356,8 +359,8 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
         write_run(tmp_path / "r", replace(base, exchanges=[disturbed(exchange) for exchange in base.exchanges]))
     )
     doubt = found["no_steady_state"]
-    # The second after 16 s contains requests that began before it, so that it belongs to both levels: 0.75 / 0.25 is
-    # +200 %, less the effect of the seconds at both edges.
+    # The second after 16 s contains requests that started before 16 s, so it has both levels. The step from 0.25 to
+    # 0.75 s would be +200 %, but the seconds at both edges reduce it.
     assert doubt["message"].startswith("response time steps by +171 % at 17 s")
     assert doubt["level"] == "invalid"
 

@@ -1,5 +1,6 @@
-"""Stability of a window: short windows state the change that they may hide, and stages and analysis exclude the same
-transient."""
+"""Stability of a window: short windows state the change that they may hide; load stages and analysis cut the same
+transient.
+"""
 
 from types import SimpleNamespace
 
@@ -24,7 +25,7 @@ from towtank.analysis.windows.window import at_mean_throughput
 
 
 def steady_window(seconds, per_s=20.0, response_s=0.01):
-    """Return a window with answers at equal intervals."""
+    """Return a window with responses at equal intervals."""
     ends = np.arange(0.5 / per_s, seconds, 1 / per_s)
     return window_of(ends - response_s, ends, 0, seconds, is_open=False)
 
@@ -37,7 +38,7 @@ def note_of(window):
 
 @pytest.mark.parametrize("seconds", [2, 3, 4, 7])
 def test_a_window_too_short_for_any_statement_says_so_and_names_the_length(seconds):
-    """Eight observations of a second, within ten seconds, are the minimum to show a steady state."""
+    """A steady state can only be shown with at least eight observations of one second, within ten seconds."""
     window = steady_window(seconds)
     assert (window.steady, window.outcome) == (True, "undecided")
     doubt = note_of(window)
@@ -56,15 +57,17 @@ def test_a_window_that_is_long_enough_and_quiet_has_no_note():
 
 
 def test_the_length_allows_for_few_transactions():
-    """One transaction in five seconds: an observation spans five transactions or 25 s, and eight are needed."""
+    """With one transaction in five seconds, an observation covers five transactions or 25 s, and eight are needed."""
     window = steady_window(60, per_s=0.2)
     assert window.note == "too short to be tested"
     assert note_of(window).message.endswith("a window of at least 200 s would")
 
 
 def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
-    """Each second has ten responses, but the eleventh has none: its throughput is zero, and its response time
-    is unknown."""
+    """Each second has ten responses, except the eleventh, which has none.
+
+    The throughput of that second is zero, and its response time is unknown.
+    """
     ends = np.arange(0.05, 20, 0.1)
     ends = ends[(ends < 10) | (ends > 11)]
     window = window_of(ends - 0.01, ends, 0, 20, is_open=False)
@@ -73,7 +76,7 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
 
 
 def test_rest_has_the_error_of_changes_that_are_found():
-    """Noise that alternates slowly has a small plain error; `changes` corrects the bias of its autocorrelation."""
+    """Regular slow noise has a small plain error; the test of changes corrects the bias of its autocorrelation."""
     edges = np.arange(21.0)
     values = 100 + 3 * np.sin(np.arange(20) * 1.1)
     line = steady.trend((edges[:-1] + edges[1:]) / 2, values, cautious=True)
@@ -85,8 +88,7 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """The rule of `tolerances` as in the reference: changes of 5 and 20 % are relevant, 10 and 28 % must be
-    excluded."""
+    """The reference states both limits: changes of 5 and 20 % matter, and changes of 10 and 28 % must be excluded."""
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
     assert TOLERANCE["throughput"] == growth.TOLERANCE
@@ -101,8 +103,10 @@ def test_where_nothing_is_cut_there_is_no_change_that_chance_would_have_to_expla
 
 
 def with_transient(noise):
-    """Return response times six times as long for 30 of 60 s, with 20 answers a second and lognormal noise by
-    second."""
+    """Return response times that are six times as long in the first 30 of 60 s.
+
+    There are 20 responses per second, and lognormal noise from second to second.
+    """
     stream, ends = np.random.default_rng(3), np.arange(0.025, 60, 0.05)
     level = np.where(ends < 30, 0.6, 0.1) * np.repeat(stream.lognormal(0, noise, size=60), 20)
     return ends, level * stream.gamma(50, 1 / 50, len(ends))
@@ -110,7 +114,7 @@ def with_transient(noise):
 
 @pytest.mark.parametrize(("noise", "kept_s"), [(0.05, 30), (0.5, None)])
 def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
-    """MSER's minimum is at the end of its range: the remaining half decides, in the stage as in the analysis."""
+    """MSER's minimum is at the end of its range, so the stage and the analysis judge the remaining half."""
     ends, responses = with_transient(noise)
     window = window_of(ends - responses, ends, 0, 60, is_open=False)
     edges = np.arange(61.0)
@@ -123,8 +127,7 @@ def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
 
 
 def test_a_difference_of_a_percent_is_left_in_by_both():
-    """Throughput without noise is 1.0 % lower over the first 15 s: beyond chance, but not a relevant change of a
-    mean."""
+    """Throughput without noise is lower by about 1 % in the first 15 s: significant, but too small to matter."""
     counts = np.where(np.arange(60) < 15, 1000.0, 1008.0)
     zero = np.zeros(60)
     record = Seconds(np.arange(1.0, 61), np.ones(60), counts, 0.1 * counts, zero, zero)
@@ -139,7 +142,7 @@ def test_a_rest_is_not_shown_in_less_than_ten_seconds():
 
 @pytest.mark.parametrize(("bin_s", "needs_s"), [(0.25, 5), (1.0, 20), (1.0002, 20), (2.0, 40), (10.0, 200)])
 def test_the_length_that_an_interval_needs_is_in_seconds_whatever_the_bins(bin_s, needs_s):
-    """Twelve bins are too few for an interval, twenty are enough: 20 bins of 2 s are 40 s."""
+    """Twelve bins are too few for an interval and twenty are enough: 20 bins of 2 s are 40 s."""
     counts = np.random.default_rng(1).normal(100, 1, 12)
     measured = SimpleNamespace(lengths=np.full(12, bin_s), bin_s=bin_s)
     every = np.ones(12, dtype=bool)
@@ -149,7 +152,7 @@ def test_the_length_that_an_interval_needs_is_in_seconds_whatever_the_bins(bin_s
 
 
 def test_a_quantile_needs_seconds_and_not_bins():
-    """Twelve bins with ten values each: p50 needs 20 bins, as the mean does."""
+    """Twelve bins with ten values each are too few: p50 needs 20 bins, like the mean."""
     timed, bins, buckets = TimedHistograms(12), np.repeat(np.arange(12), 10), np.tile(np.arange(100, 110), 12)
     timed.__dict__["_decoded"] = (Layout(1, 3_600_000_000_000, 3), bins, buckets, np.ones(120, dtype=np.int64), 0)
     every = np.ones(12, dtype=bool)
@@ -165,7 +168,7 @@ def test_bins_that_were_not_observed_make_the_needed_window_longer():
 
 
 def test_plateaus_have_the_error_that_intervals_rest_on():
-    """Correlated counts (r = 0.7): with the plain error, growth would seem to end too early."""
+    """Counts are correlated (r = 0.7): with the plain error, growth of throughput would seem to end too early."""
     counts = 10 * autoregressive(np.random.default_rng(6), 20, 0.7)
     error = error_of(counts, np.ones(20))
     assert plateaus._throughput_error(counts, np.ones(20)) == error.standard_error
@@ -182,7 +185,10 @@ def autoregressive(stream, count, correlation):
 
 
 def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001):
-    """Return CPU use and throughput; throughput has slow noise of 5 %, as from think times, and the demand drifts."""
+    """Return CPU use and throughput of a tier, per second.
+
+    Throughput has slow noise of 5 %, as caused by think times, and the CPU time per transaction drifts by `drift`.
+    """
     pace = stats.norm.rvs(size=seconds + 4, random_state=generator)
     throughput = per_s * (1 + 0.05 * np.convolve(pace, np.ones(5) / np.sqrt(5), mode="valid")[:seconds])
     demands = demand_s * (1 + drift * np.linspace(-0.5, 0.5, seconds) + 0.03 * generator.standard_normal(seconds))
@@ -190,7 +196,7 @@ def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001)
 
 
 def significant_trends(drift, adjusted, seeds=400):
-    """Return the share of windows whose CPU use shows a change beyond the tolerance of the change."""
+    """Return the share of windows in which the trend of CPU use certainly exceeds its tolerance."""
     found = 0
     for seed in range(seeds):
         used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift)
@@ -214,7 +220,9 @@ def test_a_change_of_the_work_per_transaction_is_found_more_often_without_the_no
 
 
 def test_a_slow_drift_of_the_work_is_no_transient_whose_start_is_cut_off():
-    """After correction for throughput, MSER would cut off half of a drift, and the other half is within tolerance."""
+    """After correction for throughput, MSER would cut off half of a drift, and the other half would be within
+    tolerance.
+    """
     found = [window_of_a_tier(seed, drift=0.15) for seed in range(20)]
     seen = [change.text for window in found for change in window.changes if change.metric == "cpu of web"]
     assert len(seen) >= 12
@@ -223,7 +231,7 @@ def test_a_slow_drift_of_the_work_is_no_transient_whose_start_is_cut_off():
 
 
 def window_of_a_tier(seed, drift, seconds=60):
-    """Return the tested window of a tier whose transactions take 20 ms, with the CPU use of `cpu_of_a_tier`."""
+    """Return the tested window of a tier with the CPU use of `cpu_of_a_tier` and response times of 20 ms."""
     used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift, seconds)
     ends = np.concatenate([second + (np.arange(n) + 0.5) / n for second, n in enumerate(np.rint(throughput))])
     return window_of(ends - 0.02, ends, 0.0, seconds, is_open=False, tiers_cpu_s={"web": used})
@@ -234,7 +242,7 @@ def test_the_mean_stays_and_a_tier_that_is_always_busy_is_left_as_it_is():
     assert at_mean_throughput(used, throughput).mean() == pytest.approx(used.mean())
     busy = np.ones(8)
     assert at_mean_throughput(busy, throughput[:8]) == pytest.approx(busy)
-    falling = 2.0 - throughput / 1000  # more CPU use at lower throughput: throughput explains no part of it
+    falling = 2.0 - throughput / 1000  # CPU use is higher at lower throughput, so throughput explains none of it
     assert at_mean_throughput(falling, throughput) == pytest.approx(falling)
 
 

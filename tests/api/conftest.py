@@ -1,4 +1,4 @@
-"""A server to load, and a tiny study of it."""
+"""Fixtures: a server that receives load, and a tiny study of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.engine import binary
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """Return the address of a server that answers every request."""
+    """Yield the address of a server that responds to every request."""
     command = [str(binary()), "null-server", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -24,6 +24,6 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a study of two runs of one second each."""
+    """Write a study of two runs of one second each; return its path."""
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     return write_tiny_study(tmp_path)

@@ -26,7 +26,7 @@ ROWS = [
 
 
 def test_arrow_readers_take_it_with_its_types_and_gaps() -> None:
-    stream = FRAME  # DuckDB finds the table by this variable name, and reads it through `__arrow_c_stream__`
+    stream = FRAME  # DuckDB finds the table by the name of this variable, and reads it with `__arrow_c_stream__`
     with duckdb.connect() as connection:
         relation = connection.sql("SELECT * FROM stream")
         kinds = [str(kind) for kind in relation.types]

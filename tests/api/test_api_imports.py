@@ -1,4 +1,4 @@
-"""`import towtank` is fast, and its public names are those in the list."""
+"""`import towtank` is fast, and the public names are those in `__all__`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAVY = {"duckdb", "jinja2", "numpy", "pydantic", "rich", "ruamel", "scipy", "ty
 
 
 def modules_after(code: str) -> set[str]:
-    """Return the modules that a new Python has loaded after some code."""
+    """Return the modules that a new Python process has loaded after some code."""
     code += "\nimport sys; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.waits
 
 pytest_plugins = ["pytester"]
 
-# A measurement in the form of the API, from the document of a drive with two requests.
+# Replaces `towtank.drive` by a function that returns a measurement of two requests.
 CONFTEST = """
 import pytest
 import towtank.api.plugin
@@ -47,7 +47,10 @@ def measured(monkeypatch):
 
 @pytest.fixture
 def ended(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> object:
-    """Run tests in a separate process with the plugin, by module name if its entry point is not installed."""
+    """Return a function that runs tests with the plugin in a separate process.
+
+    The plugin is named explicitly if its entry point is not installed.
+    """
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     pytester.makeconftest(CONFTEST)
 

@@ -1,4 +1,4 @@
-"""Progress is passed to a callback as records, and shown on a terminal or in a notebook."""
+"""Progress is passed to a callback as records, and is shown on a terminal or in a notebook."""
 
 from __future__ import annotations
 

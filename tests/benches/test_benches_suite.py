@@ -1,4 +1,6 @@
-"""Arithmetic of the benches: true response times at a stall, ratios, and parsers of the peers' outputs."""
+"""Computations of the benches: true response times during a stall, ratios, and parsers of the outputs of other
+tools.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ BENCHES = Path(__file__).parents[2] / "benches"
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> object:
-    """Import a module of the benches, which are not a package."""
+    """Return a function that imports a module of the benches, which are not a package."""
     monkeypatch.syspath_prepend(str(BENCHES))
     before = set(sys.modules)
 
@@ -33,7 +35,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 def program(folder: Path, name: str, output: str) -> None:
-    """Write a stand-in for a peer that prints its recorded output."""
+    """Write a stand-in for another tool that prints recorded output."""
     path = folder / name
     path.write_text(f"#!{sys.executable} -I\nprint({output!r})\n")
     path.chmod(0o755)
@@ -49,7 +51,7 @@ def test_h2load_reports_its_count(bench) -> None:
 
 
 def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
-    """Return a log of ten requests a second for ten seconds, 1 ms each, with a stall from 4 s to 6 s."""
+    """Return a log of ten requests a second for ten seconds with 1 ms each, and a stall from 4 s to 6 s."""
     rows = []
     for number in range(100):
         due = number * 100_000_000
@@ -65,7 +67,8 @@ def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
 def test_the_truth_of_a_stall_does_not_depend_on_what_was_sent_in_it(bench, sends_on):
     log = stalled_log(7_000, sends_on=sends_on)
     found = bench("stall").truth(log, 7_000, 10.0, 10.0, 2.0)
-    # Twenty of a hundred requests were due during the stall and wait 2.0, 1.9, ... 0.1 s; the 99th of 100 waits 1.9 s.
+    # Twenty of the hundred requests were due during the stall and wait 2.0, 1.9, ... 0.1 s, so the 99th of 100 waits
+    # 1.9 s.
     assert found == pytest.approx({"p99": 1.9, "p99.9": 2.0, "max": 2.0})
 
 

@@ -1,4 +1,4 @@
-"""Every published case has a test."""
+"""Checks that every published case has a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""False alarms and power of `towtank compare`, and how often its intervals hold, by simulation with a known truth."""
+"""False alarms, power and interval coverage of `towtank compare`, simulated with known true values."""
 
 from __future__ import annotations
 

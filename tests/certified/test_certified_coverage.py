@@ -1,7 +1,7 @@
-"""Share of 95 % intervals from one run that contain the true value, for series whose true value is known.
+"""Share of 95 % intervals from one run that contain the true value, for series with a known true value.
 
-`TOWTANK_CERTIFY=500` sets the number of series for each cell and enables all cells; without it, a few cells use few
-series. `make certify` sets it and writes the table.
+`TOWTANK_CERTIFY=500` sets the number of series for each cell and enables all cells. Without this variable, a few cells
+use few series. `make certify` sets it and writes the table.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from certification import Section
 from covering import QUANTILES, SERIES, of_autoregressive, of_independent, of_queue
 
 COVERAGE = 0.93
-"""Least share of the given intervals that must contain the true value. [1]"""
+"""Smallest allowed share of intervals that contain the true value. [1]"""
 RARE = 0.10
-"""If fewer series than this share have an interval, those series look calm by chance: the number of wrong intervals is
-then limited relative to all series. [1]"""
+"""If a smaller share of series has an interval, these series only look calm by chance. Then the number of wrong
+intervals is limited relative to all series. [1]
+"""
 WRONG = 0.03
 COUNT = SERIES or 150
 CORRELATIONS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
@@ -30,9 +31,12 @@ QUEUES = [
 
 
 TOO_SHORT = {(100.0, 0.9, 20), (100.0, 0.9, 30), (100.0, 0.95, 30), (100.0, 0.95, 60), (100.0, 0.95, 120)}
-"""Queues with a memory that is long relative to the window. Only series that look calm by chance have an interval of
-the mean response time, and `COVERAGE` is not reached. Requiring 12 in place of 6 independent observations reduces it
-from 80 to 30 % for M/M/1 at 0.95 in 60 s. See docs/background/intervals.md."""
+"""Queues whose relaxation time is long relative to the window.
+
+Only series that look calm by chance have an interval of the mean response time, so its coverage is below `COVERAGE`.
+If 12 instead of 6 independent observations were required, only 30 instead of 80 % of windows would have an interval for
+M/M/1 at 0.95 in 60 s. See docs/background/intervals.md.
+"""
 SECTION = Section(
     "Intervals of one run",
     "series | window | quantity | with an interval | of these, held | wrong, of all",
@@ -45,9 +49,9 @@ SECTION = Section(
 
 
 def holds(cell, *, short=False):
-    """Return True if the coverage is sufficient, with four standard deviations allowed for the number of series.
+    """Return True if the coverage is sufficient; four standard deviations are allowed for the number of series.
 
-    With `short`, only the share of wrong ones of all series counts.
+    With `short`, only the share of wrong intervals among all series counts.
     """
     assert cell.made == COUNT
     slack = 4 * (0.05 * 0.95 / COUNT) ** 0.5
@@ -67,8 +71,8 @@ def test_mean_of_an_autoregressive_series(seconds, correlation, tabled):
 @pytest.mark.certify
 @pytest.mark.parametrize(("rate", "utilization", "seconds"), QUEUES)
 def test_throughput_mean_and_quantiles_of_a_queue(rate, utilization, seconds, tabled):
-    # M/M/1: the response time is exponential with mean 1 / (mu - lambda). Batch means with order statistics contained
-    # p99 in 55 % of the series at 0.8 and in none of 8 at 0.9.
+    # The response time of M/M/1 is exponential with mean 1 / (mu - lambda). A former method, batch means with order
+    # statistics, contained p99 in 55 % of the series at 0.8 and in none of 8 at 0.9.
     for name, cell in of_queue(seconds, COUNT, rate, utilization, seconds).items():
         short = bool(SERIES) and name == "mean" and (rate, utilization, seconds) in TOO_SHORT
         kind = f"M/M/1 at {utilization}, {rate:g} /s"
@@ -103,7 +107,7 @@ INDEPENDENT = {
 def test_skewed_and_heavy_tails(name, seconds, tabled):
     draw, truths = INDEPENDENT[name]
     for quantity, cell in of_independent(seconds, COUNT, (50.0, seconds), draw, truths).items():
-        # A few times dominate the variance here, so the mean is skewed for any interval: 90 %.
+        # A few times dominate the variance, so the distribution of the mean is skewed and a coverage of 90 % suffices.
         at_least_90 = cell.coverage is None or cell.coverage >= 0.90 - 4 * (0.1 * 0.9 / COUNT) ** 0.5
         kind = f"{name}, 50 /s"
         allowed = at_least_90 and (quantity == "mean" or holds(cell))

@@ -1,5 +1,7 @@
-"""Single runs of closed systems whose speed varies between runs: elasticities, and the differences that comparisons
-report."""
+"""Elasticities from single runs of closed systems whose speed varies from run to run.
+
+The tests also count the differences that comparisons of such runs report.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ PAIRS = SERIES or 200
 SERVICE_S = 0.01
 WITHIN = 0.004
 LOADS = (0.1, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 3.0)
-"""Number of users relative to the intersection of the bounds for few and for many users. [1]"""
+"""Number of users, relative to the knee: the intersection of the throughput bounds for few and for many users. [1]"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class At:
     cpus: int = 1
 
     def elasticity(self, users: int) -> Elasticity:
-        """Return the elasticities as the summary of a run shows them."""
+        """Return the elasticities that the summary of a run states."""
         return elasticity_of(
             {
                 "throughput_per_s": {"value": self.x_per_s},
@@ -63,8 +65,10 @@ class At:
 
 
 def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float], At]:
-    """Return the operating point of users who think, then queue for several equal servers (machine repairman, balance
-    equations)."""
+    """Return a function for the operating point of users who think and then queue for equal servers.
+
+    The solution uses the balance equations of the machine repairman.
+    """
 
     def at(users: int, think_s: float, times: float) -> At:
         service_s = count * SERVICE_S * times
@@ -82,8 +86,10 @@ def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float]
 
 
 def stations(*relative: float) -> Callable[[int, float, float], At]:
-    """Return the operating point of users who think, then visit several single-server stations (mean value
-    analysis)."""
+    """Return a function for the operating point of users who think and then visit several single-server stations.
+
+    The solution is mean value analysis.
+    """
 
     def at(users: int, think_s: float, times: float) -> At:
         demands_s = SERVICE_S * times * np.array(relative)
@@ -122,7 +128,10 @@ def users_at(load: float, think_s: float) -> int:
 def test_values_follow_the_speed_at_most_as_said_and_at_least_two_fifths_as_much(
     system: str, think_s: float, load: float
 ) -> None:
-    """By the derivative of the exact solution. If no tier observes a station, the values may be off by a tenth."""
+    """Elasticities are compared with the derivative of the exact solution.
+
+    If no tier observes a station, they may be too small by a tenth.
+    """
     allowed = 1.10 if system in HIDDEN else 1.005
     users, step = users_at(load, think_s), 1e-4
     here, slower, faster = (SYSTEMS[system](users, think_s, times) for times in (1.0, 1 + step, 1 - step))
@@ -150,8 +159,10 @@ def point_of(here: At, users: int, random: np.random.Generator) -> dict[str, obj
 
 
 def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHARE) -> dict[str, float]:
-    """Return, by metric, the share of pairs of single runs reported as different; the second run is `effect` times as
-    slow."""
+    """Return, by metric, the share of pairs of single runs that are reported as different.
+
+    The service times of the second run are `effect` times as long.
+    """
     random, think_s = np.random.default_rng(round(1000 * load * effect)), 1.0
     users, found = users_at(load, think_s), {"throughput_per_s": 0, "response_time_s.mean": 0}
     for _ in range(PAIRS):
@@ -209,17 +220,20 @@ def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
     ("busy", "response_time", "throughput"), [(0.0, 1.0, 0.0), (0.5, 2.0, 0.0), (0.9, 10.0, 0.0), (1.0, LARGEST, 1.0)]
 )
 def test_arrivals_fix_the_throughput_of_an_open_load(busy: float, response_time: float, throughput: float) -> None:
-    """By hand: R = D / (1 - X D) with X fixed; a saturated station has the throughput 1 / D."""
+    """By hand: R = D / (1 - X D) with a fixed X, and a saturated station has the throughput 1 / D.
+
+    R is the response time, D the demand and X the throughput.
+    """
     said = elasticity(busy, 1.0, None)
     assert (said.response_time, said.throughput) == (pytest.approx(response_time), throughput)
 
 
 def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return throughput and response time of two groups (users, think time [s], demand [s]) at one server, and its
-    utilization.
+    """Return throughput and response time of two groups at one server, and the utilization of the server.
 
-    Exact mean value analysis of a closed network with two classes: M. Reiser and S. S. Lavenberg, "Mean-value analysis
-    of closed multichain queuing networks", Journal of the ACM 27(2), 313-322, 1980, doi:10.1145/322186.322195.
+    Each group has users, a think time [s] and a demand [s]. The solution is exact mean value analysis of a closed
+    network with two classes: M. Reiser and S. S. Lavenberg, "Mean-value analysis of closed multichain queuing
+    networks", Journal of the ACM 27(2), 313-322, 1980, doi:10.1145/322186.322195.
     """
     (most, first_s, first_d), (others, second_s, second_d) = groups
     queues = np.zeros((most + 1, others + 1))
@@ -245,7 +259,10 @@ def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.
     ],
 )
 def test_two_groups_follow_the_speed_at_most_as_said(groups: list[tuple[int, float, float]]) -> None:
-    """By the derivative of the exact solution, for the mean over all users, each group, and the total throughput."""
+    """Elasticities are compared with the derivative of the exact solution.
+
+    This is done for the mean over all users, for each group, and for the total throughput.
+    """
     step = 1e-4
     rates, responses, busy = of_groups(groups, 1.0)
     shown = [
@@ -269,7 +286,10 @@ def paced(users: float, x_per_s: float, r_s: float, pace_s: float) -> dict[str, 
 
 
 def test_a_pace_fixes_the_throughput_until_no_pause_is_left() -> None:
-    """By hand: 90 users at a pace of 1 s are 90 /s whatever D is; 150 have R = 1.5 s = N / X, in proportion to D."""
+    """By hand: 90 users with a pace of 1 s make 90 /s for any demand D.
+
+    150 users have no pauses left: R = 1.5 s = N / X, which is proportional to D.
+    """
     kept = elasticity_of_groups(0.9, [paced(90, 90.0, 0.07, 1.0)])
     assert (kept.response_time, kept.throughput) == (pytest.approx(1 / (0.1 + 0.9 / 50)), 0.0)
     gone = elasticity_of_groups(1.0, [paced(150, 100.0, 1.5, 1.0)])

@@ -1,4 +1,4 @@
-"""Conversion of an interval to another confidence agrees with the construction of the interval."""
+"""An interval that is converted to another confidence equals the interval that is computed for this confidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from towtank.analysis.statistics.estimates import BATCH_MEANS, ORDER_STATISTICS, RUNS, Estimate
 
-# Quantiles of Student's t from tables: two-sided 95 % and 99 %, at 9 degrees of freedom and at infinitely many.
+# Quantiles of Student's t from tables: two-sided 95 % and 99 %, with 9 and with infinitely many degrees of freedom.
 T_9, Z = {0.95: 2.262157, 0.99: 3.249836}, {0.95: 1.959964, 0.99: 2.575829}
 
 
@@ -50,6 +50,8 @@ def test_an_interval_on_an_edge_stays_one(low: float | None, high: float | None)
 
 
 def test_two_runs_widened_far_have_no_upper_end() -> None:
-    """With one degree of freedom the factor from 95 % to 99.99 % is 501, and 100 ** 501 is beyond any float."""
+    """With one degree of freedom, the factor from 95 % to 99.99 % is 501, and 100 ** 501 exceeds the range of
+    floats.
+    """
     wide = Estimate(2.0, 0.02, 200.0, RUNS, 2).at(0.9999)
     assert (wide.low, wide.high) == (pytest.approx(0.0, abs=1e-300), math.inf)

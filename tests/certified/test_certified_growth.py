@@ -1,4 +1,4 @@
-"""Detection of growth and pauses in simulated queues of known state: no false alarm, and no overload missed."""
+"""Detection of growth and pauses in simulated queues whose state is known: no false alarm, and no missed overload."""
 
 import numpy as np
 import pytest
@@ -25,8 +25,9 @@ def lognormal(stream, mean, count):
 
 
 def queue(stream, service, rate, utilization, length_s):
-    """Simulate a first-come-first-served server with Poisson arrivals (Lindley's recursion); return arrivals and
-    ends."""
+    """Simulate a first-come-first-served server with Poisson arrivals (Lindley's recursion); return arrival and end
+    times.
+    """
     count = int(rate * length_s * 1.3) + 200
     arrivals = np.cumsum(stream.exponential(1 / rate, count))
     times = service(stream, utilization / rate, count)
@@ -71,23 +72,23 @@ def test_a_queue_below_its_limit_has_neither_growth_nor_pauses(service, rate, ut
     series = [queue(stream, service, rate, utilization, WARM_UP_S + seconds) for _ in range(SERIES)]
     alarms = sum(growth(*queue, WARM_UP_S, seconds).is_significant for queue in series)
     slow = sum(len(slow_places(means(*queue, WARM_UP_S, seconds))) >= slow_limit(seconds) for queue in series)
-    # Of 1,000 series of each kind none was significant with constant or exponential service, 0.1 to 1.3 % with
-    # lognormal service (rate 90 and 300, utilization 0.7 and 0.9): the nominal rate of a test is 1 %.
+    # The nominal rate of a test is 1 %. Of 1,000 series of each kind, none was significant with constant or exponential
+    # service, and 0.1 to 1.3 % with lognormal service (rates of 90 and 300, utilization 0.7 and 0.9).
     assert alarms <= (0.03 * SERIES if service is lognormal else 0)
     assert slow <= 0.01 * SERIES
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(115.0, 12), (120.0, 10), (130.0, 12)])
 def test_an_overload_is_found_within_ten_seconds(rate, seconds):
-    # Capacity 98.6 /s, as of an M/M/1 with a service time of 10.14 ms.
+    # The capacity of an M/M/1 queue with a service time of 10.14 ms is 98.6 /s.
     stream = np.random.default_rng(21)
     found = [growth(*queue(stream, exponential, rate, rate / 98.6, 5 + seconds), 5, seconds) for _ in range(SERIES)]
-    # Expected growth: 1.1, 1.5 and 2.3 times the limit of three deviations.
+    # The expected growth is 1.1, 1.5 and 2.3 times the limit, which is three standard deviations.
     assert sum(growing.is_significant for growing in found) >= {115.0: 0.45, 120.0: 0.70, 130.0: 0.99}[rate] * SERIES
 
 
 def test_a_pause_of_300_ms_every_3_3_s_is_found():
-    # 40 arrivals a second that take 4 ms each; arrivals within a pause wait for its end.
+    # 40 arrivals per second take 4 ms each; arrivals within a pause wait until its end.
     arrivals = np.cumsum(np.random.default_rng(22).exponential(1 / 40, 1500))
     phase = arrivals % 3.3
     ends = arrivals + np.where(phase < 0.3, 0.3 - phase, 0.0) + 0.004

@@ -1,4 +1,4 @@
-"""HdrHistogram V2 against hand-written encodings, the reference package, and a published example."""
+"""HdrHistogram V2, compared with hand-written encodings, the reference package, and a published example."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_encodings_written_by_hand_decode(example):
 
 
 def test_values_lie_in_the_bucket_the_format_says():
-    # Lowest 1,000 has unit magnitude 9, three digits give 2,048 sub-buckets: up to 2,048 * 512 ns buckets are
-    # 512 ns wide, then 1,024 ns up to twice that, and so on.
+    # A lowest value of 1,000 has the unit magnitude 9, and three digits give 2,048 sub-buckets. So buckets are 512 ns
+    # wide up to 2,048 * 512 ns, 1,024 ns wide up to twice that, and so on.
     layout = histograms.Layout(LOWEST, HIGHEST, 3)
     assert (layout.unit_magnitude, layout.half_magnitude, layout.counters) == (9, 10, 24_576)
     indices = np.array([0, 1, 2047, 2048, 3071, 3072])
@@ -67,7 +67,7 @@ def test_merge_is_the_histogram_of_the_union():
 
 
 def test_the_published_example_of_a_stall():
-    # Case V54, raw: 10,000 values of 1 ms and one of 100 s, in microseconds there, in nanoseconds here.
+    # Raw data of case V54: 10,000 values of 1 ms and one of 100 s. The case has microseconds, the test nanoseconds.
     published = case("V54")["published"]["raw"]
     found = histograms.decode(encode([1_000_000] * 10_000 + [100_000_000_000]))
     assert found.total == published["n"]
@@ -76,13 +76,13 @@ def test_the_published_example_of_a_stall():
 
 
 def test_rank_of_a_decimal_probability_is_exact():
-    # 0.95 * 100 and 0.07 * 100 are not exact in binary.
+    # 0.95 * 100 and 0.07 * 100 are not exact in binary numbers.
     assert [histograms.rank_of(p, 100) for p in (0.95, 0.07, 0.999, 0.0001, 1.0)] == [95, 7, 100, 1, 100]
     assert histograms.rank_of(0.99, 1_000_000) == 990_000
 
 
 def test_variance_of_two_values():
-    # 1 ms and 3 ms: variance 1 ms², as exact as the buckets (0.1 %).
+    # 1 ms and 3 ms have a variance of 1 ms², with the accuracy of the buckets (0.1 %).
     assert histograms.decode(encode([1_000_000, 3_000_000])).variance_s2 == pytest.approx(1e-6, rel=0.004)
 
 

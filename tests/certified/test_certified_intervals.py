@@ -1,4 +1,4 @@
-"""Confidence intervals against published, exact and simulated cases."""
+"""Confidence intervals, compared with published, exact and simulated cases."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ def test_one_run_has_a_mean_and_no_interval():
 def test_order_statistics_cover_as_the_binomial_says(count, probability):
     ranks = statistics.order_statistic_ranks(count, probability)
     if ranks is None:
-        # No upper rank leaves at most 2.5 % above it: the probability that even the largest value is below the quantile
-        # is too high.
+        # No interval exists if the probability is above 2.5 % that all values are on the same side of the quantile.
         assert probability**count > 0.025 or (1 - probability) ** count > 0.025
         return
     low, high = ranks
@@ -53,22 +52,22 @@ def test_order_statistics_cover_as_the_binomial_says(count, probability):
 
 
 def test_order_statistics_of_the_median_of_ten_by_hand():
-    # B is binomial(10, 1/2): P(B <= 1) = 11/1024 = 1.1 %, P(B <= 2) = 56/1024 = 5.5 %. So ranks 2 and 9,
-    # which cover 1 - 22/1024 = 97.9 %.
+    # B is binomial(10, 1/2): P(B <= 1) = 11/1024 = 1.1 %, P(B <= 2) = 56/1024 = 5.5 %. So the ranks are 2 and 9, which
+    # cover 1 - 22/1024 = 97.9 %.
     assert statistics.order_statistic_ranks(10, 0.5) == (2, 9)
     covered = sum(math.comb(10, number) for number in range(2, 9)) / 1024
     assert covered == pytest.approx(1 - 22 / 1024, rel=1e-12)
 
 
 def test_quantile_ranks_stretch_with_the_design_effect():
-    # 400 values that count as 100 independent ones: the ranks of 100 times four.
+    # 400 values are worth 100 independent values, so the ranks are those of 100 values times four.
     low, high = statistics.order_statistic_ranks(100, 0.5)
     assert statistics.effective_ranks(400, 0.5, 4.0) == (4 * low, 4 * high)
 
 
 def test_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second holds ten equal values, so ten values count as one independent value. The estimate is conservative, as
-    # it is the widest of several and uses Student's t.
+    # Each second contains ten equal values, so ten values are worth one independent value. The estimate is
+    # conservative: it is the largest of several estimates and uses Student's t.
     effects = []
     for seed in range(60):
         below = 10.0 * np.random.default_rng(seed).integers(0, 2, 400)
@@ -80,7 +79,8 @@ def test_design_effect_of_clusters_of_equals_is_their_size():
 
 
 def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
-    # As above, ten values count as one; here without the conservative choice, and also for a record of 30 seconds.
+    # Each second contains ten equal values, so ten values are worth one. The likely estimate is not conservative, and
+    # it exists also for 30 seconds.
     for seconds in (30, 400):
         effects = [
             statistics.likely_design_effect(
@@ -92,9 +92,10 @@ def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
 
 
 def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
-    """Neighbouring seconds have a correlation of 0.9: 100 values each, lognormal around the mean of the second.
+    """A percentile without an interval states how long the window must be.
 
-    Percentiles of windows of 50 s have no interval; of windows of the length they name, most have one. A p95 needs 72
+    Each second has 100 values, lognormal around the mean of the second; neighbouring seconds have a correlation of 0.9.
+    In windows of 50 s percentiles have no interval, but in windows of the stated length most have one. A p95 needs 72
     independent values, which are 72 x 19 = 1368 s here.
     """
 
@@ -114,11 +115,11 @@ def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
 
 
 def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
-    # With fewer than 20 observations, dependent values look independent too often.
+    # With fewer than 20 observations, dependent values appear independent too often.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
     assert (short.low, short.needs_s) == (None, 20)
-    # A correlation of 0.95 makes 60 seconds equivalent to 60 (1 - 0.95) / (1 + 0.95) = 1.5; six need 234 s, and half as
-    # much again is required.
+    # With a correlation of 0.95, 60 seconds are worth 60 (1 - 0.95) / (1 + 0.95) = 1.5 independent seconds. Six need
+    # 234 s, and half as much again is required.
     stream = np.random.default_rng(11)
     asked = [statistics.ratio_of_sums(autoregressive(stream, 60, 0.95), np.ones(60))[0].needs_s for _ in range(50)]
     result = [needs for needs in asked if needs is not None]
@@ -128,7 +129,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
 
 
 def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
-    # The variance of the mean of n values is s^2 / n / (1 - 0.7)^2 with s = 1, for n much longer than the memory.
+    # The variance of the mean of n values is s^2 / n / (1 - 0.7)^2 with s = 1, if n is much longer than the correlation
+    # time.
     stream = np.random.default_rng(12)
     squares = []
     for _ in range(200):
@@ -138,7 +140,7 @@ def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
 
 
 def test_denominators_below_one_in_all_have_an_error():
-    """Denominators are fractions of a second: 12 of 0.05 sum to 0.6."""
+    """The denominators are fractions of a second: 12 of 0.05 are 0.6 in total."""
     stream = np.random.default_rng(4)
     values = stream.normal(1.0, 0.1, 12)
     scaled, whole = (statistics.ratio_of_sums(values, np.full(12, length))[1] for length in (0.05, 1.0))
@@ -147,15 +149,16 @@ def test_denominators_below_one_in_all_have_an_error():
 
 
 def test_von_neumann_ratio_by_hand():
-    # 1 2 3 4 5 6 7 8: differences 1, sum of squares 7; around the mean 42. The ratio 1/6 is far below 2.
+    # For 1 2 3 4 5 6 7 8 all differences are 1, with a sum of squares of 7; the squares around the mean sum to 42. The
+    # ratio 1/6 is far below 2, the value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
-    # 1 0 1 0 ...: the ratio is near 4; neighbours differ more than by chance, which requires no longer batches.
+    # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance, which does not require longer batches.
     assert statistics.looks_independent(np.array([1.0, 0.0] * 10))
 
 
 def test_ratio_interval_solves_fiellers_equation():
-    # Bounds are the roots of (a - r b)^2 = t^2 (s_a^2 + r^2 s_b^2); here with t of the normal distribution,
-    # which is what intervals from order statistics rest on.
+    # The bounds are the roots of (a - r b)^2 = t^2 (s_a^2 + r^2 s_b^2). Here t is the quantile of the normal
+    # distribution, because intervals from order statistics use it.
     top, bottom = normal(4.0, 0.4), normal(2.0, 0.1)
     t = stats.norm.ppf(0.975)
     roots = sorted(np.roots([2.0**2 - t**2 * 0.1**2, -2 * 4.0 * 2.0, 4.0**2 - t**2 * 0.4**2]))
@@ -171,7 +174,7 @@ def test_ratio_to_a_value_that_may_be_zero_has_no_interval():
 
 
 def test_ratio_intervals_cover_the_true_ratio():
-    # Five runs against five, standard deviations 5 % and 10 %, true ratio 1.5; the standard error of a
+    # Two sides of five runs have standard deviations of 5 % and 10 %, and a true ratio of 1.5. The standard error of a
     # coverage of 0.95 over 600 trials is 0.009.
     stream = np.random.default_rng(8)
     covered = 0
@@ -204,8 +207,10 @@ def autoregressive(stream, count, correlation):
 
 
 def test_an_interval_that_says_nothing_is_not_given() -> None:
-    """A burst in the first second of thirty leaves two independent stretches; the interval would be 0.05 between 1e-18
-    and 1e15."""
+    """A burst in the first second of thirty leaves only two independent stretches.
+
+    An interval would be meaningless: the value 0.05 would lie between 1e-18 and 1e15.
+    """
     burst = np.zeros(30)
     burst[:2] = 1.0, 0.5
     found, _ = statistics.ratio_of_sums(burst, np.ones(30))

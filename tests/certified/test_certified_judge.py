@@ -1,4 +1,4 @@
-"""Share of the intervals of `towtank judge` that contain the true value, for files whose truth is known."""
+"""Share of the intervals of `towtank judge` that contain the true value, for files with known true values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knees of simulated measurements: coverage of their intervals, for systems with a known knee."""
+"""Coverage of the intervals of knees, for simulated measurements of systems with a known knee."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def closed(stream: Any, users: Any) -> Observations:
 
 
 def scalable(stream: Any, load: Any) -> Observations:
-    """Return throughput (error 1 %) of a scalability law with its peak at 43.8."""
+    """Return throughput (error 1 %) that follows a scalability law with its peak at a load of 43.8."""
     rate = USL.throughput(USL_TRUE, load)[0]
     return observations(load, rate * (1 + 0.01 * stream.standard_normal(len(load))), error=0.01 * rate)
 
 
 def bent(stream: Any, load: Any) -> Observations:
-    """Return throughput (error 1 %) that grows in proportion up to 120 users and stays constant above."""
+    """Return throughput (error 1 %) that is proportional to the load up to 120 users and constant above."""
     rate = SLOPE * np.minimum(load, BEND)
     return observations(load, rate * (1 + 0.01 * stream.standard_normal(len(load))), error=0.01 * rate)
 
@@ -68,7 +68,9 @@ def power_knee(points: Observations) -> dict[str, Any] | None:
 
 
 def most_power(levels: Any) -> float:
-    """Return the load with the largest power on the true curve, among the examined loads."""
+    """Return the load with the largest power (throughput divided by response time) of the true curve, within the
+    levels.
+    """
     loads = np.arange(levels.min(), levels.max() + 1)
     rates = CLOSED.throughput(CLOSED_TRUE, loads)[0]
     return float(loads[np.argmax(rates / (loads / rates - THINK_S))])

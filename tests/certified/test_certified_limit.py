@@ -1,7 +1,7 @@
-"""Searches for the limit of M/M/m queues, whose mean response time is exact: coverage of the interval of the limit.
+"""Searches for the limit of M/M/m queues: coverage of the interval of the limit.
 
-R = 1/mu + C(m, a) / (m mu - lambda), C Erlang's second formula: L. Kleinrock, Queueing Systems I, Wiley, 1975,
-section 3.5.
+The mean response time is exact: R = 1/mu + C(m, a) / (m mu - lambda), with C Erlang's second formula (L. Kleinrock,
+Queueing Systems I, Wiley, 1975, section 3.5).
 """
 
 import math
@@ -13,7 +13,7 @@ from certification import Section, percent
 from towtank.analysis.limits.estimate import BRACKET, TESTED, estimate_limit
 from towtank.analysis.limits.search import Failure, Outcome, SearchPlan, Step, decide
 
-# A plateau beyond capacity lasts a fixed time, during which the queue grows.
+# The utilization is limited just below 1, because a plateau beyond the capacity ends while its queue still grows.
 _OVERLOAD = 1 - 1 / 2000
 
 
@@ -25,7 +25,7 @@ def erlang_c(servers, offered):
 
 
 def response(servers, rate):
-    """Return the mean response time in multiples of the service time."""
+    """Return the mean response time as a multiple of the service time."""
     return 1 + erlang_c(servers, rate) / (servers - rate)
 
 
@@ -49,7 +49,7 @@ def search(servers, objective, noise, stream):
 
 
 def test_erlang_c_of_two_servers():
-    """C(2, a) = a^2 / (2 + a) for two servers: 1/3 at a = 1."""
+    """For two servers C(2, a) = a^2 / (2 + a), so it is 1/3 for an offered load a = 1."""
     assert erlang_c(2, 1.0) == pytest.approx(1 / 3)
 
 
@@ -83,8 +83,11 @@ def test_interval_holds_the_limit(servers, objective, noise, tabled):
 
 
 def test_interval_by_hand():
-    """Margins -0.2, -0.4, -0.3 at 90 and 0.3, 0.5, 0.4 at 100: s = 0.1 with 4 degrees of freedom, t = 2.776, so both
-    means of three (-0.3 and 0.4, standard error 0.0577) are beyond chance; the line crosses at 90 + 10 x 0.3 / 0.7."""
+    """By hand: the margins are -0.2, -0.4, -0.3 at 90 and 0.3, 0.5, 0.4 at 100.
+
+    The pooled s is 0.1 with 4 degrees of freedom, t = 2.776. Both means of three (-0.3 and 0.4, standard error 0.0577)
+    are significant, and the line crosses zero at 90 + 10 x 0.3 / 0.7.
+    """
     levels, margins = [90, 100, 90, 100, 90, 100], [-0.2, 0.3, -0.4, 0.5, -0.3, 0.4]
     found = estimate_limit(levels, margins, 90, 100)
     assert (found.low, found.high, found.method, found.confidence, found.n) == (90, 100, TESTED, 0.95, 6)
@@ -92,7 +95,9 @@ def test_interval_by_hand():
 
 
 def test_an_end_within_chance_moves_out_to_the_next_level():
-    """At 100 the mean 0.05 is within chance (0.16), so the interval ends at 110, where 0.5 is beyond 2.776 x 0.1."""
+    """The mean 0.05 at 100 is not significant (limit 0.16), so the interval ends at 110, where 0.5 exceeds 2.776 x
+    0.1.
+    """
     levels = [90, 100, 90, 100, 90, 100, 110]
     margins = [-0.2, -0.05, -0.4, 0.15, -0.3, 0.05, 0.5]
     found = estimate_limit(levels, margins, 90, 100)

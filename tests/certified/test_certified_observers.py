@@ -1,6 +1,7 @@
-"""Observers compared with programs that count themselves, within 2 % or one clock tick.
+"""Observers compared with programs that count their own use, within 2 % or one clock tick.
 
-All programs work at once and beside other work of the machine; the use of a group does not depend on it.
+All programs run at the same time, and with other work on the machine, which must not change the observed use of a
+group.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from certified_observers import CASES, WITHIN_S, command, judge, observe_groups
 from towtank.engine import guarded
 
 pytestmark = [pytest.mark.waits, pytest.mark.certify, pytest.mark.xdist_group("observers")]
-# Under a guard, like every process that Towtank starts.
+# Programs under a guard process, as Towtank starts all of its processes.
 GUARDED = CASES
-# Observed by process id only, like programs that run already. Their orphans are adopted by a process outside the group.
+# Programs that are observed by process id only, like programs that Towtank did not start. Their orphans get a parent
+# outside the group.
 NAMED = ("duty_cycle", "children", "detached", "many_sessions")
 
 
 class Observed:
-    """Counts of each program, and all samples."""
+    """Programs with their printed counts, and all samples."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -88,8 +90,8 @@ def test_the_sum_of_resident_sets_counts_shared_pages_repeatedly(observed: Obser
 
 
 def test_orphans_of_a_named_program_are_not_lost_but_not_attributed(observed: Observed):
-    # Other programs only add to the host's CPU time, which includes the use of all groups. Some kernels count stolen
-    # time as time of processes.
+    # The host's CPU time includes all groups, and other programs can only add to it. Some kernels include stolen time
+    # in the time of processes.
     first, last = observed.samples.working[0], observed.samples.working[-1]
     keys = ("cpu_user_s_total", "cpu_system_s_total")
     counted = (*keys, "cpu_irq_s_total", "cpu_steal_s_total")

@@ -1,4 +1,4 @@
-"""Share of 95 % intervals of the CPU time of a ramp-up that contain its mean over many runs."""
+"""Share of 95 % intervals of the CPU time of a ramp-up that contain the mean over many runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 COUNT = SERIES or 60
 COVERAGE = 0.93
-"""Least share of comparisons of equal systems whose interval must contain 1. [1]"""
+"""Smallest allowed share of intervals that contain 1, for ratios of equal systems. [1]"""
 SECTION = Section(
     "CPU time of a ramp-up",
     "users | CPU time of a request | variation | CPUs used | mean held within the run | equal systems found equal",
@@ -35,12 +35,12 @@ SECTION = Section(
 
 @dataclass(frozen=True)
 class Ramp:
-    """Users who start evenly over the ramp, and a server.
+    """Users who start at equal intervals over the ramp, and a server.
 
     Attributes
     ----------
     think_s, service_s : float
-        Means of an exponential and of a gamma distribution. [s]
+        Means of exponential think times and of gamma-distributed service times. [s]
     variance : float
         Squared coefficient of variation of the service. [1]
     """
@@ -56,13 +56,15 @@ class Ramp:
         return self.run(random)[0]
 
     def responses(self, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for each second, the sum of the response times that ended in it [s] and their number [1]."""
+        """Return, for each second, the sum [s] and the number [1] of the response times that ended in it."""
         _, sums, counts = self.run(random)
         return sums, counts
 
     def run(self, random: np.random.Generator, beyond: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return CPU time [s], sums of response times [s] and completions [1] of each second, including seconds after
-        the ramp."""
+        """Return CPU time [s], sum of response times [s] and completions [1] of each second.
+
+        `beyond` is the number of seconds after the ramp.
+        """
         length = self.seconds + beyond
         starts = [(self.seconds * user / self.users, user) for user in range(self.users)]
         used, sums, counts, free_s = np.zeros(length), np.zeros(length), np.zeros(length), 0.0
@@ -114,7 +116,7 @@ def test_intervals_of_a_ramp_up_hold_the_mean_of_many(ramp: Ramp, tabled) -> Non
 
 
 def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
-    """Return the ratio of two runs of the same system; each run has its own error of 10 %."""
+    """Return the ratio of two runs of the same system, each with its own random deviation of 10 %."""
     pair = [
         with_run_to_run(mean_along_trend(ramp.busy(random) * (1 + ASSUMED_SHARE * random.standard_normal())))
         for _ in range(2)
@@ -164,7 +166,7 @@ def of_another_speed(ramp: Ramp, random: np.random.Generator) -> Estimate:
 
 
 def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
-    """Return the elasticities in the ten seconds after the ramp."""
+    """Return the elasticities in the last ten seconds, after the ramp."""
     used, sums, counts = ramp.run(random, beyond=20)
     last = slice(-10, None)
     x_per_s, r_s = counts[last].sum() / 10, sums[last].sum() / counts[last].sum()
@@ -172,7 +174,10 @@ def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
 
 
 def test_a_ratio_along_a_trend_by_hand() -> None:
-    """Counts of 2 and sums of 2, 4, 8, 8, 10, 14 are twice the series below: mean 23 / 6, and the same error."""
+    """Counts of 2 and sums of 2, 4, 8, 8, 10, 14 have the same ratios as the series 1, 2, 4, 4, 5, 7.
+
+    So the mean is 23 / 6, with the same error.
+    """
     counts, sums = np.full(6, 2.0), 2 * np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0])
     found, alone = ratio_along_trend(sums, counts), mean_along_trend(sums / 2)
     assert (found.value, found.low, found.high) == pytest.approx((alone.value, alone.low, alone.high))
@@ -186,7 +191,7 @@ def test_a_straight_ramp_has_no_error() -> None:
 
 
 def test_the_error_of_a_ramp_by_hand() -> None:
-    """Second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1: variance 7 / 24 with 2 degrees of freedom."""
+    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1: a variance of 7 / 24 with 2 degrees of freedom."""
     found = mean_along_trend(np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0]))
     half = 4.303 * math.sqrt(7 / 24 / 6) / (23 / 6)
     assert found.n == 3

@@ -1,4 +1,4 @@
-"""Steady stages that end when throughput is precise, on series with a known mean: coverage of the interval."""
+"""Steady stages that end as soon as throughput is precise: coverage of the interval, on series with a known mean."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,9 @@ def record(counts, response_s=0.01):
 
 
 def series(stream, correlation, most):
-    """Draw counts of `most` seconds: mean RATE, the variance of a Poisson process, the given lag-1 correlation."""
+    """Draw the counts of `most` seconds with mean RATE, the variance of a Poisson process and the given lag-1
+    correlation.
+    """
     noise = stream.normal(size=most) * np.sqrt(RATE * (1 - correlation**2))
     noise[0] = stream.normal() * np.sqrt(RATE)
     for second in range(1, most):
@@ -28,8 +30,10 @@ def series(stream, correlation, most):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
 def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
-    """300 stages that end at a precision of 6 % within 20 to 60 s have the coverage of fixed stages of 30 s, within 3
-    points."""
+    """Stages that end at a precision of 6 % within 20 to 60 s must have the coverage of stages of 30 s.
+
+    300 stages are simulated; the coverage may be lower by 3 percentage points.
+    """
     stream = np.random.default_rng(11)
     held = early = fixed = 0
     for _ in range(RUNS):
@@ -49,15 +53,17 @@ def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
 
 def test_a_stage_never_ends_on_too_wide_an_interval():
     stream = np.random.default_rng(2)
-    counts = stream.poisson(4, size=60).astype(float)  # 15 s at 4 /s: half width about 25 %
+    counts = stream.poisson(4, size=60).astype(float)  # at 4 /s, 15 s have a half width of about 25 %
     precision = Precision(0.05, 10.0)
     assert not any(precision.take(record(counts[:n])) for n in range(8, 61))
     assert precision.half_width > 0.05
 
 
 def test_a_stage_does_not_end_while_the_mean_response_time_is_vague():
-    """A few seconds contribute most of the sum of response times: throughput is even, but the error of the mean exceeds
-    35 %."""
+    """A few seconds contribute most of the sum of response times.
+
+    So throughput is even, but the error of the mean response time exceeds 35 %.
+    """
     counts = np.full(40, 100.0)
     levels = np.random.default_rng(3).lognormal(0.0, 2.0, size=40)
     precision = Precision(0.05, 10.0)
@@ -85,7 +91,7 @@ def with_transient(seed, transient, most):
 
 
 def test_a_stage_is_judged_without_the_transient_at_its_start():
-    """The record after the transient is precise long before the whole record."""
+    """The part after the transient is precise long before the whole record is."""
     counts, responses = with_transient(5, 6, 40)
     precision = Precision(0.08, 10.0)
     length = next(n for n in range(8, 41) if precision.take(record(counts[:n], responses[:n])))
@@ -93,16 +99,16 @@ def test_a_stage_is_judged_without_the_transient_at_its_start():
 
 
 def test_what_is_left_after_a_transient_counts_and_not_the_stage():
-    """The transient takes 14 of 24 seconds; at most half may be excluded, so no test ends the stage."""
+    """The transient takes 14 of 24 seconds, and at most half may be excluded, so the stage does not end."""
     counts, responses = with_transient(6, 14, 24)
     precision = Precision(0.08, 12.0)
     assert not any(precision.take(record(counts[:n], responses[:n])) for n in range(17, 25))
 
 
 def test_a_stage_whose_transient_takes_half_goes_on():
-    """MSER searches the first half. With its minimum at the end of that range, the remaining half decides.
+    """MSER searches the first half. If its minimum is at the end of this range, the remaining half decides.
 
-    Ten seconds after the transient are at rest, but have no interval yet: twenty are needed.
+    Ten seconds after the transient are steady, but twenty are needed for an interval.
     """
     counts, responses = with_transient(7, 15, 40)
     precision = Precision(0.08, 12.0)

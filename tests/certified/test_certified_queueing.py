@@ -1,6 +1,6 @@
 """Published queueing networks, each solved from a model file by the engine.
 
-Expected values are recomputed by an independent method (`verified`); exact methods must match them to 1e-9.
+Expected values are recomputed by an independent method (key `verified`); exact methods must match them to 1e-9.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def test_v25_service_times_of_classes_differ_and_it_is_said():
     answer = solved(model(classes, {"s": {"servers": inputs["servers"], "demand": times}}))
     assert answer["exact"] is False
     assert "approximate" in answer["warnings"][0]
-    # The published approximations are off by up to 8.5 % and 27 % (20.7 % and 15.8 % for the second class).
+    # The published approximations differ by up to 8.5 % and 27 % (20.7 % and 15.8 % for the second class).
     assert throughput(answer) == near(expected["X"], 0.08)
 
 
@@ -261,7 +261,7 @@ def test_v27_v29_open_networks(identity):
 
 
 def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str, float]]:
-    """Return a routing from a matrix of probabilities and the arrival rates at each station."""
+    """Return a routing for a matrix of transition probabilities and the arrival rates at each station."""
     rows = {f"s{i}": {f"s{j}": p for j, p in enumerate(row) if p} for i, row in enumerate(matrix)}
     return {"start": {f"s{i}": rate / sum(start) for i, rate in enumerate(start) if rate}, **rows}
 
@@ -269,7 +269,7 @@ def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str,
 def test_v28_jackson_network_with_feedback():
     inputs, expected = case("V28")["inputs"], case("V28")["verified"]
     each = {f"s{index}": {"service_time": time} for index, time in enumerate(inputs["S"])}
-    # According to the published row sums, jobs leave the network only from the third station.
+    # By the published row sums, jobs leave the network only from the third station.
     route = routed(inputs["P"], inputs["lam"])
     answer = solved(model({"jobs": {"rate": sum(inputs["lam"])}}, each, routing={"jobs": route}))
     assert stations(answer, "throughput_per_s") == near(expected["X"])
@@ -353,7 +353,8 @@ def test_v36_erlang_c():
     for (servers, utilization), expected in zip(known["inputs"]["cases"], known["verified"]["C"], strict=True):
         answer = solved(model({"jobs": {"rate": servers * utilization}}, {"s": {"servers": servers, "demand": 1.0}}))
         waiting = stations(answer, "queue_length")[0] - servers * utilization
-        # L_q = C rho / (1 - rho); at a probability of 1e-5 the difference of numbers near 4 loses eleven digits.
+        # L_q = C rho / (1 - rho). For C near 1e-5, the difference of two numbers near 4 loses digits, so an absolute
+        # tolerance is needed.
         assert waiting * (1 - utilization) / utilization == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 

@@ -1,4 +1,4 @@
-"""Ratios of equal and of different systems over repeated runs: coverage of the intervals, and their width."""
+"""Ratios of equal and of different systems over repeated runs: coverage and width of their intervals."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from towtank.analysis.statistics.estimates import Estimate
 COUNT = 4 * SERIES or 60
 COVERAGE, WRONG = 0.93, 0.07
 FEW_NOISY = 0.90
-"""Least coverage if two runs vary ten times as much as the more numerous runs of the other side. Only intervals with a
-single degree of freedom keep their level there. [1]"""
+"""Smallest allowed coverage if two runs vary ten times as much as the more numerous runs of the other side.
+
+Only intervals with a single degree of freedom would reach their nominal coverage there. [1]
+"""
 Bounds = tuple[float, float] | None
 
 
@@ -34,7 +36,7 @@ class Sides:
     errors : tuple of float
         Standard deviation from run to run on each side, relative to the mean. [1]
     runs : tuple of int
-        On each side. [1]
+        Number of runs on each side. [1]
     ratio : float
         True ratio of the means. [1]
     """
@@ -56,7 +58,7 @@ class Sides:
         return (few < many and first > second) or (many < few and second > first)
 
     def drawn(self, random: np.random.Generator) -> Iterator[list[np.ndarray]]:
-        """Yield the values of the runs of both sides."""
+        """Yield pairs of sides, each with random values of its runs."""
         for _ in range(COUNT):
             yield [
                 mean * self._relative(random, error, runs)
@@ -95,12 +97,14 @@ class Tally:
 
     @property
     def wrong(self) -> float:
-        """Share of all pairs with an interval that does not contain the true ratio."""
+        """Share of all pairs that have an interval without the true ratio."""
         return (self.given - self.held) / self.made
 
     @property
     def half(self) -> float:
-        """Median half width of the intervals in logarithms; infinite if most pairs have none or it reaches 0. [1]"""
+        """Median half width of the intervals in logarithms; infinite if most pairs have no interval or one that begins
+        at 0. [1]
+        """
         return float(np.median(self.halves))
 
     @property
@@ -110,8 +114,9 @@ class Tally:
 
 
 def fieller(top: np.ndarray, bottom: np.ndarray) -> Bounds:
-    """Return the interval of Fieller with degrees of freedom by Welch and Satterthwaite; None if the interval
-    is unbounded."""
+    """Return Fieller's interval with Welch and Satterthwaite's degrees of freedom; None if the interval is
+    unbounded.
+    """
     first, second = top.std(ddof=1) / len(top) ** 0.5, bottom.std(ddof=1) / len(bottom) ** 0.5
     ratio, scaled = top.mean() / bottom.mean(), top.mean() / bottom.mean() * second
     inverse = first**4 / (len(top) - 1) + scaled**4 / (len(bottom) - 1)
@@ -188,8 +193,10 @@ def test_intervals_of_ratios_hold_and_nearly_all_pairs_have_one(sides: Sides, ta
 
 
 def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
-    """For two runs with an error of 30 % each, 58 % of the ratios have a Fieller interval, 96 % one of the
-    logarithm."""
+    """For two runs with an error of 30 % each, 58 % of the ratios have a Fieller interval.
+
+    With logarithms, 96 % have an interval.
+    """
     random, given = np.random.default_rng(5), [0, 0]
     for top, bottom in Sides("lognormal", (0.3, 0.3), (2, 2)).drawn(random):
         given[0] += fieller(top, bottom) is not None
@@ -199,7 +206,9 @@ def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
 
 @pytest.mark.waits
 def test_two_runs_against_six_are_called_different_in_at_most_5_percent() -> None:
-    """Welch's degrees of freedom alone call 7.5 % of equal systems different, since two runs may agree by chance."""
+    """With Welch's degrees of freedom 7.5 % of equal systems would be called different, because two runs may agree by
+    chance.
+    """
     random, count = np.random.default_rng(6), 4000
     found = welch = 0
     for _ in range(count):

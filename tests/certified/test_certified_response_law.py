@@ -1,4 +1,4 @@
-"""Share of 95 % intervals, from one run of a closed system, that contain the true mean response time and throughput."""
+"""Share of 95 % intervals from one run of a closed system that contain the true mean response time and throughput."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ pytestmark = pytest.mark.waits
 COUNT = SERIES or 60
 COVERAGE = 0.93
 DRIFTING, DRIFTING_THROUGHPUT = 0.90, 2 / 3
-"""Least share where the speed drifts over a fifth of the window or longer, which such a window cannot show. [1]"""
+"""Smallest allowed shares if the speed drifts over a fifth of the window or longer, which such a window cannot show.
+[1]
+"""
 WARM_UP_S = 30
 
 
@@ -30,13 +32,13 @@ class Closed:
     Attributes
     ----------
     load : float
-        Users, relative to those at which the bounds for few and for many users meet. [1]
+        Number of users, relative to the knee: the number where the bounds for few and for many users intersect. [1]
     think_s, service_s : float
-        Means. [s]
+        Mean think time and mean service time. [s]
     variance, think_variance : float
-        Squared coefficients of variation of gamma distributions. [1]
+        Squared coefficients of variation of gamma-distributed service and think times. [1]
     pace_s : float or None
-        Time from start to start in place of a think time. [s]
+        Time from start to start, which replaces the think time. [s]
     drift, drift_s : float
         Standard deviation of the logarithm of the servers' speed, a first-order autoregressive series [1], and the time
         in which its correlation falls to 1 / e [s].
@@ -66,7 +68,7 @@ class Closed:
         return text
 
     def seconds(self, length: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return, second by second, completions, sums of response times, and user seconds minus completed pauses."""
+        """Return completions, sums of response times, and user time minus completed pauses, for each second."""
         total = WARM_UP_S + length
         ended, responses, pauses = np.zeros(total), np.zeros(total), np.zeros(total)
         pause = self._drawn(random, self.think_s, self.think_variance)
@@ -180,7 +182,7 @@ def enough_hold(found: list[Estimate], truth: float, least: float) -> bool:
 
 
 def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> None:
-    """Twenty windows of 50 s at three times the knee: response times alone give an interval for a fifth of them."""
+    """In twenty windows of 50 s at three times the knee, response times alone give an interval in a fifth."""
     random, system = np.random.default_rng(5), Closed(3.0)
     runs = [system.seconds(50, random) for _ in range(20)]
     alone = sum(ratio_of_sums(responses, ended)[0].low is not None for ended, responses, _ in runs)
@@ -191,7 +193,9 @@ def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> Non
 
 
 def test_sums_that_disagree_are_not_used() -> None:
-    """If responses in the first three seconds began before the window, as after a transient, the sums disagree."""
+    """Responses in the first three seconds are changed as if they had begun before the window, so both sums
+    disagree.
+    """
     system = Closed(1.5)
     ended, responses, unpaused = system.seconds(50, np.random.default_rng(6))
     assert response_by_users(unpaused, responses, ended, 50.0 * system.users) is unpaused

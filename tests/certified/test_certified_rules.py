@@ -1,4 +1,4 @@
-"""Rules of thumb against every row of every worked example in their source documents."""
+"""Rules of thumb, compared with every row of every worked example in their source documents."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from towtank.size.rules.quantities import in_unit, parse_quantity
 from towtank.size.rules.rule import answer
 
 DATA = Path(__file__).parent / "data"
-# A number that is not part of a name such as R1 or 3590E.
+# Pattern of a number that is not part of a name such as R1 or 3590E.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*[A-Za-z])")
 # The inputs of these rows are written as a sum, or as the name of a table.
 _INPUTS_OTHERWISE = {"T40", "T45"}
-# The source states only the result of these examples; their input was chosen to match.
+# The source states only the results of these examples; their inputs were chosen to match.
 ONLY_INFERRED = {"panel_cost", "socket_pairs_per_second"}
 
 
@@ -95,7 +95,7 @@ def test_save_rates(row):
         "compaction": float(row["compaction"]),
     }
     per_hour = in_unit(float(answer(rule, given).value), rule.unit) * 1000
-    # One row of the document multiplies a rate that it rounded before.
+    # In one row, the document multiplies a rate that was rounded before.
     exact = 2565.0 if "unrounded 2565" in row["note"] else float(row["mb_per_hr"])
     assert per_hour == pytest.approx(exact, rel=1e-9)
     # The document prints rates without decimals, some truncated and some rounded: 34.2 as 34, 91.7 as 92.

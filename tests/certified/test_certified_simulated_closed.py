@@ -1,6 +1,6 @@
-"""Intervals of the simulator against exact mean value analysis, on random closed networks of 2 to 2,000 users.
+"""Intervals of the simulator, compared with exact mean value analysis, on random closed networks of 2 to 2,000 users.
 
-`TOWTANK_CLOSED` is the number of networks; 40 by default, 400 for the certification of a release.
+`TOWTANK_CLOSED` is the number of networks: 40 by default, 400 for the certification of a release.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ NETWORKS = int(os.environ.get("TOWTANK_CLOSED", "40"))
 PRECISION = 0.02
 CONFIDENCE = 0.95
 CHANCE = 0.002
-"""Probability, at each of both ends, that a coverage of exactly 95 % exceeds the bounds. [ratio]"""
+"""Probability, at each end, that a true coverage of 95 % is outside the allowed range by chance. [ratio]"""
 
 
 def network(seed: int) -> dict[str, Any]:
-    """Return one closed class over one to three product-form queues and a delay; from light load to ten times the
-    knee."""
+    """Return one closed class with one to three product-form queues and a delay.
+
+    Loads are between light load and ten times the knee.
+    """
     stream = np.random.default_rng([seed, 1141])
     users = int(np.round(2 * 1000 ** stream.uniform()))
     think_s = float(stream.choice([1.0, 5.0, 10.0]) * stream.uniform(0.5, 1.5))
@@ -67,7 +69,7 @@ def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def coverage(figure: str) -> int:
-    """Return the networks whose exact value is in the simulator's interval."""
+    """Return the number of networks whose exact value is in the simulator's interval."""
     held = 0
     for exact, simulated in rows():
         low, high = simulated["classes"]["web"]["confidence_interval"][figure]

@@ -1,6 +1,6 @@
 """Intervals of the simulator for queues with known means and percentiles, in runs that end at a requested precision.
 
-`TOWTANK_CERTIFY` is the number of runs of each queue; without it, a few.
+`TOWTANK_CERTIFY` is the number of runs of each queue; without it, 30 runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RUNS = SERIES or 30
 SERVICE_S = 1.0
 COVERAGE = 0.93
 CHANCE = 0.0001
-"""Probability that a coverage of exactly `COVERAGE` is below the bound. [ratio]"""
+"""Probability that a true coverage of `COVERAGE` is below the allowed range by chance. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """Name in the table."""
+        """Name of the queue in the table."""
         service = "M/M/1" if self.distribution is None else f"M/G/1, {self.distribution}, scv {self.scv:g}"
         return f"{service} at {self.utilization:g}"
 
     @property
     def model(self) -> dict[str, Any]:
-        """Model of the queue."""
+        """Model document of the queue."""
         more = {} if self.distribution is None else {"distribution": self.distribution}
         service = {"class": "jobs", "service_time_s": SERVICE_S, "variation": {"scv": self.scv, **more}}
         return {
@@ -51,8 +51,10 @@ class Queue:
 
     @property
     def truths(self) -> dict[str, float]:
-        """True throughput, mean and percentiles of the response time: Pollaczek and Khinchine, and exponential for
-        M/M/1."""
+        """True throughput, mean and percentiles of the response time.
+
+        The mean is by Pollaczek and Khinchine; response times of M/M/1 are exponential.
+        """
         load = self.utilization
         mean = SERVICE_S * (1 + load * (1 + self.scv) / (2 * (1 - load)))
         found = {"throughput_per_s": load / SERVICE_S, "response_time_s": mean}

@@ -1,4 +1,4 @@
-"""Outcomes of the test of a window on noise and on drifts: holds, fails, or undecided."""
+"""Outcomes of the steady-state test of a window for noise and for drifts: holds, fails, or undecided."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ RUNS = SERIES or 150
 
 
 def outcomes(seed, seconds, noise, correlation, drift):
-    """Return the shares of windows whose trend test holds, fails or is undecided; R grows by `drift` over the
-    window."""
+    """Return the shares of windows whose trend test holds, fails or is undecided.
+
+    The response time grows by the share `drift` over the window.
+    """
     stream, found = np.random.default_rng(seed), []
     edges = np.arange(seconds + 1.0)
     for _ in range(RUNS):
@@ -44,9 +46,9 @@ SECTION = Section(
 def test_a_window_without_a_drift_hardly_ever_fails_and_with_one_hardly_ever_holds(
     seconds, noise, correlation, drift, tabled
 ):
-    # A relevant change is tested at 1 %, and a response time that changes by half at 5 %. Noise of 0.3 with a
-    # correlation of 0.8 changes it by half, and the second test counts. A drift of 60 % is found in 38 % of the windows
-    # at 60 s and a noise of 0.2; the others were formerly called steady.
+    # A relevant change is tested at 1 %, and a change of the response time by half at 5 %. Noise of 0.3 with a
+    # correlation of 0.8 can change it by half, so the second test is used. At 60 s and a noise of 0.2, a drift of 60 %
+    # is found in 38 % of the windows; the other windows were called steady by a former version.
     nominal = 0.06 if noise > 0.2 and seconds < 100 else 0.03
     found = outcomes(seconds, seconds, noise, correlation, drift)
     allowed = drift > 0.0 or found[1] <= nominal + 4 * (nominal / RUNS) ** 0.5

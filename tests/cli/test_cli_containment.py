@@ -1,4 +1,7 @@
-"""A fault in one part of a command is contained: status 1, `failed_parts` in JSON, and complete output otherwise."""
+"""A fault in one part of a command is contained.
+
+The command ends with status 1, lists the part in `failed_parts` of its JSON document, and completes the other parts.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
-    """Return status and JSON document of a command."""
+    """Return exit status and JSON document of a command."""
     if name != "run":
         status = app.run([*COMMANDS[name], str(folder), "--json"])
         document: dict[str, Any] = json.loads(capsys.readouterr().out)
         return status, document
-    # The runs exist already, so `run` continues with the summary and the report.
+    # The runs exist already, so only the summary and the report of `run` are made.
     results = ResultsFolder.open(folder)
     outcome = study.StudyOutcome(results.path)
     study._summarise(results, outcome, report=True)
@@ -52,7 +55,7 @@ def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tup
 
 
 def break_parts(monkeypatch: pytest.MonkeyPatch, *parts: str) -> None:
-    """Raise an error in some parts, wherever they are created."""
+    """Replace some parts by an error, in all places that create them."""
     make = containment._make
 
     def make_or_fail(part: str, *arguments: Any, **keywords: Any) -> Any:
@@ -78,7 +81,7 @@ def test_a_fault_in_a_part_leaves_all_other_parts(
         for part in ("summary of r001", next(each for each in attempted if "observations" in each)):
             assert part in attempted
 
-            # Kept documents are not made again, so none of their parts could fail.
+            # Stored documents would be read instead of created, and their parts could not fail.
             for kept in ("model.json", "study-summary.json"):
                 (folder / kept).unlink(missing_ok=True)
             with monkeypatch.context() as patch:

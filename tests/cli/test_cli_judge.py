@@ -1,4 +1,4 @@
-"""`towtank judge` as used by people and programs, and `towtank.judge`."""
+"""`towtank judge` for people and for programs, and `towtank.judge`."""
 
 from __future__ import annotations
 

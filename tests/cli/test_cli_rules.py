@@ -1,4 +1,4 @@
-"""`towtank rules` and `towtank advise` as used by people and programs."""
+"""`towtank rules` and `towtank advise` for people and for programs."""
 
 from __future__ import annotations
 

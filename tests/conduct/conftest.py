@@ -1,4 +1,4 @@
-"""A stand-in engine for tests of the conductor; see `tests/support/fake_engine.py`."""
+"""Fixture with a stand-in engine for tests of the conductor; see `tests/support/fake_engine.py`."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.fixture
 def fake_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Path of the stand-in, used as the engine during the test."""
+    """Path of the stand-in engine, which the test uses as the engine."""
     path = tmp_path / "towtank-engine"
     path.write_text(f"#!{sys.executable} -I\n" + (SUPPORT / "fake_engine.py").read_text())
     path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Commands whose output is closed, full or never read: they do their work and return the correct status."""
+"""Commands whose output is closed, full or never read do their work and return the correct status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ pytestmark = pytest.mark.waits
 
 OUTPUTS = [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 | head -1", ">/dev/full", ">/dev/full 2>&1"]
 FULL = "the output could not be written: No space left on device"
-# Each command, its output, and the output faults it is tested with; short commands are tested with all.
+# Each command, a file that it writes, and the faulty outputs it is tested with; short commands are tested with all of
+# them.
 COMMANDS = {
     "validate": ("$towtank validate study.yaml", "study.yaml", OUTPUTS),
     "validate what is wrong": ("$towtank validate wrong.yaml", "wrong.yaml", OUTPUTS),
@@ -32,19 +33,19 @@ COMMANDS = {
     ),
     "report": ("$towtank report kept --out page.html", "page.html", ["2>&1 | true", ">/dev/full"]),
 }
-# A study with a non-ASCII factor name and a fault about it.
+# A study with a factor name outside of ASCII, and a fault whose message contains this name.
 WRONG = TINY["study.yaml"].replace("factors: {users: [2]}", "factors: {größe: [µ, 语]}")
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Address of a server that answers at once."""
+    """Address of a server that responds immediately."""
     yield from null_server()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, kept_model: Path) -> Path:
-    """Folder with a study of one short run, a faulty study, and results."""
+    """Folder with a study of one short run, a faulty study, and the results of another study."""
     for name, text in {**TINY, "wrong.yaml": WRONG}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     copy_with_model(tmp_path / "kept", kept_model)
@@ -52,7 +53,7 @@ def folder(tmp_path: Path, kept_model: Path) -> Path:
 
 
 def expected(name: str, output: str) -> set[str]:
-    """Return the exit statuses that a command may end with."""
+    """Return the exit statuses that are correct for a command."""
     if name == "validate what is wrong":
         return {"2"}
     lost = output.startswith(">/dev/full")

@@ -1,4 +1,4 @@
-"""Commands for any user, with any limit, with any output: each works, or ends with one clear line."""
+"""Commands for any user, limit and output: each command works, or ends with one clear line."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SMALL = "size=128k"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Address of a server that answers at once."""
+    """Address of a server that responds immediately."""
     yield from null_server()
 
 
 @pytest.fixture(scope="module")
 def silent() -> Iterator[str]:
-    """Address of a server that accepts connections and never answers."""
+    """Address of a server that accepts connections and never responds."""
     yield from null_server("--misbehave", "silent")
 
 
@@ -63,7 +63,8 @@ def test_drive_measures_under_any_condition(server: str, tmp_path: Path, conditi
     done = sh(condition.format(drive(server, "--out results")), tmp_path)
     assert "internal fault" not in done.stderr
     assert json.loads((tmp_path / "results" / "run.json").read_text())["status"] == "complete"
-    assert done.returncode in (0, 4), done.stderr  # a busy machine may make the measurement invalid, never fail
+    # a busy machine may make the measurement invalid (4), but no other status is correct
+    assert done.returncode in (0, 4), done.stderr
     assert condition.endswith(">&-") or "requests/s over" in done.stdout
 
 
@@ -86,7 +87,8 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         own = Path(name)
         os.chown(own, NOBODY, NOBODY)
-        # The user may read below a closed home, where the Python of the tests may be, and has no other rights.
+        # The user may read all files, because the Python of the tests may be below a closed home folder; it has no
+        # other rights.
         read = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
         user = f"umask 077; ulimit -Sn 256; setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {read}"
         if sh(f"{user} true", own).returncode != 0:
@@ -118,7 +120,7 @@ def tiny(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# Several conditions at once, so that the whole matrix takes one minute and not ten.
+# Each entry combines several conditions, so that the whole matrix takes one minute instead of ten.
 AT_ONCE = {
     "1,024 files, umask, no home, 40 columns, ASCII": (
         "ulimit -Sn 1024; umask 077; unset HOME; COLUMNS=40 PYTHONIOENCODING=ascii {}"
@@ -173,7 +175,7 @@ KEPT = {
 
 @pytest.fixture
 def kept(tmp_path: Path, kept_model: Path) -> Path:
-    """Results of a study, in a folder that commands may write to."""
+    """Results of a study, in a folder to which commands may write."""
     return copy_with_model(tmp_path / "kept", kept_model)
 
 
@@ -204,7 +206,7 @@ def test_kept_results_are_worked_on_under_all_conditions_at_once(kept: Path, com
         ("$towtank run study.yaml --no-report --out study.yaml/below", "study.yaml"),
         ("$towtank model fit closed kept --configuration present --out study.yaml/m", "study.yaml/m"),
         ("$towtank export kept --to csv --out study.yaml/below", "study.yaml/below"),
-        # A file system that accepts no files reports that the folder does not exist.
+        # In a file system that does not accept files, the error is that the folder does not exist.
         ("$towtank run study.yaml --no-report --out /proc/out", "/proc/out"),
         ("$towtank run study.yaml --no-report --out /proc/out/below", "/proc/out"),
         ("$towtank drive http://127.0.0.1:9/ --out /proc/out", "/proc/out"),
@@ -270,7 +272,7 @@ def test_a_study_with_more_users_than_open_files_is_refused_before_anything_star
     assert line.endswith("hard limit of open files (ulimit -Hn) is 80, got 300 instead")
     assert all(not text or text.startswith("hint: ") for text in rest)
     assert not (tiny / "results").exists()
-    # A user keeps a connection to each of two targets.
+    # Each user has a connection to each of two targets, so half as many users are possible.
     both = TINY["system.yaml"].replace("}}\n", "}, other: {kind: null_server, host: here}}\n", 1)
     calls = "[{get: /, target: web}, {get: /, target: other}]"
     (tiny / "study.yaml").write_text(TINY["study.yaml"].replace("users: [2]", "users: [60]"))
@@ -319,7 +321,8 @@ def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) ->
         process = start(silent, tmp_path, *options)
         wait_for(tmp_path, "kept/engine/*.ndjson" if options else "towtank-drive-*/engine/*.ndjson")
         process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)  # two of the same kind could be merged
+        # another signal, because two pending signals of the same kind could be merged
+        process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=240)
         assert process.returncode == 5
         assert message in errors

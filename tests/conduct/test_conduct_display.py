@@ -1,4 +1,4 @@
-"""Display of a run for people."""
+"""Display of a run on a terminal."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""The envelope: order of its measurements, its file, and its part of a run's manifest."""
+"""The envelope of the load generator: order of its measurements, its file, and its part of a run's manifest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PINNING = Pinning((0,), (1,))
 
 
 class Machine:
-    """A machine that makes 50,000 requests/s per core, with a start lag that grows with the share of this rate."""
+    """Simulated machine: 50,000 requests/s per core, and a start lag proportional to the share of this rate in use."""
 
     def __init__(self, busy: float = 0.999, failed: int = 0) -> None:
         self.loads: list[Load] = []
@@ -139,11 +139,11 @@ def test_a_manifest_has_the_envelope_of_its_machine_and_the_limits(
     save_envelope({"schema": "towtank/envelope/1", "fingerprint": fingerprint, "rate_per_core_per_s": 7.0})
     found = generator_facts(plan)
     assert found["envelope"]["rate_per_core_per_s"] == 7.0
-    # Two addresses, so every port can be used once for each.
+    # The targets have two addresses, and every port can be used once for each address.
     one_address = generator_facts({"targets": [{"addresses": ["127.0.0.1:1"]}]})
     ports = one_address["generator_limits"]["connections_by_ports"]
     assert found["generator_limits"]["connections_by_ports"] == 2 * ports > 0
-    # And once for each source address; a Unix socket needs no port.
+    # Every port can also be used once for each source address. A Unix socket needs no port.
     sources = {"connections": {"mode": "per_user", "sources": ["127.0.0.2", "127.0.0.3", "127.0.0.4"]}}
     assert generator_facts({**plan, **sources})["generator_limits"]["connections_by_ports"] == 6 * ports
     unix = generator_facts({"targets": [{"addresses": ["unix:/run/app.sock"]}]})

@@ -1,4 +1,4 @@
-"""Events whose threads fail or never end are reported, without an endless wait."""
+"""Events whose threads fail or never end are reported, and the run does not wait for them endlessly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KILL = Event.model_validate({"at": Moment(None, 0.0), "do": "kill", "service": "
 
 
 class EventTarget:
-    """A system whose services are killed by a function of the test."""
+    """A system that calls a function of the test to kill a service."""
 
     hosts: Any = None
 
@@ -43,7 +43,7 @@ class EventTarget:
 
 @pytest.fixture
 def happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], Events]:
-    """Run an event that kills a service with the given function."""
+    """Return a function that runs an event; the event kills a service by calling the given function."""
     monkeypatch.setattr(Events, "_origin_ns", lambda _: time.monotonic_ns())
 
     def begin(kill: Callable[[], None]) -> Events:

@@ -1,4 +1,4 @@
-"""CPUs of the system and of the generator."""
+"""Assignment of CPUs to the system and to the generator."""
 
 import pytest
 

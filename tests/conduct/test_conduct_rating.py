@@ -1,4 +1,4 @@
-"""Running the kernels: the folder stays unchanged, and an engine failure is reported."""
+"""Running the kernels of `towtank rate`: the folder stays unchanged, and an engine failure is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.errors import EngineError, StudyError
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand-in for the engine that leaves a file in its working folder and writes prepared lines."""
+    """Stand-in for the engine that leaves a file in its working folder and prints prepared lines."""
     program = tmp_path / "engine"
     program.write_text('#!/bin/sh\necho "$@" > "$0.seen"\ntouch "$3/left"\ncat "$0.lines"\nexit $(cat "$0.status")\n')
     program.chmod(0o755)

@@ -1,4 +1,8 @@
-"""End of a study that repeats its runs in blocks: decided, largest number, no decision in reach, budget."""
+"""End of a study that repeats its runs in blocks.
+
+Reasons: everything is decided, the largest number of blocks is reached, a decision is out of reach, or the budget is
+spent.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ def ended(
     budget_s: float | None = None,
     at_least: int = 0,
 ) -> dict[str, Any] | None:
-    """Return the recorded end of a study whose looks find these open questions, one list per block."""
+    """Return the recorded end of a study; `questions` lists the open questions that are found after each block."""
     clock = iter(BLOCK_S * number for number in range(1, 100))
     monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
     found = dict(enumerate(questions, start=1))
@@ -125,10 +129,10 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
         ((2, 2), None, True),
         ((2, 2), 221.0, True),
         ((2, 2), 219.0, False),
-        # Block 2 is still to come, without which there is no look.
+        # Block 2 has to run too, because the results are first evaluated after block 2.
         ((1, 2), 281.0, True),
         ((1, 2), 279.0, False),
-        # One of two runs was done before: a whole block takes twice as long.
+        # An earlier process executed one of the two runs, so a whole block takes twice as long.
         ((2, 1), 281.0, True),
         ((2, 1), 279.0, False),
     ],
@@ -140,7 +144,10 @@ def test_a_block_is_not_repeated_beyond_the_budget(
     budget_s: float | None,
     repeats: bool,
 ) -> None:
-    """100 s have passed before a block that takes 60 s. Given are its number and its runs that were done now."""
+    """Earlier blocks took 100 s, and this block has taken 60 s.
+
+    `given` is the number of the block, and the number of its runs that this process has executed.
+    """
     study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=budget_s)), blocks=4, at_least=0)
     repeating = Repeating(study, results(tmp_path, 2), [100.0], block_began_s=40.0)
     monkeypatch.setattr("towtank.conduct.repeating.time.monotonic", lambda: 100.0)

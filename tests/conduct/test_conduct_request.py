@@ -1,4 +1,4 @@
-"""Request for a study, stored in its results and read back."""
+"""The request for a study is stored in its results and can be read back."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One run: whatever system, engine and user do, the folder states it and keeps the record."""
+"""One run: whatever the system, the engine or the user does, the folder of the run records it."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ SLEEP = "import time; time.sleep(600)"
 
 
 class Program(PlainService):
-    """A service that is one Python program."""
+    """A service that runs one Python program."""
 
     kind = "program"
 
@@ -48,7 +48,7 @@ class Program(PlainService):
 
 
 class Watching(Silent):
-    """Calls a function at the first matching frame."""
+    """Display that calls a function once, at the first frame that meets a condition."""
 
     def __init__(self, when: Callable[[dict[str, Any]], bool], do: Callable[[], None]) -> None:
         self.when, self.do, self.done = when, do, False
@@ -141,7 +141,7 @@ def test_processes_of_a_run_are_marked_and_this_one_is_not(conduct: Any, tmp_pat
     assert (run.logs / "content.log").read_text().splitlines() == [str(run.path)]
 
 
-# Logs an error at its start; once a file exists, it logs the same error more often, and another error.
+# Program that logs an error at its start. When a file exists, it logs the same error more often, and another error.
 TROUBLED = """
 import pathlib, sys, time
 print("ERROR: port 8080 is taken", flush=True)
@@ -187,7 +187,7 @@ def test_records_of_the_length_of_a_log_are_bounded(tmp_path: Path) -> None:
 
 
 def kills_itself_after(path: Path) -> Program:
-    """Return a service that kills itself once a file exists."""
+    """Return a service that kills itself when a file exists."""
     return Program(
         f"import os, time\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)\nos.kill(os.getpid(), 9)"
     )
@@ -238,7 +238,7 @@ def test_one_ctrl_c_stops_the_engine_gracefully(conduct: Any) -> None:
 
 
 class StopsAtNote(Watching):
-    """Display that requests a stop at the first note."""
+    """Display that requests a stop with SIGINT at each note."""
 
     def note(self, text: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)

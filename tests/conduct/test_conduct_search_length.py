@@ -1,4 +1,4 @@
-"""Announced duration of a search for the limit: the sum of all its plateaus, depending on the limit."""
+"""Announced duration of a search for the limit: the sum of its plateaus, whose number depends on the limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.study.model import FindLimit
 
 
 def search(**more: object) -> FindLimit:
-    """Return plateaus of 60 s: 10, 20, 40, 80 users."""
+    """Return a search with plateaus of 60 s at 10, 20, 40 and 80 users."""
     stages = {"ramp_up": "0 s", "settle": "10 s", "steady": "50 s"}
     given = {"kind": "find-limit", "start": 10, "steps": [{"times": 2}], "at_most": 80, "stages": stages}
     return FindLimit.model_validate({**given, **more})
@@ -24,7 +24,7 @@ def search(**more: object) -> FindLimit:
     [
         ({}, (1, 4)),
         ({"at_most": 10}, (1, 1)),
-        # If 80 users fail, one level between 40 and 80 halves the bracket.
+        # If 80 users fail, one more level between 40 and 80 users halves the bracket.
         ({"refine": {"to": "50 %", "repeats": 1}}, (1, 5)),
     ],
 )

@@ -1,4 +1,4 @@
-"""Steering of an engine in memory: its commands, its events, and the same results in the later analysis."""
+"""Steering of an engine in memory: commands, events, and the same results in the later analysis."""
 
 from pathlib import Path
 
@@ -25,14 +25,20 @@ CAPACITY = 200.0
 
 
 def closed(load: float, name: str, second: int) -> tuple[float, float]:
-    """N users who think 0.5 s: X = min(N / 0.55, 200), R = N / X - 0.5; 140 users wait 200 ms. N is at least 1."""
+    """Return throughput X and response time R of N users with a think time of 0.5 s: X = min(N / 0.55, 200), R = N / X
+    - 0.5.
+
+    With 140 users, R is 200 ms. N is at least 1.
+    """
     rate = min(max(load, 1.0) / 0.55, CAPACITY)
     return rate, max(load, 1.0) / rate - 0.5
 
 
 def opened(load: float, name: str, second: int) -> tuple[float, float]:
-    """Return throughput and response time of a server with 200 /s: M/M/1 below this rate; above it, arrivals
-    wait."""
+    """Return throughput and response time of a server with a capacity of 200 /s.
+
+    Below the capacity it is an M/M/1 queue; above the capacity, arrivals wait.
+    """
     return min(load, CAPACITY), 1 / (CAPACITY - load) if load < CAPACITY - 1 else 1.0
 
 
@@ -77,7 +83,8 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     engine, said, found = search(run, load_of(stop_when=["objective missed"]), closed)
     limit = found.document()
     assert limit["ended"] == "refined"
-    assert limit["low"] < 140 <= limit["high"]  # at 140 the mean is 200 ms, which is not below the limit
+    # at 140 users the mean is 200 ms, which is not below the limit of the objective
+    assert limit["low"] < 140 <= limit["high"]
     document = [event["level"] for event in run.events() if event["k"] == "plateau"]
     assert document == [plateau["level"] for plateau in limit["plateaus"]]
     assert document[:4] == [60, 100, 140, 120]
@@ -89,7 +96,9 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
 
 
 def flickering(load, name, second):
-    """Plateaus whose response times vary more than their loads: no test determines an end of the limit."""
+    """Return response times that differ more between plateaus than between loads, so that no test finds a significant
+    limit.
+    """
     rate, response = closed(load, name, second)
     return rate, response * (0.6, 1.3, 0.8, 1.5)[sum(map(ord, name)) % 4]
 
@@ -113,12 +122,15 @@ def pilot(run, answer, asked):
     return engine, said, read_pilot(run, asked)
 
 
-# The engine in memory advances by whole seconds.
+# The durations are whole seconds, because the engine in memory advances by seconds.
 ASKED = Pilot.model_validate({"start": 20, "ramp_up": "2 s", "settle": "2 s", "steady": "4 s"})
 
 
 def test_pilot_finds_where_the_ideal_line_meets_the_highest_throughput(run):
-    """N users who think 0.5 s and are served in 50 ms carry N / 0.55 up to 200 /s: N* = 110."""
+    """Users with a think time of 0.5 s and a service time of 50 ms have a throughput of N / 0.55, at most 200 /s.
+
+    The saturation point is therefore N* = 110 users.
+    """
     _, said, carried = pilot(run, closed, ASKED)
     assert [plateau["users"] for plateau in carried.plateaus] == [20, 40, 80, 160]
     assert carried.users == pytest.approx(110, rel=0.02)
@@ -136,8 +148,10 @@ def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
 
 @pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
 def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
-    """Capacities of 20 and 5 /s are 11 and 2.75 users, below the first plateau; the engine counts whole transactions
-    per second, an error of 10 % for one or two users."""
+    """Capacities of 20 and 5 /s correspond to 11 and 2.75 users, fewer than in the first plateau.
+
+    The engine counts whole transactions per second, which is an error of 10 % for one or two users.
+    """
 
     def slow(load, name, second):
         rate = min(max(load, 0.1) / 0.55, capacity)
@@ -214,8 +228,9 @@ def test_busy_generator_ends_the_search_with_a_lower_bound(run):
 
 
 def test_throughput_that_no_longer_grows(run):
-    """Without an objective, the search ends where throughput stays the same: 140 users have the throughput of
-    120."""
+    """Without an objective, the search ends when throughput stays the same: 160 users have the throughput of 120
+    users.
+    """
     wavering = lambda load, name, second: (min(load / 0.55, 200.0) + second % 2, 0.05)  # noqa: E731
     load = load_of(start=120, stop_when=["throughput grows < 5 % of the ideal"], refine=None)
     _, _, found = search(run, load, wavering, objectives=())
@@ -224,7 +239,7 @@ def test_throughput_that_no_longer_grows(run):
 
 
 def test_rate_that_is_not_achieved_and_its_backlog_is_relieved(run):
-    """Above 220 /s arrivals wait; a reduced load works the backlog off in four seconds."""
+    """Above 200 /s, arrivals wait; the backlog is empty after a few seconds at a reduced load."""
 
     def waiting(load, name, second):
         if name.startswith("relieve"):
@@ -288,7 +303,7 @@ def test_plain_settle_stages_are_left_alone(run):
 
 
 def test_not_settled_is_a_failure_only_where_the_plateau_is_not_steady_either(run):
-    """Response times that rise throughout are missed at every level."""
+    """Response times that increase all the time never settle, so the first plateau fails."""
     stages = {"settle": "until steady, at most 20 s", "steady": "20 s"}
     load = load_of(stages=stages, refine=None)
     _, _, found = search(run, load, lambda load, name, second: (100, 0.05 * 1.05**second), objectives=())

@@ -1,4 +1,4 @@
-"""The first Ctrl-C requests a stop, the second one exits at once."""
+"""The first Ctrl-C requests a stop; the second one ends the program immediately."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A whole study with the stand-in engine: order of runs, failures, stops, resumption, exit statuses."""
+"""A whole study with the stand-in engine: order of runs, failures, stops, resumption, and exit statuses."""
 
 import os
 import re
@@ -56,7 +56,7 @@ class Spec:
 
 @dataclass
 class SmallStudy:
-    """Three runs; `code` is the program of the server by run."""
+    """A study of three runs; `code` is the program of the server in each run that has one."""
 
     code: dict[str, str] = field(default_factory=dict)
     name: str = "small"
@@ -104,7 +104,7 @@ def plan(run: RunFolder, steady_s: float) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
-    """Replaces analysis and report, which have their own tests, and the reading of the study's files."""
+    """Replace analysis and report, which have their own tests, and the reading of the study files."""
     state = SimpleNamespace(summarised=[], summary={"verdict": {"level": "valid"}, "objectives": []}, before_run=None)
 
     def summarize_run(run: RunFolder) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             run,
             title,
             lambda logs: System([Program(code)], tmp_path / "data", logs, check=stop.check),
-            # A service that dies dies under load, however late.
+            # The load lasts long if the service ends during the run, so that it always ends under load.
             lambda endpoints: plan(run, 60.0 if spec.run in spec.study.code else 0.2),
             no_observation,
             Pinning(),

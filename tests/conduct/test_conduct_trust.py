@@ -1,5 +1,7 @@
-"""A study from an unknown source: limits on what it may send, serve and run, and the list of side effects before it
-runs."""
+"""A study from an unknown source.
+
+There are limits on files that it sends and serves and on programs that it runs, and its side effects are listed first.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ SYSTEMS = {
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """Folder of a study, with a secret beside the folder."""
+    """Folder of a study; a secret file is beside the folder."""
     folder = tmp_path / "study"
     folder.mkdir()
     for name, text in TINY.items():

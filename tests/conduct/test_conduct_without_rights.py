@@ -1,4 +1,4 @@
-"""All commands as an unprivileged user with the open-file limit of a login, with any home and temporary folder."""
+"""All commands run as an unprivileged user with the open-file limit of a login, with any home and temporary folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounts and becoming another user need root"),
 ]
 NOBODY = 65534
-# The user may read below a closed home, where the Python of the tests may be, and has no other rights.
+# The user may read all files, because the Python of the tests may be below a closed home folder; it has no other
+# rights.
 READS = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
 USER = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {READS}"
 COMMANDS = {
@@ -30,8 +31,9 @@ COMMANDS = {
     "validate": "$towtank validate study.yaml",
 }
 TEMPORARY = "TMPDIR=$PWD/disk; export TMPDIR"
-# Options of a small file system at `disk`, actions on it, and first commands of the user's shell; several conditions at
-# once, so that all take two minutes and not ten.
+# Mount options of a small file system at `disk`, actions on it, and first commands of the user's shell.
+#
+# Each entry combines several conditions, so that the tests take two minutes instead of ten.
 CONDITIONS = {
     "no home, a full temporary folder": ("size=128k", FILL, f"unset HOME; {TEMPORARY}"),
     "home and temporary folder only to be read": (
@@ -45,13 +47,13 @@ CONDITIONS = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Address of a server that answers at once."""
+    """Address of a server that responds immediately."""
     yield from null_server()
 
 
 @pytest.fixture
 def own(kept_model: Path) -> Iterator[Path]:
-    """A folder owned by that user, with a study and with results."""
+    """A folder owned by the unprivileged user, with a study and with results."""
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         folder = Path(name)
         for file, text in TINY.items():
@@ -68,7 +70,7 @@ def own(kept_model: Path) -> Iterator[Path]:
 def beside_disk(
     folder: Path, options: str, before: str, script: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell as the user, beside a small file system at `disk` that is unmounted afterwards."""
+    """Run a shell script as the unprivileged user, with a small file system mounted at `disk` until the script ends."""
     mounted = (
         f"mount -t tmpfs -o mode=777,{options} tmpfs disk && {{ {before}; }} && exec {USER} sh -c {shlex.quote(script)}"
     )
@@ -93,7 +95,7 @@ def test_every_command_works(server: str, own: Path, options: str, before: str, 
     assert done.returncode == 0, done.stderr
     for name in COMMANDS:
         errors = (own / f"{name}.err").read_text()
-        # A busy machine may make a measurement invalid; an objective may be missed.
+        # A busy machine may make a measurement invalid (4), and an objective may be missed (3).
         assert (own / f"{name}.status").read_text().strip() in ("0", "3", "4"), f"{name}: {errors}"
         assert "internal fault" not in errors
         assert "Traceback" not in errors

@@ -1,4 +1,4 @@
-"""Fixtures of the content server: nodes over SQLite and, if it is installed, PostgreSQL."""
+"""Fixtures of the content server: nodes with SQLite and, if it is installed, with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _postgresql_programs() -> Path | None:
 
 
 def _as_postgres(command: list[str]) -> list[str]:
-    """Run PostgreSQL as its own user, as it refuses to run as root."""
+    """Return the command as the user `postgres`, because PostgreSQL refuses to run as root."""
     return (
         ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command] if os.getuid() == 0 else command
     )
@@ -33,7 +33,7 @@ def _as_postgres(command: list[str]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """Start a private PostgreSQL; yield the DSN of the server without a database."""
+    """Start a private PostgreSQL server; yield its DSN without a database."""
     programs = _postgresql_programs()
     if programs is None:
         pytest.skip("PostgreSQL is missing: apt-get install postgresql")
@@ -62,7 +62,7 @@ _DATABASES = iter(range(1_000_000))
 
 @pytest.fixture(scope="session")
 def new_database(postgresql: str) -> Any:
-    """Create an empty database and return the DSN of the database."""
+    """Return a function that creates an empty database and returns its DSN."""
     psycopg = pytest.importorskip("psycopg", reason="pip install 'psycopg[binary]'")
 
     def make() -> str:
@@ -78,7 +78,7 @@ def new_database(postgresql: str) -> Any:
     scope="module", params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.waits, pytest.mark.postgresql])]
 )
 def backend(request: pytest.FixtureRequest) -> list[str]:
-    """Options of `serve` for a new database of each kind."""
+    """Options of `serve` for a new database: SQLite or PostgreSQL."""
     if request.param == "sqlite":
         return []
     return ["--database", request.getfixturevalue("new_database")()]
@@ -86,7 +86,7 @@ def backend(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture(scope="module")
 def node(backend: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A node over an empty repository."""
+    """A node with an empty repository."""
     running = Node(tmp_path_factory.mktemp("content"), "--sync", "off", *backend)
     try:
         yield running
@@ -108,7 +108,7 @@ def bob(node: Node) -> Iterator[Client]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Any]:
-    """Return a function that starts nodes, by default over `tmp_path / "data"`; they stop at the end of the test."""
+    """Return a function that starts nodes, by default in `tmp_path / "data"`; they stop at the end of the test."""
     nodes: list[Node] = []
 
     def run(*options: str, data: Path | None = None, users: bool = True) -> Node:

@@ -18,12 +18,12 @@ START_TIMEOUT = 30.0
 
 
 def write_users(path: Path) -> None:
-    """Write the file of users, with cheap hashes, as the tests log in often."""
+    """Write the file of users; the password hashes are cheap, because the tests log in often."""
     path.write_text("".join(f"{n}:{hash_password(p, n=2)}:{ROLES[n]}\n" for n, p in PASSWORDS.items()))
 
 
 class Node:
-    """A running `content-server serve`."""
+    """A running process of `content-server serve`."""
 
     def __init__(self, data: Path, *options: str, users: bool = True) -> None:
         data.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ class Node:
         self.url = line.removeprefix("listening on ").strip()
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Stop the server; return the exit status."""
+        """Stop the server; return its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
@@ -55,7 +55,7 @@ class Node:
 
 
 class Client(httpx.Client):
-    """A user of a node."""
+    """HTTP client of a user of a node."""
 
     def __init__(self, url: str, user: str | None = "ann", password: str | None = None) -> None:
         login = (user, password or PASSWORDS.get(user, "")) if user else None
@@ -100,7 +100,7 @@ class Client(httpx.Client):
 
 
 def fault(response: httpx.Response) -> tuple[int, str]:
-    """Return status and exception of an error response, after a check that the response has no stack trace."""
+    """Return status and exception name of an error response, and check that it contains no stack trace."""
     assert "Traceback" not in response.text
     document = response.json()
     assert set(document) == {"exception", "message"}

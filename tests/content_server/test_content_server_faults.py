@@ -1,4 +1,4 @@
-"""Refusals: malformed requests, attacks, exceptions, logins, a server that cannot start."""
+"""Refusals: malformed requests, attacks, exceptions, logins, and a server that cannot start."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_unknown_urls_and_methods(ann: Client) -> None:
 def test_paths_do_not_leave_the_repository(node: Node, path: str) -> None:
     host, port = node.url.removeprefix("http://").split(":")
     login = base64.b64encode(b"ann:secret-a").decode()
-    # Written by hand, as HTTP clients normalize such paths before sending them.
+    # The request is sent over a socket, because HTTP clients normalize such paths.
     with socket.create_connection((host, int(port)), 30) as connection:
         request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {login}\r\nConnection: close\r\n\r\n"
         connection.sendall(request.encode())
@@ -188,7 +188,7 @@ def test_half_a_request_does_no_harm(ann: Client, node: Node) -> None:
 
 
 def _refused(*options: str, data: Path) -> str:
-    """Start a server that must fail; return the last line that the server prints."""
+    """Start a server that must fail; return the last line that it prints."""
     command = [sys.executable, "-m", "content_server", "serve", "--data", str(data), *options]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode in (1, 2)

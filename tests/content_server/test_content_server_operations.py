@@ -1,4 +1,4 @@
-"""Every service of the binding, over both databases."""
+"""Every service of the browser binding, with both databases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Populations: formats, sizes, determinism, skipping, recovery after a kill, restoring, and the effect of the index on
-the view.
+"""Populations: formats, sizes, determinism, and the effect of the index on the view.
+
+An existing population is not created again, a killed one is recreated, and a changed one can be restored.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from content_server.query import compile_query, parse
 
 pytestmark = pytest.mark.waits
 
-# The smallest scale: at least one document of each class, 44 MiB.
+# The smallest scale, with at least one document of each class and 44 MiB in total.
 SCALE = "0.00001"
 VIEW = (
     "SELECT cmis:objectId, cmis:name, tt:searchType FROM tt:search "
@@ -53,7 +54,7 @@ def listing(data: Path, name: str) -> list[dict[str, str]]:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Return the digest of every file by its path."""
+    """Return the digest of every file in a folder, by relative path."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -133,7 +134,7 @@ def test_other_seed_gives_other_documents_in_place_of_the_old(tmp_path: Path) ->
     assert len(tree(tmp_path / "area")) == len(listing(tmp_path, "documents.csv"))
 
 
-# Exits after writing the contents of the first folder.
+# Kills itself after it has written the contents of the first folder.
 KILLED = """
 import os, signal, sys
 from content_server.cli import main
@@ -192,7 +193,7 @@ def test_foreign_repository_is_not_overwritten(tmp_path: Path, start: Any) -> No
 
 
 def plan(data: Path) -> str:
-    """Return SQLite's query plan of the view."""
+    """Return SQLite's query plan for the view."""
     compiled = compile_query(parse(VIEW), "sqlite")
     with sqlite3.connect(data / "content.sqlite") as connection:
         statement = f"EXPLAIN QUERY PLAN SELECT o.id FROM object o WHERE {compiled.where}{compiled.order}"

@@ -1,4 +1,4 @@
-"""The query language, over both databases."""
+"""The query language, with both databases."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ DOCUMENTS = (
 
 @pytest.fixture(scope="module")
 def library(node: Node) -> str:
-    """Create folder `/library` with a folder `/library/inner`, which holds the last two documents; return the
-    identifier of `/library`."""
+    """Create the folder `/library` and return its identifier.
+
+    Its subfolder `/library/inner` contains the documents after the first three.
+    """
     with Client(node.url) as ann:
         folder = ann.folder("library")
         ann.folder("inner", "/library")

@@ -1,6 +1,7 @@
-"""Judgements of all fenced blocks, by page, in the order of the page.
+"""Judgements of all fenced blocks, for each page in the order of its blocks.
 
-A block without a judgement fails `test_docs_accounts.py`, with its page and line; so does a judgement without a block.
+`test_docs_accounts.py` fails for a block without a judgement, with its page and line, and for a judgement without a
+block.
 """
 
 from __future__ import annotations

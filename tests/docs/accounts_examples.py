@@ -11,27 +11,30 @@ _RESULTS = "results/content-users-20261120-180501"
 
 
 def study(name: str, *long: str) -> Run:
-    """Return the commands of a study: the doctor runs, other commands are planned and executed at night, unless they
-    take hours."""
+    """Return the judgement of the commands of a study.
+
+    The suite runs `towtank doctor` and only plans the other commands. Nightly runs execute them, unless they take
+    hours.
+    """
     lines = (Line(f"towtank run {name}", planned=MINUTES, nightly=True, measures=True),)
     return Run("towtank", (*lines, *(Line(f"towtank run {command}", planned=HOURS) for command in long)))
 
 
-# Common part of every table of a study with short levels and stages.
+# Values of `--set` that give the content studies short stages, small contents, and no claims.
 _SMALL_CONTENT = (
     "factors.users=[8, 16]",
     "services.content.population.scale=0.0001",
     "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
     "claims=[]",
-    "objectives=[]",  # The objective applies at a share of the limit, which is no level here.
+    "objectives=[]",  # The objective applies at a share of the limit, but these levels are numbers of users.
 )
 _SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
 _SHORT_BATCH = (
     "load.schedule=[{name: plain, phase: steady, for: 2 s, users: {readers: 20}}, "
     "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
 )
-# Of the levels 60 and 1060, the first answers in time even if the server stops for seconds; the second takes 1060 /
-# (200 /s) - 500 ms = 4.8 s. The levels between them depend on the machine.
+# The level with 60 users meets the objective even if the server stops for seconds. With 1060 users the response time is
+# 1060 / (200 /s) - 500 ms = 4.8 s. The result of the levels between them depends on the machine.
 SEARCH = Line(
     "towtank run examples/find-limit",
     more="--no-report",
@@ -44,7 +47,7 @@ SEARCH = Line(
     ),
     measures=True,
 )
-# Statements about the numbers in the outcome of a study.
+# Beginnings of statements about numbers in the output of a study.
 TUTORIAL = (
     "The system carries",
     "- Throughput grows from",
@@ -79,7 +82,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Run(
             "towtank model fit RESULTS",
             (
-                Line("towtank size", more="--users 80"),  # The results of the tests come from a small server.
+                Line("towtank size", more="--users 80"),  # The results in the tests were measured on a small server.
                 Line("towtank rate", more="--quick", measures=True),
             ),
         ),
@@ -114,7 +117,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             "sh examples/own-application/database.sh start",
             (
                 Line("sh", shown=_DATABASE),
-                # Without the database, another limit.
+                # The database is not started in the tests, so the application gets another limit.
                 Line("python", more="--limit lock", serves=True),
                 Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True),
             ),

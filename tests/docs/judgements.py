@@ -1,6 +1,7 @@
 """Kinds of judgements of the fenced blocks of the documentation; `accounts.py` lists a judgement for each block.
 
-`begins` is the beginning of the first line of the block, so that a judgement keeps its block when blocks are moved.
+Each judgement has the beginning of the first line of its block (`begins`), so that it still belongs to its block when
+blocks are moved.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Shown(Judgement):
 
 @dataclass(frozen=True)
 class Same(Judgement):
-    """A block that shows a file of the repository, named in the line above; `saved` as in `Snippet`."""
+    """A block that shows a file of the repository, whose path is in the line above the block; `saved` as in
+    `Snippet`.
+    """
 
     file: str
     keeps_first_line: bool = False
@@ -46,7 +49,7 @@ class Python(Judgement):
 
 @dataclass(frozen=True)
 class Snippet(Judgement):
-    """A valid YAML block: a whole file, or a part of one.
+    """A valid YAML block: a whole file, or a part of a file.
 
     Attributes
     ----------
@@ -57,17 +60,17 @@ class Snippet(Judgement):
     without : tuple of str
         Keys of this file that are removed because they conflict with the block.
     files : mapping
-        Files that the block names: name and text.
+        Files to which the block refers: name and text.
     fills : mapping
-        Comments in place of omitted text, each with the omitted text.
+        Comments that stand for omitted text, each with the omitted text.
     before : tuple of mappings
         Steps that come before the steps of the block.
     beside : mapping
         Keys that the block needs and does not show.
     under : tuple of str
-        Place of the block in the file.
+        Path of keys in the file at which the block is inserted.
     saved : str
-        Name under which commands of the page find the block.
+        File name under which commands of the page find the block.
     """
 
     kind: str
@@ -90,21 +93,21 @@ class Line:
     begins : str
         Beginning of the command.
     more : str
-        Options that shorten the command, appended to its options: the last of two equal options applies.
+        Options that shorten the command. They are appended, because the last of two equal options applies.
     sets : tuple of str
         Values of `--set` that shorten the command.
     measures : bool
-        True if status 4 is also correct, for a disturbed machine.
+        True if status 4 is also correct, because other programs may disturb the measurement.
     statuses : tuple of int
         Correct exit statuses.
     serves : bool
         True if the command runs until the end of the page.
     planned : str
-        Reason why the suite loads and checks the study of the command, and runs nothing.
+        Reason why the suite only loads and checks the study of the command and does not run it.
     nightly : bool
         True if `make nightly` runs a planned command unchanged.
     instead : str
-        Command that `make -n` prints for the shown command; this command is run instead.
+        Command that `make -n` prints for the shown command; it is run instead of the shown command.
     shown : str
         Reason why the command is neither run nor planned.
     free : tuple of str
@@ -132,14 +135,14 @@ _PLAIN = Line("")
 
 @dataclass(frozen=True)
 class Run(Judgement):
-    """Commands, run in the order of the page; the output below a command is compared by its shape.
+    """Commands, run in the order of the page; only the shape of the output below a command is compared.
 
     Attributes
     ----------
     lines : tuple of Line
         Settings of some commands.
     exact : bool
-        True if the output is equal to the byte, not only in its shape.
+        True if every byte of the output is compared, not only its shape.
     """
 
     lines: tuple[Line, ...] = ()
@@ -153,7 +156,7 @@ class Output(Judgement):
     Attributes
     ----------
     of : str
-        Beginning of a command on the page; the whole command if the page does not contain it.
+        Beginning of a command on the page, or the whole command if the page does not contain it.
     line : Line
         Settings of a command that the page does not contain.
     """
@@ -164,17 +167,17 @@ class Output(Judgement):
 
 @dataclass(frozen=True)
 class Texts(Judgement):
-    """Messages with invented values: the words of each line occur in the code, in the same order."""
+    """Messages with invented values; the words of each line occur in the code in the same order."""
 
 
 @dataclass(frozen=True)
 class Synopsis(Judgement):
-    """Forms of commands with placeholders: the commands and their options exist."""
+    """Forms of commands with placeholders; the commands and their options exist."""
 
 
 @dataclass(frozen=True)
 class Keys(Judgement):
-    """JSON, possibly with values left out, whose keys are compared with the keys of a real document.
+    """JSON whose keys are compared with the keys of a real document; values may be omitted.
 
     Attributes
     ----------

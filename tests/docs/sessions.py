@@ -28,7 +28,7 @@ from towtank.engine import binary
 ADDRESS = "127.0.0.1:8080"
 PROXY = "127.0.0.1:8899"
 WITHIN_S = 60.0
-# Doubts caused by other programs on the machine; also doubts about a short stage that a longer stage would avoid.
+# Doubts that other programs on the machine cause, and doubts about a short stage that do not occur in a longer stage.
 DISTURBANCES = {
     Kind.GENERATOR_SATURATED,
     Kind.GENERATOR_STALLED,
@@ -48,20 +48,20 @@ DISTURBANCES = {
     Kind.RETRANSMITS,
     Kind.MACHINE_SUSPENDED,
 }
-# The same doubts as printed by commands without a results folder.
+# The same doubts, in the words of commands without a results folder.
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stood still|(?:throughput|response time) (?:changes|steps) by "
     r"|the mean response time rests on|transactions in the system rise from |\S+ % of CPU time was stolen"
     r"|other programs (?:than \S+ and \S+ )?used |programs other than the generator used "
     r"|machine_busy|machine_unsteady|not_repeatable|steal_time"
 )
-# Servers at the address that the pages use, for pages whose commands start none there.
+# Servers at the address used on pages whose commands start no server there.
 SHOP = "python examples/shop/server.py 8080"
 NULL_SERVER = "towtank-engine null-server --http2 --listen 127.0.0.1:8080"
-# Results folders that the guides name; `RESULTS` stands for any study.
+# Names of results folders in the guides; `RESULTS` stands for any study.
 RESULTS = "results/content-users-20261120-180501"
 NETWORK = "results/shop-20261120-180501"
-# Measurements of a closed queue of eight servers of 10 ms with 2 s of think time.
+# Measurements of a closed network: a station of eight servers with a service time of 10 ms, and a think time of 2 s.
 LEVELS = """users,tps,mean_s
 100,49.7,0.0101
 300,148.9,0.0102
@@ -92,8 +92,7 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 def _first_command(text: str) -> tuple[str, str]:
-    """Split off the first command, which ends at the first line whose quotes are closed and that does not
-    continue."""
+    """Split off the first command; it ends at the first line that closes all quotes and has no continuation mark."""
     lines = text.splitlines(keepends=True)
     for count in range(1, len(lines) + 1):
         command = "".join(lines[:count])
@@ -109,7 +108,7 @@ _PLAIN = Line("")
 
 @dataclass
 class Ended:
-    """A command with its status and all of its output."""
+    """A finished command with its exit status and all of its output."""
 
     command: str
     status: int
@@ -118,7 +117,9 @@ class Ended:
 
 @dataclass
 class Session:
-    """A shell in a fresh copy of the examples, with the programs of this tree on its path; `here` follows `cd`."""
+    """A shell in a fresh copy of the examples, with the programs of this tree on its search path; `here` follows
+    `cd`.
+    """
 
     folder: Path
     ended: list[Ended] = field(default_factory=list)
@@ -133,12 +134,12 @@ class Session:
             "TOWTANK_STATE": str(self.folder / "state"),
             "COLUMNS": "200",
             "NO_COLOR": "1",
-            # Pages show the output of a terminal with all characters, whatever the locale of this run.
+            # Pages show the output of a terminal with a full character set, regardless of the locale of this test run.
             "PYTHONIOENCODING": "utf-8",
         }
         self.here = self.work = self._made("work")
         for name in ("examples", "studies"):
-            # A test that runs an example leaves compiled files beside it.
+            # A test that runs an example leaves compiled Python files in its folder.
             shutil.copytree(ROOT / name, self.work / name, ignore=shutil.ignore_patterns("__pycache__"))
         for path in (self.work / "examples").rglob("*.*"):
             path.write_text(self.addressed(path.read_text("utf-8")), "utf-8")
@@ -149,7 +150,7 @@ class Session:
         return path
 
     def _programs(self) -> Path:
-        """Write starters for the programs of this tree into a folder, under the names that pages use."""
+        """Write start scripts for the programs of this tree into a folder, under the names used on the pages."""
         folder = self._made("programs")
         own = shlex.quote(sys.executable)
         programs = {
@@ -165,28 +166,30 @@ class Session:
         return folder
 
     def addressed(self, text: str) -> str:
-        """Replace the ports of the page by free ports of this session."""
+        """Replace the ports in a text of the page by free ports of this session."""
         for address, own in self.ports.items():
             text = text.replace(address, own).replace(f">{address.partition(':')[2]}<", f">{own.partition(':')[2]}<")
         return re.sub(r"(server\.py|app\.py --port) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
 
     def prepare(self, text: str) -> str:
-        """Create what a command needs and no command of its page creates; return the command in the form in
-        which this session runs it."""
+        """Create the files that a command needs and no command of its page creates.
+
+        Return the command in the form in which this session runs it.
+        """
         text = re.sub(r"\bRESULTS\b", RESULTS, text)
         results = self.work / RESULTS
         if RESULTS in text and not results.exists():
             self._interrupted(results) if "--resume" in text else shutil.copytree(RESULTS_1, results)
         if NETWORK in text and not (self.work / NETWORK).exists():
             write_two_tiers(self.work / NETWORK)
-        # A folder of the machine in the pages; each session has its own.
+        # The pages name a fixed folder of the machine; each session has a separate folder for it.
         text = re.sub(r"/tmp/content\b", shlex.quote(str(self.folder / "content")), text)
         if "levels.csv" in text:
             (self.work / "levels.csv").write_text(LEVELS, "utf-8")
         return self.addressed(text)
 
     def _interrupted(self, results: Path) -> None:
-        """Run a study of two levels, and remove the second run."""
+        """Run a study of two levels, then remove the second run, as if the study had been interrupted."""
         changes = ("factors.users=[5, 10]", "load.stages={settle: 500 ms, steady: 2 s}")
         line = Line("", more=f"--out {shlex.quote(str(results))} --no-report --quiet", sets=changes)
         done = self.run("towtank run examples/first-study", line)
@@ -194,7 +197,7 @@ class Session:
         shutil.rmtree(results / "runs" / "r002")
 
     def run(self, command: str, line: Line) -> Ended:
-        """Run a command to its end, with options that shorten the command."""
+        """Run a command to its end, with the options of `line` that shorten it."""
         place = self.folder / "place"
         after = f"\nstatus=$?; pwd > {shlex.quote(str(place))}; exit $status"
         done = subprocess.run(
@@ -213,13 +216,15 @@ class Session:
         return self.ended[-1]
 
     def _shorter(self, command: str, line: Line) -> str:
-        """Define a shell function that runs a command with further options appended."""
+        """Return the definition of a shell function that runs the program of a command with further options
+        appended.
+        """
         more = self.addressed(line.more) + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
         program = command.split(maxsplit=1)[0]
         return f'{program}() {{ command {program} "$@" {more}; }}\n' if more else ""
 
     def serve(self, command: str, line: Line = _PLAIN) -> None:
-        """Start a command that runs until the page ends, and wait until it listens."""
+        """Start a command that runs until the end of the page, and wait until it listens."""
         log = self.folder / f"serving-{len(self.serving)}"
         with log.open("wb") as stream:
             started = subprocess.Popen(
@@ -252,19 +257,21 @@ class Session:
         self.held.close()
 
     def ended_with(self, begins: str) -> Ended | None:
-        """Return the last command that begins with a text."""
+        """Return the last executed command that begins with a text."""
         return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
 
     def was_disturbed(self, done: Ended) -> bool:
-        """Return True if a measurement is invalid only because of other work on the machine."""
+        """Return True if other work on the machine is the only reason why a measurement is invalid."""
         return self.other_reasons(done) == set()
 
     def other_reasons(self, done: Ended) -> set[str] | None:
-        """Return the reasons why a measurement is invalid, except disturbances; None if no reason is stated."""
+        """Return the reasons, except disturbances by other work, why a measurement is invalid; None if no reason is
+        stated.
+        """
         if done.command.startswith(("towtank run", "towtank report")):
             return self.doubts() - DISTURBANCES if self.doubts() else None
         if kinds := set(re.findall(r'"kind": "(\w+)",\s*"level": "invalid"', done.output)):
-            return kinds - DISTURBANCES  # a document of `--json`
+            return kinds - DISTURBANCES  # a document printed with `--json`
         if found := re.search(r"^not valid: (.*)$", done.output, re.MULTILINE):
             return {reason for reason in found[1].split("; ") if not _DISTURBED.match(reason)}
         return None

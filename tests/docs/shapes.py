@@ -1,4 +1,4 @@
-"""Shapes of printed output: the same lines, columns and labels, for any numbers."""
+"""Shapes of printed output: lines, columns and labels without the numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SIZE = re.compile(r"# ?(?:bytes|[kKMGT]i?B)\b")
 _VERDICT = re.compile(r"\b(?:valid|suspect|invalid)\b")
 _VERDICTS = re.compile(r"# verdict(?:, # verdict)+")
 _INTERVAL = re.compile(r"# \[#, #\]")
-# A second without an answer has no p95.
+# A second without a response has no p95.
 _PROGRESS = re.compile(r"(# t\s+\w+: # users, #/s), p95 # t")
 
 
@@ -41,7 +41,8 @@ def shapes(text: str) -> list[str]:
 
 
 def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (), disturbed: bool = False) -> list[str]:
-    """Return, in their order, shown lines that were not printed; `+` marks printed lines that are not shown.
+    """Return the shown lines that were not printed, in their order, and printed lines that are not shown, marked with
+    `+`.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
     part : bool
         True if the page shows a part of the output.
     free : tuple of str
-        Beginnings of lines of which no more is compared.
+        Beginnings of lines of which only this beginning is compared.
     disturbed : bool
         True if the measurement is invalid, so that values are missing; only lines without a number are compared.
     """
@@ -63,7 +64,7 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
 
 
 def _freed(line: str, free: tuple[str, ...]) -> str:
-    """Return a line whose rest depends on the measurement, reduced to its first words."""
+    """Return the line; if its rest depends on the measurement, return only its first words."""
     return next((begins for begins in free if line.startswith(begins)), line)
 
 

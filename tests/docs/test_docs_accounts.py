@@ -12,7 +12,7 @@ from judgements import Judgement, Line, Run, Shown
 from pages import Block, Page, pages, parse
 
 NAMED = {found.name: found for found in pages()}
-# A reason of more than one word states what the block is, or why it is not run.
+# Minimum length of a reason in characters, which a single word does not reach.
 _LEAST = 9
 
 
@@ -49,7 +49,7 @@ def test_a_block_without_judgement_is_found_with_its_line() -> None:
 
 
 def lines() -> list[tuple[str, Run, Line]]:
-    """Return all exceptions for commands."""
+    """Return the settings of all commands that are not run as shown."""
     return [
         (name, judgement, line)
         for name, judgements in ACCOUNTS.items()

@@ -1,7 +1,7 @@
 """The commands of each page succeed in a fresh copy, in the order of the page, and their output has the shown shape.
 
-Commands that take minutes are only planned: their study is loaded with the preset and the values of the command, and
-its runs are designed. `make nightly` executes them unchanged (`TOWTANK_PAGES=nightly`).
+Commands that take minutes are only planned: the study is loaded with the preset and the values of the command, and its
+runs are designed. `make nightly` executes these commands unchanged (`TOWTANK_PAGES=nightly`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def line_of(judgement: Run, command: str) -> Line:
-    """Return the settings of a command, from the longest matching beginning."""
+    """Return the settings of a command: those with the longest beginning that matches."""
     found = [line for line in judgement.lines if command.startswith(line.begins)]
     return max(found, key=lambda line: len(line.begins), default=PLAIN)
 
@@ -82,7 +82,7 @@ def test_every_measurement_of_a_page_may_be_disturbed(name: str) -> None:
 
 
 def server_of(name: str) -> str:
-    """Return the command of the server that a page loads, unless the page starts one itself."""
+    """Return the command of the server to which the page sends load, unless the page starts a server."""
     text = "".join(
         block.text
         for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True)
@@ -95,7 +95,9 @@ def server_of(name: str) -> str:
 
 
 def keep(block: Block, judgement: Snippet | Same, session: Session) -> None:
-    """Write a file shown by the page to the place where its commands look for it, with the files that it names."""
+    """Write a file shown on the page to the path where the commands of the page read it, with the files to which it
+    refers.
+    """
     (session.here / judgement.saved).write_text(session.addressed(block.text), "utf-8")
     if isinstance(judgement, Snippet) and judgement.onto:
         for path in (ROOT / judgement.onto).parent.iterdir():
@@ -104,7 +106,7 @@ def keep(block: Block, judgement: Snippet | Same, session: Session) -> None:
 
 
 def do(block: Block, command: str, line: Line, session: Session) -> None:
-    """Run one command, or only plan the runs of its study."""
+    """Run a command, or only plan the runs of its study."""
     if line.shown or (line.needs and shutil.which(line.needs) is None):
         return
     if line.planned and not (NIGHTLY and line.nightly):
@@ -139,12 +141,12 @@ def compare(block: Block, judgement: Run, shown: str, session: Session) -> None:
 
 
 def as_it_stands(line: Line) -> Line:
-    """Return the settings of a command; the nightly run does not shorten studies."""
+    """Return the settings of a command for the nightly run, which does not shorten studies."""
     return replace(line, sets=(), more="") if NIGHTLY and line.sets else line
 
 
 def compare_part(block: Block, judgement: Output, session: Session) -> None:
-    """Compare output shown in a separate block; run its command if no block of the page contains it."""
+    """Compare output shown in a separate block. If no block of the page contains the command, run it first."""
     done = session.ended_with(judgement.of) or session.run(judgement.of, as_it_stands(judgement.line))
     assert works(done, judgement.line, session), f"{block}\n{done.output}"
     disturbed = is_disturbed(done, session)
@@ -160,7 +162,7 @@ def is_disturbed(done: Ended, session: Session) -> bool:
 
 
 def lacking(name: str) -> list[str]:
-    """Return the requirements of a system or study that this machine lacks; tests install nothing."""
+    """Return the requirements of a system or study that this machine does not meet; tests install nothing."""
     needs = needed(name)
     return [offer_of(need).name.replace("_", " ") for need in needs if need.found() is None]
 
@@ -173,7 +175,7 @@ def works(done: Ended, line: Line, session: Session) -> bool:
 
 
 def plan(command: str, session: Session) -> None:
-    """Check the options of a command; for `towtank run`, also load the study and design its runs."""
+    """Check the options of a command. For `towtank run`, also load the study and design its runs."""
     words = shlex.split(command, comments=True)
     assert faults_of(words) == [], command
     if words[:2] != ["towtank", "run"]:
@@ -194,7 +196,7 @@ def plan(command: str, session: Session) -> None:
     try:
         assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
     except TargetError:
-        # The files are valid: requirements of the machine are checked after them.
+        # The files are valid, because requirements of the machine are checked only for valid files.
         assert lacking(name), command
 
 
@@ -210,8 +212,8 @@ def located(name: str, session: Session) -> str:
 
 
 def made_by(command: str) -> str:
-    """Return the last command that a target of make runs, as `make -n` prints it."""
-    # Below another make, which passes its flags on, make would print folders too.
+    """Return the last command that `make -n` prints for a target."""
+    # If this test runs below another make, its flags would be inherited and make would also print folders.
     done = subprocess.run(
         ["make", "--no-print-directory", "-n", *shlex.split(command)[1:]],
         cwd=ROOT,

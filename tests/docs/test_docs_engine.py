@@ -15,7 +15,7 @@ pytestmark = pytest.mark.waits
 
 
 def shown(begins: str) -> dict[str, Any]:
-    """Return a document of the page about models."""
+    """Return a document that the page about models shows."""
     (block,) = (block for block in page("docs/reference/model.md").blocks if block.first.startswith(begins))
     document: dict[str, Any] = json.loads(block.text)
     return document
@@ -27,7 +27,7 @@ def station(name: str, served: str, **more: Any) -> dict[str, Any]:
 
 
 def with_behaviour() -> dict[str, Any]:
-    """Return a model with the classes and stations to which the behaviour on the page refers."""
+    """Return a model that contains the behaviour shown on the page, and the classes and stations to which it refers."""
     stations = [
         station("cpu", "web", discipline="ps"),
         station("app1", "batch"),

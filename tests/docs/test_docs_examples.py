@@ -1,4 +1,4 @@
-"""Examples in docstrings print the shown output."""
+"""Examples in docstrings print the output shown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Numbers in the tables of the performance page agree with the raw runs that it names.
+"""Numbers in the tables of the performance page agree with the raw runs to which the page refers.
 
-A number of a table agrees if a run, a median over rounds, or a difference or ratio of two generators in a round (or its
-median) prints as this number. Numbers of one or two digits are not checked, as they match too easily.
+A number agrees if it is the printed form of one of these values: a value of a run, a median over rounds, or the
+difference or ratio of two generators in a round or its median. Numbers of one or two digits are not checked, because
+they would match too easily.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _NUMBER = re.compile(r"(?<![\w.−-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]*\d)")
 _BENCH = re.compile(r"`python benches (?:--\S+ (?:\d+ )?)*(\w+)`")
 _RAW = re.compile(r"`(benches/raw/[\w.-]+\.json)`")
 _DIGITS = 3
-# Factors from stored seconds, shares and ones to milliseconds, microseconds, percent and millions.
+# Factors from stored units to printed units: seconds to milliseconds or microseconds, shares to percent, counts to
+# millions.
 _SCALES = (1.0, 1e3, 1e6, 1e2, 1e-3, 1e-6)
 
 
@@ -76,8 +78,10 @@ def numbers_of(path: str) -> list[float]:
 
 
 def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
-    """Return the memory of the engine per user: the maximum of a run, or the difference between two numbers of users in
-    a round."""
+    """Return the memory of the engine per user.
+
+    It is the maximum of a run, or follows from the difference between two numbers of users in a round.
+    """
     for run in runs:
         if "samples" in run:
             yield max(sample["engine_bytes"] for sample in run["samples"]) / run["crowd"]["users"]
@@ -89,14 +93,14 @@ def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
 
 
 def is_printed(number: str, values: list[float]) -> bool:
-    """Return True if a value prints as a number, in one of the units."""
+    """Return True if the number is the printed form of a value in one of the units."""
     plain = number.replace(",", "")
     half = 0.5 * 10.0 ** -len(plain.partition(".")[2]) * (1 + 1e-9)
     return any(abs(value * scale - float(plain)) <= half for value in values for scale in _SCALES)
 
 
 def figures(text: str) -> list[str]:
-    """Return the numbers in the tables of a section that have enough digits."""
+    """Return the numbers in the tables of a section that have enough digits to be checked."""
     rows = [line for line in text.splitlines() if line.startswith("|")]
     found = [number for row in rows for number in _NUMBER.findall(row)]
     return [number for number in found if len(re.sub(r"\D", "", number)) >= _DIGITS]

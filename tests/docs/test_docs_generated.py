@@ -1,4 +1,6 @@
-"""Reference pages list every command, form, kind and doubt; parts that are not generated are compared with the code."""
+"""Reference pages list every command, import form, kind and doubt; parts that are not generated are compared with the
+code.
+"""
 
 from __future__ import annotations
 

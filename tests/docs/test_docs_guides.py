@@ -1,4 +1,4 @@
-"""Guides for users of other tools: imports produce the workloads shown, which send the same requests."""
+"""Guides for users of other tools: the shown imports produce the shown workloads, which send the same requests."""
 
 from __future__ import annotations
 

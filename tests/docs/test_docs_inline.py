@@ -1,4 +1,4 @@
-"""Commands and options in the text of the pages exist, also those in blocks that show forms of commands."""
+"""Commands and options in the text of the pages exist, and so do those in blocks that show forms of commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPTION = re.compile(r"--[a-z][\w.-]*")
 
 @cache
 def options() -> frozenset[str]:
-    """Return the options of all our programs."""
+    """Return the options of all programs of this project."""
     sources = [path.read_text("utf-8") for path in (ROOT / "benches").glob("*.py")]
     sources += [path.read_text("utf-8") for path in (ROOT / "scripts").iterdir() if path.is_file()]
     sources += [path.read_text("utf-8") for path in (ROOT / "examples").glob("*/*.py")]
@@ -69,7 +69,7 @@ def test_forms_of_commands_exist(name: str) -> None:
 
 
 def unknown(line: str) -> list[str]:
-    """Return the unknown options of a command of one of our other programs."""
+    """Return the unknown options of a command of this project other than `towtank`."""
     return [f"no option {option!r}" for option in _OPTION.findall(line) if option not in options()]
 
 

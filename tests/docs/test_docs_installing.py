@@ -1,4 +1,4 @@
-"""No text recommends installing Towtank from a registry, where its name may belong to somebody else."""
+"""No text recommends installing Towtank from a registry, where another project may own the name."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 pytestmark = pytest.mark.waits
 
 ROOT = Path(__file__).parents[2]
-# Packages of other projects, which are known under these names.
+# Packages of other projects with these names.
 KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
-# Builds the checkout, from a lock file with hashes.
+# This command builds the checkout, with a lock file that contains hashes.
 OWN = {"Makefile", ".ci/run"}
 _TOOLS = r"(?:pip3?|uv|pipx|cargo|npm|gem|go)(?:\s+(?:pip|tool))?\s+(?:install|add|run|i)\b|\buvx\b|\bnpx\b"
 COMMAND = re.compile(rf"\b(?:{_TOOLS})(?P<rest>[^\n`|]*)")
@@ -40,7 +40,7 @@ def texts() -> list[tuple[str, str]]:
 
 
 def ours_in(text: str) -> list[str]:
-    """Find the commands of a text that would fetch a package with one of our names."""
+    """Return the commands in a text that would fetch a package with one of this project's names."""
     return [match[0] for match in COMMAND.finditer(text) if OURS.search(match["rest"])]
 
 

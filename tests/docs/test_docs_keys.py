@@ -1,4 +1,4 @@
-"""Keys of results: those shown on a page exist in the code, and those of real documents are on the page."""
+"""Keys of results: keys shown on a page exist in the code, and keys of real documents are on the page."""
 
 from __future__ import annotations
 
@@ -16,25 +16,73 @@ from results_1 import copy_of_results_1
 
 from towtank.analysis import summarize_study
 
-# Mappings whose keys are names given by users or systems: transactions, tiers, hosts, disks, factors, series of a
-# window (`cpu of TIER`), and others.
-# fmt: off
+# Mappings whose keys are names given by users or systems, such as transactions, tiers, hosts, disks, factors, and
+# series of a window (`cpu of TIER`). fmt: off
 NAMED = frozenset(
     (
-        "transactions", "steps", "tiers", "hosts", "disks", "networks", "services", "phases", "parts", "members",
-        "mounts", "servers", "databases", "balance", "spread", "logs", "events", "factors", "by_kind", "failed",
-        "asked", "seen", "throttled", "connect_failures", "kinds", "classes", "stations", "pools", "groups",
-        "failed_later", "transactions_failed_later", "failed_transactions", "failed_requests", "not_started",
-        "tiers_cpus_used", "demand", "key", "at", "residence_time_s", "utilization_by_class", "waiting_time_s",
-        "by_method", "bounds", "trend", "rest", "mser", "configuration", "parts_cpus_used", "numbers", "start", "next",
-        "to", "services.*", "work_s", "status_codes", "broken_answers",
+        "transactions",
+        "steps",
+        "tiers",
+        "hosts",
+        "disks",
+        "networks",
+        "services",
+        "phases",
+        "parts",
+        "members",
+        "mounts",
+        "servers",
+        "databases",
+        "balance",
+        "spread",
+        "logs",
+        "events",
+        "factors",
+        "by_kind",
+        "failed",
+        "asked",
+        "seen",
+        "throttled",
+        "connect_failures",
+        "kinds",
+        "classes",
+        "stations",
+        "pools",
+        "groups",
+        "failed_later",
+        "transactions_failed_later",
+        "failed_transactions",
+        "failed_requests",
+        "not_started",
+        "tiers_cpus_used",
+        "demand",
+        "key",
+        "at",
+        "residence_time_s",
+        "utilization_by_class",
+        "waiting_time_s",
+        "by_method",
+        "bounds",
+        "trend",
+        "rest",
+        "mser",
+        "configuration",
+        "parts_cpus_used",
+        "numbers",
+        "start",
+        "next",
+        "to",
+        "services.*",
+        "work_s",
+        "status_codes",
+        "broken_answers",
     )
 )
 # fmt: on
 
 
 def shown(name: str) -> list[Any]:
-    """Return pairs of block and judgement of documents."""
+    """Return pairs of a block that shows a document, and its judgement."""
     return [
         pytest.param(block, id=f"{name}:{block.line}")
         for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True)
@@ -47,7 +95,7 @@ BLOCKS = [found for name in ACCOUNTS for found in shown(name)]
 
 @cache
 def words() -> frozenset[str]:
-    """Return the words of the code: quoted texts, names of Rust fields and of Python attributes."""
+    """Return the words of the code: quoted texts, names of Rust fields, and names of Python attributes."""
     paths = [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
     texts = [path.read_text("utf-8") for path in paths]
     quoted = {word for text in texts for word in re.findall(r"[\"']([\w.-]+)\\?[\"']", text)}
@@ -56,7 +104,7 @@ def words() -> frozenset[str]:
 
 
 def last(path: str) -> str:
-    """Return the last key of a path; a key with a dot (`p99.9`) is one key."""
+    """Return the last key of a path; a key that contains a dot (`p99.9`) is not split."""
     return re.split(r"\.(?!\d)", path)[-1]
 
 
@@ -77,14 +125,14 @@ def test_keys_that_are_shown_exist(block: Block) -> None:
 
 
 def undocumented(documents: list[Any], text: str) -> set[str]:
-    """Return the keys of documents that a page neither shows nor names."""
+    """Return the keys of documents that the page neither shows nor mentions."""
     paths = {path for found in documents for path in keys(found, NAMED)}
     return {path for path in paths if not re.search(rf'[`"]{re.escape(last(path))}["`]', text) and last(path) != "*"}
 
 
 @pytest.fixture(scope="module")
 def summaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """Return the summaries of runs and of the study that contains these runs."""
+    """Return the summaries of runs, and the summary of the study that contains these runs."""
     results = copy_of_results_1(tmp_path_factory.mktemp("keys") / "results")
     study = summarize_study(results)
     runs = [json.loads(path.read_text("utf-8")) for path in sorted(results.path.glob("runs/*/summary.json"))]

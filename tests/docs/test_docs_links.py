@@ -1,4 +1,4 @@
-"""Links, anchors and paths of the pages have a target; links to other sites are only checked for their form."""
+"""Links, anchors and paths on the pages have a target; links to other sites are only checked for their form."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 import pytest
 from pages import ROOT, Page, page, pages, parse, slug
 
-# Folders of the repository: inline code that begins with one of them is a path, `<name>` and `*` stand for any name.
+# Folders of the repository. Inline code that begins with one of them is a path; `<name>` and `*` in it stand for any
+# name.
 _FOLDERS = ("benches", "crates", "docs", "examples", "python", "reference", "schema", "scripts", "studies", "tests")
 _PATH = re.compile(r"[\w./<>*{},-]+")
-# Files that a make target writes, such as `make certify`; a fresh checkout does not have them.
+# Files that a make target such as `make certify` writes; a fresh checkout does not contain them.
 _WRITTEN = frozenset(re.findall(r"^\t\w+=\$\(CURDIR\)/(\S+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
@@ -41,7 +42,7 @@ def test_links_lead_somewhere(found: Page) -> None:
 
 
 def exists(path: str) -> bool:
-    """Return True if a path of the repository exists, or make writes it; `<name>` stands for any name."""
+    """Return True if a path exists in the repository or if make writes it; `<name>` stands for any name."""
     pattern = re.sub(r"<[^>]*>", "*", path).rstrip("/")
     return path in _WRITTEN or bool(list(ROOT.glob(pattern)))
 

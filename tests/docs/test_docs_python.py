@@ -28,7 +28,7 @@ PYTHON = "docs/reference/python.md"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create the folder that a reader of the pages works in: results, the examples, and a study of one second."""
+    """Create a working folder like that of a reader of the pages: results, the examples, and a study of one second."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     shutil.copytree(RESULTS_1, tmp_path / RESULTS)
@@ -38,7 +38,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def session_of(name: str, address: str) -> str:
-    """Return the blocks of a page as one session, with the address of a server that answers."""
+    """Return the blocks of a page as one session, with the address of a running server."""
     pairs = zip(page(name).blocks, ACCOUNTS[name], strict=True)
     text = "\n".join(block.text for block, judgement in pairs if isinstance(judgement, Python))
     return text.replace(ADDRESS, address)

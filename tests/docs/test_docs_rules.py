@@ -1,4 +1,4 @@
-"""The figure of the page about interactive capacity follows from the rules."""
+"""The figure on the page about interactive capacity follows from the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modules and attributes that the page on the architecture names can be imported."""
+"""The modules and attributes on the page about the architecture can be imported."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pages import page
 
 _ROW = re.compile(r"^\| `(?P<module>towtank[\w.]*)` \| (?P<text>.*) \|$")
 _NAME = re.compile(r"`@?(?P<name>[A-Za-z_][\w.]*)(?!\.)")
-# Code words that are not names of Towtank: an exception type, an environment variable.
+# Inline code that is no name of Towtank: an exception type, an environment variable.
 _OTHERS = {"ValueError", "har", "claims.json"}
 
 
 def rows() -> list[tuple[str, str]]:
-    """Return module and text of each row."""
+    """Return module and text of each row of the tables."""
     found = [_ROW.match(line) for _, line in page("docs/background/architecture.md").prose]
     return [(row["module"], row["text"]) for row in found if row]
 
 
 def resolved(module: ModuleType, name: str, classes: list[type]) -> Any:
-    """Return the object of a dotted name: in the module, or an attribute of a class of the same row."""
+    """Return the object with a dotted name: an object of the module, or an attribute of a class in the same row."""
     found: Any = module
     for part in name.split("."):
         if isinstance(found, ModuleType) and not hasattr(found, part):

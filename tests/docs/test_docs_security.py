@@ -1,4 +1,4 @@
-"""Tests that exist keep the promises of SECURITY.md."""
+"""The tests that SECURITY.md names for its promises exist."""
 
 from __future__ import annotations
 

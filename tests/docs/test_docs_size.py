@@ -20,11 +20,16 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 ESTIMATE = re.compile(r"([\d.,]+) \[([\d.,]+), ([\d.,]+)\]")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 DAYS = 10
-"""Largest difference between dates. [d] The precision of a limit, 1 in 1,000, is less than two days at a growth of 25 %
-a year; a limit also varies with the interval of the simulation."""
+"""Largest difference between dates. [d]
+
+The precision of a limit, 1 in 1,000, is less than two days at a growth of 25 % a year. A limit also varies with the
+interval of the simulation.
+"""
 RELATIVE = 0.01
-"""Largest relative difference of values without an interval: fits agree to about nine digits on all CPUs, simulated
-limits to two."""
+"""Largest relative difference of values without an interval.
+
+Fits agree to about nine digits on all CPUs, simulated limits to two digits.
+"""
 
 
 def number(text: str) -> float:
@@ -32,8 +37,11 @@ def number(text: str) -> float:
 
 
 def compare(now: str, kept: str) -> None:
-    """Compare two outputs: equal words, estimates within each other's intervals, days and numbers within their
-    tolerances."""
+    """Compare two outputs.
+
+    Words are equal, each estimate lies in the interval of the other, and days and numbers agree within their
+    tolerances.
+    """
     assert NUMBER.sub("#", DAY.sub("#", now)) == NUMBER.sub("#", DAY.sub("#", kept))
     for new, old in zip(ESTIMATE.findall(now), ESTIMATE.findall(kept), strict=True):
         assert number(old[1]) <= number(new[0]) <= number(old[2]), (new, old)

@@ -1,4 +1,4 @@
-"""Every YAML block is valid, as a whole file or as a part of one; shown files equal those of the repository."""
+"""Every YAML block is valid as a whole file or as a part of a file; shown files equal those of the repository."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOLDERS = ("studies", "examples")
 
 
 def judged(kind: type) -> list[Any]:
-    """Return pairs of a block and its judgement of a kind."""
+    """Return pairs of a block and its judgement, for judgements of one kind."""
     return [
         pytest.param(block, judgement, id=f"{name}:{block.line}")
         for name, judgements in ACCOUNTS.items()
@@ -29,12 +29,12 @@ def judged(kind: type) -> list[Any]:
 
 
 def read(text: str) -> Any:
-    """Read YAML with its numbers and texts unchanged, without merge keys."""
+    """Read YAML as plain data, with merge keys resolved."""
     return YAML(typ="safe").load(text)
 
 
 def whole(block: Block, judgement: Snippet, folder: Path) -> Path:
-    """Write a block into a folder as a whole file, with the files that the block names."""
+    """Write a block into a folder as a whole file, with the files to which the block refers."""
     document = read(block.text) if not judgement.under else {}
     if "schema" in document or (judgement.kind == "model" and "classes" in document):
         for name in _beside(judgement):
@@ -52,12 +52,12 @@ def whole(block: Block, judgement: Snippet, folder: Path) -> Path:
 
 
 def _beside(judgement: Snippet) -> list[Path]:
-    """Return the other files in the folder of the file that the block replaces."""
+    """Return the other files in the folder of the file whose keys the block replaces."""
     return [path for path in (ROOT / judgement.onto).parent.iterdir() if path.is_file()] if judgement.onto else []
 
 
 def _completed(block: Block, judgement: Snippet) -> dict[str, Any]:
-    """Return the document of which the block is a part."""
+    """Return a whole document that contains the block."""
     document: dict[str, Any] = {"schema": f"towtank/{judgement.kind}/1", "name": "part"}
     if judgement.kind == "model":
         document.pop("name")
@@ -83,7 +83,7 @@ def _completed(block: Block, judgement: Snippet) -> dict[str, Any]:
 
 
 def _add_users(workload: dict[str, Any]) -> None:
-    """Add users that execute all transactions, or add the transactions that users execute."""
+    """Add users that execute all transactions, or add the transactions that the users execute."""
     transactions = workload.setdefault("transactions", {})
     groups = workload.setdefault("groups", {"users": {"loop": {"mix": dict.fromkeys(transactions, 1)}}})
     for group in groups.values():

@@ -1,7 +1,7 @@
-"""Each measured number names its source file.
+"""Each measured number has a named source file.
 
-A number is measured if its section describes a measurement, or if it has an interval in brackets. Its source is a file
-of the repository named in the same section, or a file of the results folder that a command on the page writes.
+A number is measured if its section describes a measurement, or if it has an interval in brackets. The source is a file
+of the repository that the section names, or a file of the results folder that a command on the page writes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ RESULTS = ("study-summary.json", "claims.json", "model.json", "prediction.json",
 """Files of a results folder with numbers; `docs/reference/run-folder.md` describes them."""
 _COMMAND = re.compile(r"towtank (?:run|drive|judge|rate|fit|model|size) ")
 MADE = {"docs/certification.md": "make certify", "docs/reference/python.md": None}
-"""Pages that a program writes completely, with the command named on the page; None for signatures without numbers."""
+"""Pages that a program writes completely, with the command given on the page. The value is None if the page shows
+signatures and no numbers.
+"""
 
 
 @dataclass(frozen=True)
 class Section:
-    """Section of a page, with the prose lines that are no headings."""
+    """Section of a page, with its lines of prose except headings."""
 
     page: str
     line: int
@@ -66,7 +68,7 @@ def _paths(texts: tuple[str, ...]) -> Iterator[str]:
 
 
 def sections(found: Page) -> Iterator[Section]:
-    """Split a page at the headings of its second level and below."""
+    """Split a page at its headings of level 2 and below."""
     start, heading, lines = 1, "", []
     for number, line in found.prose:
         if re.match(r"#{2,6} ", line):
@@ -85,7 +87,7 @@ def measured() -> list[Section]:
 
 
 def written_by_a_command(name: str) -> list[str]:
-    """Return the files of a results folder that a page names; none if no command of the page writes results."""
+    """Return the files of a results folder that a page names; empty if no command of the page writes results."""
     text = (ROOT / name).read_text("utf-8")
     return [file for file in RESULTS if f"`{file}`" in text] if _COMMAND.search(text) else []
 
@@ -136,8 +138,10 @@ _ENDS = re.compile(r"virtual users: ([\d,]+); [^\"]*configuration: ([\w ]+); hig
 
 
 def test_the_table_of_the_readme_is_that_of_its_figure() -> None:
-    """The table and the figure show the same run of the study: throughput and interval of each level, to the printed
-    digits."""
+    """The table and the figure show the same run of the study.
+
+    The throughput and the interval of each level agree to the printed digits.
+    """
     figure = (ROOT / "docs/figures/content-users.svg").read_text("utf-8")
     values = {(name, _plain(users)): _plain(value) for users, value, name in _VALUE.findall(figure)}
     ends = {(name, _plain(users)): (_plain(low), _plain(high)) for users, name, high, low in _ENDS.findall(figure)}
@@ -148,7 +152,7 @@ def test_the_table_of_the_readme_is_that_of_its_figure() -> None:
     assert len(rows) == len(values) == len(ends)
     for name, users, *shown in rows:
         key = name, _plain(users)
-        # The three numbers of a row have the same last digit; a row in tens may differ by five.
+        # The three numbers of a row are rounded to the same digit; a row rounded to tens may differ by five.
         place = max(unit for unit in (1, 10, 100) if all(_plain(text) % unit == 0 for text in shown))
         for text, drawn in zip(shown, (values[key], *ends[key]), strict=True):
             assert _plain(text) == pytest.approx(drawn, abs=0.5 * place + 0.5), (key, text)
@@ -159,14 +163,16 @@ def _plain(text: str) -> float:
 
 
 NOT_MEASURED = {"1,024": "requests under way for which the engine has memory before the load begins"}
-"""Numbers in the text of the performance page that no run contains."""
+"""Numbers in the text of the performance page that are not in the raw runs."""
 _RAW = re.compile(r"`(benches/raw/[\w.-]+\.json)`")
 
 
 @pytest.mark.parametrize("heading", sections_with_raw_runs())
 def test_the_text_about_performance_has_the_numbers_of_its_raw_files(heading: str) -> None:
-    """The check covers numbers of three or more digits outside of code, in the same way as for tables
-    (`test_docs_figures.py`)."""
+    """Numbers of three or more digits outside of code are checked in the same way as those in tables.
+
+    See `test_docs_figures.py`.
+    """
     text = sections_with_raw_runs()[heading]
     values = [value for path in _RAW.findall(text) for value in numbers_of(path)]
     prose = [re.sub(r"`[^`]*`", "", line) for line in text.splitlines() if not line.startswith("|")]

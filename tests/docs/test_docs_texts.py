@@ -14,27 +14,28 @@ from accounts import ACCOUNTS
 from judgements import Texts
 from pages import ROOT, page
 
-# Least number of consecutive words of a line that must occur in a text of the code (all words of a shorter line).
+# Least number of consecutive words of a line that must occur in a text of the code. Of a shorter line, all words must
+# occur.
 LEAST = 3
-# Joints between two texts of the code, or around an inserted value.
+# Separators between two texts of the code, or around an inserted value.
 _JOINED = re.compile(r'"\s*\n\s*f?r?"')
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
 @cache
 def files() -> list[Path]:
-    """Return the files of all code."""
+    """Return the source files of the project."""
     return [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
 
 
 @cache
 def code_as_written() -> str:
-    """Return all code, with texts over several lines joined."""
+    """Return the source code, with texts that span several lines joined."""
     return "\n".join(_JOINED.sub("", path.read_text("utf-8")) for path in files())
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yield the texts of a file, without their values: literals of Python, and what Rust has in quotation marks."""
+    """Yield the texts of a file without inserted values: Python literals, and quoted text in Rust."""
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
@@ -63,14 +64,14 @@ def longest(line: str) -> int:
 
 @cache
 def templates() -> list[list[str]]:
-    """Return the words of each text of the code with at least `LEAST` words, without its values."""
+    """Return the words of each text of the code that has at least `LEAST` words, without inserted values."""
     texts = (text for path in files() for text in texts_of(path))
     words = [[word.lower() for word in _WORD.findall(re.sub(r"\{[^{}]*\}", " ", text))] for text in texts]
     return [found for found in words if len(found) >= LEAST]
 
 
 def follows_a_template(line: str) -> bool:
-    """Return True if a line contains all words of a text of the code, in their order."""
+    """Return True if a line contains all words of a text of the code in the same order."""
     words = [word.lower() for word in _WORD.findall(line)]
     return any(_is_in_order(template, words) for template in templates() if template[0] == words[0])
 
@@ -81,7 +82,7 @@ def _is_in_order(template: list[str], words: list[str]) -> bool:
 
 
 def shown() -> list[Any]:
-    """Return the lines of messages, each with the page that shows it."""
+    """Return the lines of the messages shown on pages, each with its page."""
     return [
         pytest.param(line, id=f"{name}:{block.line}:{number}")
         for name, judgements in ACCOUNTS.items()

@@ -1,4 +1,4 @@
-"""The example study equals the one in the tutorial and has no faults."""
+"""The example study equals the study in the tutorial and has no faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every form of result file is recognised by its content and read; each example is written as its tool writes it."""
+"""Every form of result file is recognised by its content and read; each example has the format that its tool writes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ PGBENCH = "0 1 12000 0 1700000000 12000\n0 2 failed 0 1700000000 500000\n1 3 ski
 
 @dataclass(frozen=True)
 class Case:
-    """A file of two requests: 12 ms and good, then 20 ms and failed, half a second later."""
+    """A result file with two requests.
+
+    One request took 12 ms and succeeded; half a second later, another took 20 ms and failed.
+    """
 
     form: str
     text: str
@@ -194,7 +197,7 @@ def test_summary_of_wrk2(tmp_path: Path) -> None:
     assert summary.throughput_per_s == pytest.approx(49.5)
     assert summary.mean_s == pytest.approx(0.002)
     assert summary.percentiles_s["p50"] == pytest.approx(0.0015)
-    # p99 lies between the rows of 95 % and 99.0625 %.
+    # The p99 lies between the rows of 95 % and 99.0625 %.
     assert 0.0055 < summary.percentiles_s["p99"] < 0.006
     assert any("1,000 of them" in note for note in found.notes)
 
@@ -206,7 +209,7 @@ def test_summary_of_locust(text: str, tmp_path: Path) -> None:
     assert (found.requests, found.errors) == (600, 6)
     assert found.mean_s == pytest.approx(0.0125)
     assert found.percentiles_s == pytest.approx({"p50": 0.01, "p90": 0.02, "p95": 0.025, "p99": 0.04})
-    # History: 495 good ones between the two rows, 10 s apart. Stats: 60 less 0.6 failures.
+    # History: 495 successful requests between two rows that are 10 s apart. Stats: 60 requests/s minus 0.6 failures/s.
     assert found.throughput_per_s == pytest.approx(49.5 if text == LOCUST else 59.4)
 
 

@@ -1,4 +1,4 @@
-"""Tiny studies on the null server, with a check that nothing is left behind."""
+"""Fixtures for tiny studies on the null server, which check that no process is left behind."""
 
 import os
 import signal
@@ -13,13 +13,14 @@ from integration_bench import Bench
 
 from towtank.engine import binary
 
-# Time that a run may take after its end to disappear: grace periods of guards and engine, on a busy machine. [s]
+# Time limit within which all processes of a run must have ended: grace periods of guards and engine, on a busy machine.
+# [s]
 GONE_WITHIN_S = 30.0
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    # Specific to this process: two tests must not bring up systems on the same data.
+    # Each test has its own state folder, because two tests must not start systems on the same data.
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     made = Bench(tmp_path, dict(os.environ))
     yield made
@@ -39,7 +40,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Start null servers; yields a function that returns the addresses of the servers."""
+    """Yield a function that starts a null server and returns its address."""
     with ExitStack() as stack:
 
         def start(*options: str) -> str:

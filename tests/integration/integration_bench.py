@@ -35,7 +35,7 @@ start_timeout: 20 s
 
 
 def processes_of(marker: Path) -> list[str]:
-    """Return the processes that carry the mark of a run below a folder."""
+    """Return the processes that carry the mark of a run in the given folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -59,7 +59,7 @@ class Bench:
 
     @property
     def results(self) -> Path:
-        """Folder of the results."""
+        """Folder with the results."""
         return self.folder / "results"
 
     def study(self, *, users: list[int] | None = None, steady: str = "1 s", port: int = 0) -> Path:
@@ -70,7 +70,7 @@ class Bench:
         return self.folder / "study.yaml"
 
     def towtank(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+        """Run a command and wait for its end."""
         return subprocess.run(
             [sys.executable, "-m", "towtank", *map(str, arguments)],
             cwd=self.folder,
@@ -88,11 +88,11 @@ class Bench:
         return process
 
     def run_study(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run the tiny study to its end, without the report, which takes longer than the runs."""
+        """Run the tiny study and wait for its end; no report is made, because it takes longer than the runs."""
         return self.towtank("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def start_study(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start the tiny study, without the report."""
+        """Start the tiny study; no report is made."""
         return self.start("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def manifest(self, run: str) -> dict[str, Any]:
@@ -124,9 +124,9 @@ class Bench:
         return int(children[0])
 
     def strays(self) -> list[str]:
-        """Return the processes of all runs of the results."""
+        """Return the processes of all runs of the results that still exist."""
         return processes_of(self.results)
 
     def await_no_strays(self) -> None:
-        """Wait until no process of any run is left."""
+        """Wait until no process of any run exists."""
         until(lambda: not self.strays())

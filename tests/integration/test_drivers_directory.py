@@ -1,4 +1,4 @@
-"""Directories by the real engine: OpenLDAP's monitor and the engine count the same."""
+"""Directories under load of the real engine: the counts of OpenLDAP's monitor and of the engine are equal."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def patience() -> Iterator[None]:
 
 
 class Monitor:
-    """Counts of the server, without the operations of its own scrapes."""
+    """Operation counts of the server, without the operations of its own scrapes."""
 
     def __init__(self, scraper: Any) -> None:
         self._scraper = scraper
@@ -66,14 +66,16 @@ class Monitor:
         self._scraper.close()
 
     def since(self) -> dict[str, float]:
-        """Return the operations of other clients since the beginning."""
+        """Return the operations of other clients since this monitor was created."""
         self.looks += 1
         now = self._scraper.scrape()
         return {name: now[name] - value - self.looks * self._own[name] for name, value in self.before.items()}
 
     def settled(self, enough: Callable[[dict[str, float]], bool]) -> dict[str, float]:
-        """Return the counts when they are sufficient and two consecutive scrapes agree: operations may still be in
-        progress."""
+        """Wait until the counts are sufficient and two consecutive scrapes agree, and return the counts.
+
+        Operations may still be in progress before.
+        """
         last: dict[str, float] = {}
 
         def look() -> dict[str, float] | None:
@@ -87,7 +89,7 @@ class Monitor:
         return found
 
     def counts(self) -> dict[str, float]:
-        """Return operations by name, with connections and entries."""
+        """Return the number of operations by name, and of connections and sent entries."""
         found = self.since()
         kinds = ("bind", "search", "compare", "add", "modify", "delete", "unbind", "abandon")
         completed = {kind: found[f'openldap_completed_total{{operation="{kind}"}}'] for kind in kinds}
@@ -122,9 +124,9 @@ def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str
     assert min(expected.values()) > 0
     sessions = {"per_user": None, "new_each_time": result["totals"]["ok"]}.get(str(connections))
     assert sessions is None or seen["connections"] == sessions
-    # Every session sends an unbind: by its step or when it ends.
+    # Every session sends an unbind, by its workload step or at its end.
     assert seen["unbind"] == seen["connections"]
-    # Tolerance: the digits of the counters in the answers to the scrapes.
+    # The responses to the scrapes vary in size with the digits of the counters, so a tolerance is needed.
     assert sent == pytest.approx(sum(sums["in"] for sums in steps.values()), abs=300 * monitor.looks)
 
 
@@ -217,7 +219,7 @@ def slapd_below(guard: int) -> int:
 
 @contextmanager
 def held(process: int) -> Iterator[None]:
-    """Stop a server during the block; it processes received data afterwards."""
+    """Stop a server process during the block; it handles the received data afterwards."""
     os.kill(process, signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Files and bytes by the real engine: counts agree with the files on disk and the bytes on the wire."""
+"""Files and bytes under load of the real engine: counts agree with the files on disk and the bytes on the network."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ groups: {g: {loop: {mix: {work: 100}}}}
 
 
 def run(bench: Bench, text: str, addresses: dict[str, list[str]], **changes: Any) -> dict[str, Counter[str]]:
-    """Drive a workload for a second; return the counts of each step by name."""
+    """Run a workload for a second; return the counts of each step by name."""
     (bench.folder / "workload.yaml").write_text(text)
     plan = plan_of(bench.folder, addresses, users=3, **changes)
     result, sums = drive(plan, bench.folder)

@@ -1,4 +1,4 @@
-"""Order entry on real databases: after the load the sums agree, and the number of orders equals the counted commits."""
+"""Order entry on real databases: after the load, sums agree and the number of orders equals the counted commits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.waits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "order-entry"
 ORDERS_AT_FIRST = 2000
-"""Two warehouses of ten districts of a hundred orders."""
+"""Number of orders at the start: two warehouses with ten districts each and 100 orders per district."""
 
 AGREE = {
     "paid to warehouses and districts": ("select sum(paid) from warehouse", "select sum(paid) from district"),
@@ -102,7 +102,7 @@ def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def committed(out: Path, step: str) -> int:
-    """Return the number of successes of a step."""
+    """Return the number of successful executions of a step."""
     recording = segments.read(out)
     index = list(segments.names(recording, "step")).index(step)
     each = [series for interval in recording.intervals for series in interval.series]
@@ -138,7 +138,7 @@ def committed(out: Path, step: str) -> int:
 def test_sums_agree_and_orders_are_those_that_were_committed(
     bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
 ) -> None:
-    # Commits need not survive a power failure here, and some disks take seconds to guarantee that.
+    # Commits need not survive a power failure here, because some disks take seconds to guarantee this.
     loaded = load_study(EXAMPLE / study, preset="quick", changes=QUICK_COMMITS[study])
     spec = next(spec for spec in loaded.design() if spec.users != 1)
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:

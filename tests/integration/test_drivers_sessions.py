@@ -1,4 +1,4 @@
-"""Sessions of drivers with servers that close them, or that are slow to roll back."""
+"""Sessions of drivers with servers that close them, or that roll back slowly."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Clients:
 
 @contextmanager
 def server(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, Clients]]:
-    """Run a server that handles each client by a function; yield the address and the clients of the server."""
+    """Run a server that handles each client with a function; yield its address and the counts of its clients."""
     clients = Clients()
 
     def attend(client: socket.socket) -> None:
@@ -75,13 +75,14 @@ def message(tag: bytes, body: bytes) -> bytes:
 
 
 def slow_to_roll_back(client: socket.socket) -> None:
-    """Handle a client as a PostgreSQL server that begins transactions, refuses other statements, and is slow to roll
-    back."""
+    """Act as a PostgreSQL server that begins transactions, refuses other statements, and rolls back slowly."""
     roll_back(client, ROLLBACK_S)
 
 
 def never_rolls_back(client: socket.socket) -> None:
-    """Handle a client in the same way, without an answer to a rollback."""
+    """Act as a PostgreSQL server that begins transactions, refuses other statements, and never responds to a
+    rollback.
+    """
     roll_back(client, None)
 
 
@@ -132,7 +133,7 @@ def test_a_slow_rollback_is_a_time_of_the_server(bench: Bench) -> None:
     assert lag.quantile(0.5) < ROLLBACK_S / 3
     begins = measurement.columns("step")
     slowest = max(column.exchange_sum_s.sum() / column.ended.sum() for column in begins.values())
-    # The first transaction waits for nothing.
+    # Each transaction but the first waits for the rollback of the previous one, so the mean is above half of its time.
     assert slowest > ROLLBACK_S / 2
 
 
@@ -142,7 +143,7 @@ def test_a_session_of_its_own_for_each_transaction_is_not_kept_for_a_rollback(be
         step = "{sql: begin}, {sql: insert into t values (1)}"
         run(bench, step, [f"postgresql://u@{address}/d"], 2, connections={"mode": "new_each_time"})
         assert clients.all > 20
-        # Two sessions, and those whose end the server has not noticed yet.
+        # At a time there are two sessions, and closed sessions whose end the server has not noticed yet.
         assert clients.most < 0.5 * clients.all
 
 
@@ -153,7 +154,7 @@ def test_bytes_of_calls_that_time_out_count(bench: Bench) -> None:
             client.sendall(bytes(500))
 
     with server(half) as (address, _):
-        # Long enough for the first half to arrive, even on a busy machine.
+        # The timeout is long enough for the first half to arrive, even on a busy machine.
         step = "{tcp: {send: 10 B, receive: 1000 B}, timeout: 5 s, name: exchange}"
         ended, sums = run(bench, step, [f"tcp://{address}"], 3)
     failed = ended["totals"]["failed"]["timeout"]

@@ -1,4 +1,6 @@
-"""The balanced example at small scale: requests by member as counted by gateways, in summaries and in the report."""
+"""The balanced example at small scale: requests by server, as counted by the gateways, in summaries and in the
+report.
+"""
 
 from __future__ import annotations
 
@@ -37,17 +39,20 @@ def test_gateways_spread_requests_as_their_policy_says(bench: Bench) -> None:
 
 
 def _judge(summary: dict[str, Any]) -> None:
-    """Check that members get half each: exactly in turn, within chance at random; and that every request is counted."""
+    """Check that each server gets half of the requests, and that every request is counted.
+
+    Round robin must be exact; random balancing may deviate by chance.
+    """
     result = summary["balance"]["gateway"]
     window = summary["window"]["end_s"] - summary["window"]["start_s"]
     answered = summary["request_throughput_per_s"]["value"] * window
     assert list(result["members"]) == ["web-1", "web-2"]
-    # Counters are read once a second: requests between two readings are spread evenly over that second.
+    # Counters are read once a second, so the requests between two readings are assumed to be evenly distributed.
     assert result["requests"] == pytest.approx(answered, rel=0.25)
     share = result["members"]["web-1"]["share"]["value"]
     if summary["factors"]["policy"] == "round_robin":
         assert share == pytest.approx(0.5, abs=2 * USERS / answered)
         assert result["fairness"] > 0.995
     else:
-        # Six standard deviations of a binomial share: exceeded by chance in fewer than 1 of 10^8 runs.
+        # Six standard deviations of a binomial share, which chance exceeds in fewer than 1 of 10^8 runs.
         assert abs(share - 0.5) < 6 * 0.5 / math.sqrt(answered)

@@ -1,4 +1,4 @@
-"""The GitHub action and the pre-commit hook work as described: their commands run unchanged."""
+"""The GitHub action and the pre-commit hook work as documented: their commands run unchanged."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ def read(name: str) -> Any:
 
 
 class Job:
-    """The steps of the action in bash, with the values that GitHub would insert, and a stand-in `gh` that stores its
-    input.
+    """Runs the steps of the action in bash, with the values that GitHub would insert.
+
+    A stand-in for `gh` stores its input.
 
     Attributes
     ----------
     status : int
-        Of the first step that fails; 0 if none does.
+        Exit status of the first step that fails; 0 if all steps succeed.
     """
 
     def __init__(self, folder: Path, inputs: dict[str, str], *, comments: bool = True) -> None:
@@ -44,7 +45,7 @@ class Job:
             "github.repository": "owner/name",
         }
         self.program("towtank", f'exec {shlex.quote(sys.executable)} -m towtank "$@"')
-        # Without an own comment there is none to edit.
+        # No comment of the action exists yet, so editing the last comment must fail.
         self.program("gh", 'echo "$@" >> gh.log; case "$*" in *--edit-last*) exit 1;; esac; cp "$5" comment.md')
         for step in action["runs"]["steps"]:
             if "run" in step and self.status == 0 and (comments or step["id"] != "comment"):
@@ -84,7 +85,7 @@ class Job:
 
 def test_the_action_runs_a_study_and_comments_its_results(tmp_path: Path) -> None:
     write_tiny_study(tmp_path)
-    # An objective that every system meets, however busy this machine is.
+    # Every system meets this objective, even on a busy machine.
     job = Job(tmp_path, {"study": "study.yaml", "set": "factors.users=[2]\nobjectives=[p95 < 1 h]\n", "token": "t"})
     status = job.values["steps.study.outputs.exit-status"]
     assert job.status == int(status) and status in ("0", "4")

@@ -29,14 +29,14 @@ class Page(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """Answer."""
+        """Send the page."""
         self.send_response(200)
         self.send_header("Content-Length", "5")
         self.end_headers()
         self.wfile.write(b"hello")
 
     def log_message(self, format: str, *args: object) -> None:
-        """Print nothing."""
+        """Suppress the log of requests."""
 
 
 class UnixPage(Page):
@@ -46,18 +46,18 @@ class UnixPage(Page):
 
 
 class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """The same server on a Unix socket."""
+    """Threading server on a Unix socket."""
 
     daemon_threads = True
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Prints nothing about clients that disconnect or refuse its certificate."""
+    """Server that prints no message about clients that disconnect or refuse its certificate."""
 
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print nothing."""
+        """Suppress the error message."""
 
 
 @contextmanager

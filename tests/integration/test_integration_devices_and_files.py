@@ -1,4 +1,4 @@
-"""The studies of links between hosts and of file systems, at small scale, by the real command line."""
+"""The studies of links between hosts and of file systems, at small scale, run by the real command line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ start_timeout: 20 s
 
 
 def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str]) -> dict[str, dict[str, Any]]:
-    """Run some levels of a study for some seconds each; return the summaries of the runs by factor levels."""
+    """Run some levels of a study for a few seconds each; return the summaries of the runs by factor levels."""
     written = YAML(typ="safe").load(STUDIES / name / "study.yaml")["factors"]
     kept = {factor: {level: written[factor][level] for level in wanted} for factor, wanted in levels.items()}
     changes = {
@@ -48,7 +48,7 @@ def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str])
     given = [part for path, value in changes.items() for part in ("--set", f"{path}={json.dumps(value)}")]
     options = ["--preset", "quick", "--out", bench.results, "--quiet", "--no-report"]
     ended = bench.towtank("run", STUDIES / name, *given, *options)
-    # On a shared machine every run would be a doubtful measurement.
+    # Status 4 is allowed, because on a shared machine every run may be doubtful.
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert set(bench.statuses().values()) == {"complete"}
     summaries = [json.loads(path.read_text()) for path in sorted(bench.results.glob("runs/*/summary.json"))]
@@ -85,11 +85,11 @@ def test_each_link_carries_what_is_counted(bench: Bench) -> None:
         if link in ("loopback", "unix_socket"):
             assert summary["hosts"]["client"]["transmit_bytes_per_s"] < sent / 100, "nothing goes over the device"
             continue
-        # Headers are 4 % of packets of 1,492 bytes; packets in transit or retransmitted differ between the two counts.
+        # Headers are 4 % of packets of 1,492 bytes. Packets in transit or sent again are only in one of the two counts.
         assert 0.8 * sent < summary["hosts"]["server"]["receive_bytes_per_s"] < 1.3 * sent, level
         relays = {name for name in summary["tiers"] if summary["tiers"][name]["kind"] == "relay"}
         assert relays == ({"relay-client", "relay-server"} if link == "tun" else set())
-        # The generator is in the control group of its host.
+        # The generator is in the control group of its host, so the host's CPU time includes it.
         assert value(summary, "hosts", "client", "cpus_used") > 0.5 * summary["generator"]["cpus_used"] > 0
     manifest = bench.manifest("r001")
     assert manifest["generator_host"] == "client"
@@ -103,8 +103,8 @@ def test_patterns_differ_in_bytes_and_connections(bench: Bench) -> None:
     kept, anew = found["bridge/request_response"], found["bridge/connect"]
     assert kept["connections"]["opened_in_run"] == 1
     assert value(anew, "connections", "opened_per_s") > 0.9 * value(anew, "throughput_per_s") > 1
-    # One packet in each direction for each byte, of 67 bytes each; a connection takes several more. The device is read
-    # once a second, at times other than the edges of the counted seconds.
+    # A request takes at least one packet of 67 bytes in each direction, and a new connection several more. The factors
+    # allow for different times: the device is read once a second, but not at the edges of the counted seconds.
     for summary, least in ((kept, 1.3 * 67), (anew, 4 * 67)):
         host = summary["hosts"]["client"]
         carried = host["transmit_bytes_per_s"] + host["receive_bytes_per_s"]
@@ -121,9 +121,9 @@ def test_each_file_system_does_the_operations(bench: Bench) -> None:
     for level, summary in found.items():
         assert summary["errors"]["share"] == 0, level
         assert {"save", "look", "browse", "flush", "scratch"} <= set(summary["transactions"])
-        # The device has every synchronous write.
+        # Every synchronous write reaches the device.
         assert summary["hosts"]["server"]["disks"]["data"]["write_bytes_per_s"] > 0, level
-        # The generator itself works on the files.
+        # The generator itself accesses the files, which takes CPU time.
         assert summary["generator"]["cpu_us_per_request"] > 0
     manifests = [bench.manifest(run) for run in bench.statuses()]
     made = {

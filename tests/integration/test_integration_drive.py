@@ -1,4 +1,4 @@
-"""`towtank drive` against running servers: good, faulty and hostile ones."""
+"""`towtank drive` against running servers, which may be good, faulty or hostile."""
 
 import json
 import resource
@@ -17,8 +17,8 @@ from towtank.system.process import tail
 
 pytestmark = pytest.mark.waits
 
-# Memory limit of the engine with a few users, whatever a server sends: at most 64 KiB of header and 1 MiB of captured
-# body per user; program, tables and histograms take tens of megabytes.
+# Memory limit of the engine with a few users, whatever a server sends. Each user needs at most 64 KiB for headers and 1
+# MiB for captured bodies; program, tables and histograms need tens of megabytes.
 MEMORY_AT_MOST_BYTES = 150 * 2**20
 
 
@@ -28,7 +28,7 @@ def drive(bench: Bench, *arguments: str) -> tuple[int, dict[str, Any], str]:
 
 
 def offered(out: Path) -> int:
-    """Return the number of requests due until the end of the load, including those that the machine started late."""
+    """Return the number of requests that were due until the end of the load, including those that started late."""
     return int(json.loads((out / "engine" / "engine.json").read_text())["totals"]["offered"])
 
 
@@ -65,7 +65,7 @@ def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> N
 
 
 def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
-    # 0 to 200 /s over one second, then 200 /s for another: 300 arrivals at 150 /s on average.
+    # The rate rises from 0 to 200 /s in one second and stays there for another: 300 arrivals, 150 /s on average.
     (bench.folder / "rates.csv").write_text("time,rate\n0,0\n1,200\n2,200\n")
     out = bench.folder / "kept"
     code, document, errors = drive(bench, f"http://{serve()}/", "--trace", "rates.csv", "--out", str(out))
@@ -79,7 +79,8 @@ def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
 def test_arrivals_beyond_the_bounds_are_turned_away_and_reported(bench: Bench, serve: Callable[..., str]) -> None:
     options = ["--users-at-most", "2", "--backlog-at-most", "3", "--duration", "2 s", "--threads", "1"]
     _, document, _ = drive(bench, f"http://{serve('--delay', '500')}/", "--rate", "100", *options)
-    # Two users with half a second each serve 8 arrivals in 2 s, 2 are in progress and 3 wait; about 187 are dropped.
+    # Two users with requests of half a second serve 8 arrivals in 2 s, 2 are in progress and 3 wait; about 187 are
+    # dropped.
     assert 150 <= document["not_started"]["overflow"] <= 192
     assert "overflow" in {doubt["kind"] for doubt in document["doubts"]}
     assert "generator_saturated" not in {doubt["kind"] for doubt in document["doubts"]}
@@ -138,7 +139,8 @@ def test_hostile_server_neither_crashes_nor_swells_the_engine(
     bench: Bench, serve: Callable[..., str], kind: str, failures: set[str]
 ) -> None:
     url = f"http://{serve('--misbehave', kind)}/"
-    # On a machine that stops at times, other kinds of failures must not become timeouts.
+    # The timeout is long except for silent servers: a machine that stops at times must not turn other failures into
+    # time-outs.
     times = ("--duration", "4s", "--timeout", "400ms") if kind == "silent" else ("--duration", "1s", "--timeout", "5s")
     code, document, _ = drive(bench, url, "--users", "4", "--think", "20ms", *times)
     assert code == 4
@@ -222,7 +224,7 @@ def test_ctrl_c_gives_what_was_measured(bench: Bench, serve: Callable[..., str])
 
 
 def test_disk_that_takes_no_more_is_reported(bench: Bench, serve: Callable[..., str]) -> None:
-    """A limit on file size replaces a full disk: the engine gets an error at a write in both cases."""
+    """A limit of the file size replaces a full disk, because the engine gets an error at a write in both cases."""
     url = f"http://{serve()}/"
     out = bench.folder / "kept"
     command = ["drive", url, "--duration", "30s", "--think", "5ms", "--out", str(out)]

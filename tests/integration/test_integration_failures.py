@@ -1,5 +1,4 @@
-"""Five failures at small scale on real processes: each happens, the run continues, and no confirmed document is
-lost."""
+"""Five failures at small scale on real processes: each occurs, the run continues, no confirmed document is lost."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
-    """Run one run with one failure; return the summary of the run."""
+    """Execute a run with one failure; return the summary of the run."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"contents": DISK}))
     missing = [package for package in needed(str(STUDY)) if package.found() is None]

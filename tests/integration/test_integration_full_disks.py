@@ -1,4 +1,4 @@
-"""The disk fills up at any write of a run or a report: recorded data remains readable, and the failure is reported."""
+"""The disk becomes full at any write of a run or report: recorded data stays readable, and the failure is reported."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from towtank.results import lines
 pytestmark = pytest.mark.waits
 
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "8" if os.environ.get("CI") else "6"))
-"""Number of disk sizes; the nightly suite has hundreds."""
-# Size of the files of the study below, and of the report of half of the committed runs, with some reserve. [KiB]
+"""Number of tested disk sizes; the nightly suite tests hundreds."""
+# Size of the files of the study below, and of a report on half of the committed runs, with some reserve. [KiB]
 RUN_KIB = 400
 REPORT_KIB = 2000
 
 
 def drawn(what: str, number: int, most: int) -> int:
-    """Draw a free space in KiB from one of `DISKS` equal parts, so that early and late writes both fail."""
+    """Draw a free space in KiB from part `number` of `DISKS` equal parts, so that early and late writes both fail."""
     part = most / DISKS
     return 4 + round(part * (number + random.Random(f"{what} {number} of {DISKS}").random()))
 
@@ -118,7 +118,8 @@ def test_a_report_whose_disk_is_full_at_any_write(bench: Bench, number: int, tri
     with small_disk(bench.folder / "disk", PLENTY) as disk:
         results = disk.path / "results"
         shutil.copytree(RESULTS, results)
-        # The report of half of the runs writes the same files; networks of all configurations take 9 s more CPU time.
+        # Half of the runs are removed: their report writes the same files, and fitting networks of all runs would take
+        # 9 s more CPU time.
         for run in ("r005", "r006", "r007", "r008"):
             shutil.rmtree(results / "runs" / run)
         for name in ("report.html", "study-summary.json", "runs/r001/summary.json"):

@@ -1,7 +1,8 @@
-"""Servers that attack their load generator, over every protocol of the engine; a new protocol adds its rows.
+"""Servers that attack their load generator, over every protocol of the engine; a new protocol adds its attacks here.
 
 During each attack, other users of the same thread use a good server. The tests check that memory stays below a bound,
-that the other users complete most of their undisturbed work, and that every exchange ends with a known kind of failure.
+and that the other users complete a minimum share of their undisturbed work. Every exchange must end with a known kind
+of failure.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from integration_bench import Bench
 
 pytestmark = pytest.mark.waits
 
-# Without an attack the engine has about 12 MiB; an answer of a driver may take 64 MiB, and a session holds one answer.
+# Without an attack the engine uses about 12 MiB. A response of a driver may take 64 MiB, and a session holds one
+# response.
 MEMORY_AT_MOST = 192 * 2**20
-# Share of the undisturbed work of the users of the good server. They think for 20 ms, an answer takes far less.
+# Smallest allowed share of the work that the users of the good server do without an attack. They think for 20 ms, and a
+# response takes far less.
 KEPT_AT_LEAST = 0.4
-# If other programs disturb one of the two measurements, both are repeated.
+# Number of attempts: if other programs disturb one of the two measurements, both are repeated.
 TRIES = 3
 KINDS = {"timeout", "protocol", "closed", "connect", "refused", "status_5xx", "internal"}
 
@@ -64,7 +67,7 @@ MYSQL = struct.pack("<I", len(GREETING))[:3] + b"\0" + GREETING
 
 @dataclass(frozen=True)
 class Attack:
-    """Bytes that a server sends after it has received something, and then as long as the client reads."""
+    """Bytes that a server sends first, and bytes that it then sends as long as the client reads."""
 
     name: str
     step: str
@@ -180,7 +183,7 @@ def driven(bench: Bench, step: str, bad: str, good: str, *options: str) -> tuple
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """Work of the users of the good server without an attack, measured once and stored here."""
+    """Number of transactions of the good server's users without an attack, which is measured once and stored here."""
     return {}
 
 
@@ -203,7 +206,9 @@ def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
 
 
 def attacked(bench: Bench, serve: Callable[..., str], attack: Attack) -> int:
-    """Return the work of the users of the good server during an attack, after checking the other limits."""
+    """Return the number of transactions of the good server's users during an attack, after checking the other
+    limits.
+    """
     options = ("--http2",) if attack.http2 else ()
     good = serve(*options)
     with attacking(attack) as address:

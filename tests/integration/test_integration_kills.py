@@ -1,5 +1,7 @@
-"""Any process of a run is killed or stopped at any moment: no record is lost, nothing is left behind, and `--resume`
-completes the study."""
+"""Any process of a run is killed or stopped at any time: no record is lost, and nothing is left behind.
+
+`--resume` then completes the study.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +47,17 @@ services:
   content: {{kind: existing, address: "http://{address}"}}
 """
 PROVIDERS = ("local", "namespaces")
-# Time from the first process to the end of the second run, on an idle machine. [s]
+# Time from the start of the first process to the end of the second run, on an idle machine. [s]
 LENGTH_S = {"local": 4.4, "namespaces": 6.4}
 
 
 def parts_of(provider: str) -> list[str]:
-    """Return the process roles that exist on a provider; a janitor only exists with virtual hosts."""
+    """Return the process roles that exist with a provider; a janitor process exists only with virtual hosts."""
     return [part for part in PARTS if part != "janitor" or provider == "namespaces"]
 
 
 class Watched:
-    """A study on a provider, with everything that it creates outside of its folder."""
+    """Study on hosts of a provider, with everything that it creates outside of its folder."""
 
     def __init__(self, bench: Bench, provider: str) -> None:
         if provider == "namespaces":
@@ -70,11 +72,11 @@ class Watched:
         self.prefixes: set[str] = set()
 
     def look(self) -> None:
-        """Record the systems that are up."""
+        """Record the prefixes of the systems that are up."""
         self.prefixes |= {path.name for path in self.temporary.glob("towtank-??????")}
 
     def left(self) -> list[str]:
-        """Return everything that remains of the systems after the conductor has ended."""
+        """Return everything that remains of the systems after the end of the conductor."""
         self.look()
         made = [line for prefix in self.prefixes for line in cleaning.leftovers(prefix)]
         return sorted({*made, *self.folders(), *self.bench.strays()})
@@ -84,14 +86,13 @@ class Watched:
         return [f"folder {path}" for path in self.temporary.glob("towtank-*")]
 
     def recorded(self) -> dict[Path, list[dict[str, Any]]]:
-        """Return the records of load threads, by file."""
+        """Return the recorded lines of the load threads, by file."""
         found = (self.bench.results / "runs").glob("*/engine/worker-*.ndjson")
         return {path: list(lines.read(path, lines.Damage())) for path in found}
 
 
 def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
-    """Kill a process of a role at a time, or the first one that exists later; return the role of the killed
-    process."""
+    """Kill a process of a role at a time, or as soon as such a process exists; return the role, or `nobody`."""
     deadline = time.monotonic() + at
     while process.poll() is None:
         watched.look()
@@ -110,7 +111,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     provider = PROVIDERS[number % 2]
     watched = Watched(bench, provider)
     drawn = random.Random(f"kill {number}" if KILLS <= 50 else f"kill {number} of {time.strftime('%F')}")
-    # Roles take turns, so that few kills cover all of them.
+    # The roles alternate, so that few kills cover all of them.
     parts = parts_of(provider)
     part, at = parts[number // 2 % len(parts)], drawn.uniform(0.0, LENGTH_S[provider])
     tried(f"kill of a process of the kind `{part}` at a random moment of a study")
@@ -121,7 +122,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     assert process.returncode in ((-signal.SIGKILL,) if killed == "conductor" else (0, 4, 6)), said
     assert "internal fault" not in errors, said
     assert "Traceback" not in errors, said
-    # Without a janitor, a folder known only to the conductor is removed by the next run.
+    # Without a janitor process, a folder known only to the conductor is removed by the next run.
     until(lambda: not watched.left() or (killed == "conductor" and watched.left() == watched.folders()), 60.0)
     before = watched.recorded()
     if not (bench.results / "study.json").exists():
@@ -140,7 +141,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     until(lambda: not watched.left(), 60.0)
 
 
-# Doubt about a stalled process; conductor, guards and janitor have no part in the load.
+# Doubt that a stopped process must raise; conductor, guards and janitor do not affect the load.
 SAID = {
     "engine": {"generator_stalled"},
     "probe": {"observation_gap"},
@@ -178,7 +179,7 @@ def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
     doubts = [reason for reason in summary["verdict"]["reasons"] if reason["level"] != "note"]
     own = SAID.get(part, set())
     assert own <= {reason["kind"] for reason in doubts}, summary["verdict"]
-    # On a busy machine all processes stop at times, but far shorter.
+    # On a busy machine all processes are delayed at times, but by far less than `HELD_S`.
     others = set().union(*SAID.values()) - own
     assert not any(reason["kind"] in others and reason["seen"] > HELD_S / 2 for reason in doubts), summary["verdict"]
     assert summary["accounting"]["holds"]
@@ -208,19 +209,20 @@ def test_a_probe_beside_a_system_that_already_runs_is_a_doubt_if_it_is_held_or_k
 
 
 MOMENTS = int(os.environ.get("TOWTANK_MOMENTS", "8"))
-"""Number of moments at which engine and probe are stopped or killed; the acceptance test has 40."""
+"""Number of times at which engine and probe are stopped or killed; the acceptance test has 40."""
 LOAD_S = 6.0
 SHORT_HELD_S = 3.0
 NAMED = {"engine": {"generator_stalled", "engine_failed"}, "probe": {"observation_gap"}}
 
 
 def drawn_harm(number: int) -> tuple[str, signal.Signals, str, float]:
-    """Draw role, signal, system and time within the load; roles and signals alternate."""
+    """Draw a role, a signal, a system and a time within the load; roles and signals alternate."""
     drawn = random.Random(f"moment {number}")
     part = ("engine", "probe")[number % 2]
     how = (signal.SIGSTOP, signal.SIGKILL)[number // 2 % 2]
     system = ("existing", "local", "namespaces")[number // 4 % 3]
-    # A process that stays stopped until after the load affects no recorded data.
+    # The time leaves room until the end of the load, because a process that stays stopped until after the load affects
+    # no recorded data.
     return part, how, system, drawn.uniform(0.3, LOAD_S - (SHORT_HELD_S if how == signal.SIGSTOP else 0.0) - 0.2)
 
 

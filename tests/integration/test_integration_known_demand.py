@@ -1,5 +1,4 @@
-"""A real server with a known service demand, measured and fitted like any other: the null server with work for each
-request."""
+"""A real server with a known service demand (null server with work for each request), measured and fitted as usual."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ FITS = Section(
 
 
 def measured(bench: Bench, number: int, variation: str) -> Path:
-    """Return the results of a study."""
+    """Run a study and return the folder of its results."""
     steady = "8 s" if SERIES else "12 s"
     files = {
         "study.yaml": STUDY.format(users=USERS if SERIES else [10, 24], steady=steady, seed=number),
@@ -74,12 +73,14 @@ def measured(bench: Bench, number: int, variation: str) -> Path:
 
 
 def runs_of(results: Path) -> list[dict[str, Any]]:
-    """Return the summaries of the runs."""
+    """Return the summaries of all runs."""
     return [json.loads(path.read_text()) for path in sorted(results.glob("runs/*/summary.json"))]
 
 
 def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, found: list[list[Any]]) -> None:
-    """Record how often the intervals of a quantity contain the true value; None stands for a missing interval."""
+    """Record how often the intervals of a quantity contain the true value; an end that is None is a missing
+    interval.
+    """
     given = [ends for ends in found if ends[0] is not None and ends[1] is not None]
     held = sum(low <= truth <= high for low, high in given)
     least = least_by_chance(len(given))
@@ -88,8 +89,10 @@ def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, foun
 
 
 def least_by_chance(series: int) -> int:
-    """Return the least number of intervals that contain the true value in 999 of 1,000 cases, if each does with 95
-    %."""
+    """Return the number of intervals that contain the true value, which chance undercuts in 1 of 1,000 cases.
+
+    Each interval is assumed to contain it with a probability of 95 %.
+    """
     below, number = 0.0, 0
     while number <= series:
         below += math.comb(series, number) * 0.95**number * 0.05 ** (series - number)
@@ -113,7 +116,7 @@ def test_a_known_demand_comes_back(bench: Bench, certified: Certified, tabled: T
             requests = run["request_throughput_per_s"]["value"] * window
             work_s += run["tiers"]["content"]["cpu_demand_s"]["value"] * requests
             count += requests
-        # No model, if other programs disturbed all runs.
+        # There is no model if other programs disturbed all runs.
         model = next(iter(json.loads((results / "model.json").read_text())["configurations"]), {"knees": []})
         knee = next(
             (estimate for estimate in model["knees"] if estimate["kind"] == "model"), {"low": None, "high": None}
@@ -121,8 +124,8 @@ def test_a_known_demand_comes_back(bench: Bench, certified: Certified, tabled: T
         knees.append([knee["low"], knee["high"]])
         limits.append((model.get("confidence_interval") or {}).get("limit_throughput") or [None, None])
     case = f"{WORK_S * 1000:g} ms for each request, {variation}"
-    # The drawn demands vary by chance: three standard errors. In a single study, a machine that stops at the edge of a
-    # window shifts CPU time by up to a sample of the probe.
+    # Random demands vary by chance, so three standard errors are allowed. In a single study, a machine that stops at
+    # the edge of a window shifts CPU time by up to a sample of the probe.
     chance = 3 / math.sqrt(count) if variation == "exponential" else 0.0
     relative = 0.02 if SERIES else 0.10
     certified(

@@ -1,4 +1,6 @@
-"""A smaller version of the study of one node and four: nodes and mounts on separate hosts, one node lost under load."""
+"""A smaller version of the study of one node and four: nodes and mounts on separate hosts, one node fails under
+load.
+"""
 
 import json
 from typing import Any
@@ -28,7 +30,7 @@ def summary_of(bench: Bench, run: str) -> dict[str, Any]:
 
 
 def hosts_of(bench: Bench, run: str, kind: str) -> dict[str, str]:
-    """Return the hosts of the processes of a kind."""
+    """Return the host of each service of a kind, by name of the service."""
     tiers = bench.manifest(run)["tiers"]
     return {name: tier["host"] for name, tier in tiers.items() if tier["kind"] == kind}
 
@@ -43,8 +45,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     ended = bench.towtank(*command)
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
-    # The run with one node came first. A single load level allows no curve, which is reported before the other run
-    # starts.
+    # The run with one node is first. A single load level does not allow a curve, which is reported before the second
+    # run starts.
     prediction = json.loads((bench.results / "prediction.json").read_text())
     assert prediction["made_before"]
     assert prediction["refused"]
@@ -62,7 +64,7 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         assert sum(mount[quantity]["value"] for mount in mounts.values()) > 0
     shares = [member["requests"] for member in summary["balance"]["gateway"]["members"].values()]
     assert len(shares) == 4
-    # Round robin over all requests: counts differ by one at the edges of a second, and no member misses its part.
+    # Requests are distributed in turn, so counts differ by one at the edges of a second, and each node gets its share.
     assert min(shares) > 0.8 * max(shares)
     event = summary["events"]["node_lost"]
     assert event["failed"] is None

@@ -1,7 +1,7 @@
 """Each limit of `examples/own-application` gives the throughput that follows from its numbers.
 
-Other programs on the machine take CPU from the application. The limits of CPU are therefore compared with the CPU time
-that its workers were given, of the time in which they wanted to run.
+Other programs on the machine take CPU time from the application. So limits of CPU are compared with the CPU time that
+its workers received while they were ready to run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ needs_database = pytest.mark.skipif(
     not has_database(), reason="PostgreSQL is not installed: apt-get install postgresql"
 )
 
-# Uses 20 % of a CPU.
+# Program that uses 20 % of a CPU.
 BUSY = (
     "import time\n"
     "while True:\n"
@@ -40,17 +40,18 @@ BUSY = (
     "    while time.thread_time() < end: pass\n"
     "    time.sleep(max(0, begun + 0.05 - time.monotonic()))"
 )
-# The least load, one that saturates each limit without think time, and one far above.
+# The smallest load, a load that saturates each limit without think time, and a much larger load.
 USERS = (1, 8, 32)
 DURATION_S = 5
 THINK_S = 0.1
-# Allowed difference of a throughput from its arithmetic. The exchange itself adds less than 3 % to each time.
+# Allowed relative difference between measured and calculated throughput. The exchange itself adds less than 3 % to each
+# time.
 WITHIN = 0.1
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Times of the threads of a process: on a CPU, and runnable without one. [s]"""
+    """Times of the threads of a process: running on a CPU, and ready without a CPU. [s]"""
 
     at: float
     cpu: float
@@ -58,7 +59,7 @@ class Clock:
 
 
 def clock(pid: int) -> Clock:
-    """Read the times of all threads that a process has now."""
+    """Read the times of all threads that a process has at present."""
     sums = [0, 0]
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(OSError):
@@ -68,7 +69,7 @@ def clock(pid: int) -> Clock:
 
 
 def cpu_of(pid: int) -> float:
-    """Return the CPU time of a process, including threads that have ended. [s] [s]"""
+    """Return the CPU time of a process, including threads that have ended. [s]"""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -78,7 +79,7 @@ def options(users: int, *more: str) -> list[str]:
 
 
 def drive(bench: Bench, url: str, users: int, *more: str) -> dict[str, Any]:
-    """Load a page; a machine that does other work makes the measurement invalid, which is no fault here."""
+    """Run a load on a page; an invalid measurement (status 4), caused by other work of the machine, is accepted."""
     ended = bench.towtank("drive", url, *options(users, *more))
     assert ended.returncode in (0, 4), ended.stderr
     document: dict[str, Any] = json.loads(ended.stdout)
@@ -118,7 +119,7 @@ def test_the_pool_lets_4_queries_run_at_a_time(bench: Bench, users: int) -> None
     assert document["errors"] == 0
     assert document["throughput_per_s"] == pytest.approx(min(users, 4) / 0.03, rel=WITHIN)
     assert after["shop_pool_size"] == 4
-    # All users but those who have a connection wait; the time is counted when a wait ends.
+    # All users without a connection wait; the time is counted when a wait ends.
     assert waited_s == pytest.approx(max(users - 4, 0) * DURATION_S, rel=2 * WITHIN, abs=0.1)
     assert after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"] < 0.1 * DURATION_S
 
@@ -130,7 +131,7 @@ def test_above_100_reports_a_second_the_rest_are_errors(bench: Bench, users: int
     wanted = users / (THINK_S + 0.021)
     assert document["throughput_per_s"] == pytest.approx(min(wanted, 100), rel=WITHIN)
     assert {kind for kind, count in document["errors_by_kind"].items() if count} <= {"status_5xx"}
-    # 32 users see 503 at once in place of 21 ms, so the rest is more than 264 - 100.
+    # 32 users receive a 503 without the 21 ms of a good response, so there are more than 264 - 100 errors per second.
     assert (document["errors"] > DURATION_S * 150) if users == 32 else document["errors"] == 0
 
 
@@ -156,7 +157,7 @@ def test_reports_take_10_ms_of_the_cpu_that_workers_get(bench: Bench, limit: str
         assert worker.cpu + worker.delay >= (1 - WITHIN) * worker.at, workers
     for pid_cpu in cpu[busy:]:
         assert pid_cpu < 0.1 * sum(cpu)
-    # On a busy machine the share of the workers varies from second to second, and only the demand can be compared.
+    # On a busy machine the CPU share of the workers varies from second to second, so only the demand can be compared.
     given = [worker.cpu / worker.at for worker in workers[:busy]]
     assert document["throughput_per_s"] <= 100 * busy * (1 + WITHIN)
     if min(given) > 1 - WITHIN:
@@ -175,7 +176,7 @@ def test_one_user_gets_a_report_of_cpu_in_its_cpu_time(bench: Bench, limit: str)
 
 
 def answers(shop: OwnApplication, request: bytes) -> list[str]:
-    """Send bytes on one connection, and return the status lines of all answers."""
+    """Send bytes on one connection, and return the status lines of all responses."""
     with socket.create_connection(("127.0.0.1", shop.port), 20) as user, user.makefile("rb") as stream:
         user.sendall(request)
         return [line.decode().strip() for line in stream if line.startswith(b"HTTP/")]
@@ -229,7 +230,7 @@ def test_all_processes_end_with_a_worker() -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Return True if a process exists and is no zombie."""
+    """Return True if a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -250,7 +251,7 @@ def test_a_query_that_fails_is_an_error_of_the_report_and_the_next_one_connects_
         get = b"GET /report HTTP/1.1\r\nConnection: close\r\n\r\n"
         assert answers(shop, get) == ["HTTP/1.1 200 OK"]
         assert shop.database is not None
-        # The leader of the server ends all sessions, and goes on.
+        # The main process of the server ends all sessions, and continues.
         leader = int((shop.database / "data" / "postmaster.pid").read_text().split()[0])
         for pid in Path(f"/proc/{leader}/task/{leader}/children").read_text().split():
             if b"shop postgres" in Path(f"/proc/{pid}/cmdline").read_bytes():

@@ -1,4 +1,4 @@
-"""Runs the kernels for moments: checks that they work, not their counts."""
+"""Runs each rating kernel for a short time, to check that it works; the counts are not checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One workload on two server products: each server holds the documents that it confirmed as stored."""
+"""One workload on two server products: each server still has the documents that it confirmed as stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ SERVICES = {
 POPULATION = "population: {scale: 0.00001, seed: 3}"
 STEPS = {".txt": "add_document / create small document", ".xls": "add_document / create large document"}
 DELETE = "remove_own_document / delete"
-# Sizes of the contents that the workload creates: a document of either class has the small one after an edit.
+# Sizes of the contents that the workload creates, in bytes; after an edit, documents of both classes have the small
+# size.
 SIZES = {".txt": {10240}, ".xls": {102400, 10240}}
 
 pytestmark = [pytest.mark.waits, pytest.mark.timeout(400), pytest.mark.xdist_group("repository")]
@@ -53,7 +54,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 def write_study(folder: Path, kind: str, endpoints: Endpoints) -> Path:
-    """Write a study of the running server, with the workload as shipped."""
+    """Write a study of the running server, with the workload of the project."""
     exports = {name: str(path) for name, path in endpoints.exports["content"].items()}
     service = {"kind": "existing", "address": f"http://{endpoints.addresses['content'][0]}", "exports": exports}
     system = {"schema": "towtank/system/1", "name": "running", "services": {"content": service}}
@@ -70,14 +71,14 @@ def write_study(folder: Path, kind: str, endpoints: Endpoints) -> Path:
         "overrides": overrides,
         "load": {"kind": "closed", "stages": {"ramp_up": "1 s", "settle": "1 s", "steady": "8 s", "ramp_down": "1 s"}},
     }
-    # JSON is a subset of YAML.
+    # The files are written as JSON, which is a subset of YAML.
     (folder / "system.yaml").write_text(json.dumps(system))
     (folder / "study.yaml").write_text(json.dumps(study))
     return folder / "study.yaml"
 
 
 def counted(results: Path) -> dict[str, tuple[int, int, int]]:
-    """Return the requests of the whole run by step: successful, failed, and unanswered ones."""
+    """Return the numbers of successful, failed and unanswered requests of the whole run, by step."""
     (intervals,) = results.glob("runs/*/intervals.parquet")
     rows = duckdb.sql(
         f"SELECT name, sum(ok), sum(failed), sum(started) - sum(ok) - sum(failed) FROM '{intervals}' "
@@ -87,7 +88,7 @@ def counted(results: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def stored(client: CmisClient, endpoints: Endpoints) -> dict[str, list[dict[str, Any]]]:
-    """Return the documents created by users, by the class in their name, from the server's folder listings."""
+    """Return the documents that users created, by the suffix of their name, from the folder listings of the server."""
     found: dict[str, list[dict[str, Any]]] = {suffix: [] for suffix in STEPS}
     with endpoints.exports["content"]["folders_csv"].open(encoding="utf-8", newline="") as file:
         folders = [row["id"] for row in csv.DictReader(file)]
@@ -120,7 +121,7 @@ def test_what_was_confirmed_as_stored_exists(server: tuple[str, Endpoints], benc
     making = sum(result.get(step, (0, 0, 0))[2] for step in STEPS.values())
     assert made > 0
     assert made - deleted - deleting <= sum(map(len, found.values())) <= made + making - deleted
-    # The users' notes agree: every confirmed document was read back and is identical.
+    # The recorded documents agree: every confirmed document was read back and is identical.
     back = json.loads((bench.results / "runs" / "r001" / "stored.json").read_text())
     assert back["acknowledged"] + back["removed"] >= made
     assert back["found"] == back["acknowledged"], back["kinds"]["documents"]["named"]

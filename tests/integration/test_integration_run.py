@@ -34,7 +34,7 @@ def test_study_ends_with_verdict_and_report(bench: Bench) -> None:
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
     assert (bench.results / "report.html").stat().st_size > 10_000
     assert document["report"] == str(bench.results / "report.html")
-    # On a busy machine a run may be invalid, which adds a line.
+    # On a busy machine a run may be invalid, which adds a line to the output.
     assert len(ended.stderr.splitlines()) == (ended.returncode == 4), ended.stderr
     engine = json.loads((bench.results / "runs" / "r001" / "engine" / "engine.json").read_text())
     assert engine["reason"] == "finished"
@@ -313,7 +313,9 @@ start_timeout: 60 s
 
 
 def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(bench: Bench) -> None:
-    """Server and engine have the same hard limit; the engine has more tables of open files than one."""
+    """Server and engine have the same limit of open files, but the engine uses several tables of open files and can
+    open
+    more files."""
     bench.study(users=[100], steady="4 s")
     (bench.folder / "system.yaml").write_text(CONTENT)
     (bench.folder / "workload.yaml").write_text(WORKLOAD.replace("get: /", "get: /metrics").replace("20 ms", "1 s"))
@@ -334,5 +336,5 @@ def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(ben
     )
     assert "errors_above_limit" in doubts
     assert doubts["tier_limit"] in (bench.results / "report.html").read_text("utf-8")
-    # The limit in force is printed beside its tier.
+    # The manifest states the limit in force for each tier.
     assert bench.manifest("r001")["tiers"]["content"]["limits"]["open_files"] == 100

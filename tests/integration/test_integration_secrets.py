@@ -1,4 +1,4 @@
-"""Secrets do not leak: canaries in all places that can hold a secret are found in named files of mode 0600 only."""
+"""Secrets do not leak: canaries in every place that can hold a secret are found only in the expected private files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from integration_bench import Bench
 
 from towtank.system.services.private_server import find_program
 
-# Real servers start here one after the other, on a machine that may be busy.
+# Real servers are started one after the other, which takes long on a busy machine.
 pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 PRIVATE = ("plan.json", "files/*", "secrets.json")
@@ -125,8 +125,8 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
         "POST /json",
         "POST /text",
     ]
-    # The login in the address is sent with every request without its own authorization, and with the request of the
-    # page.
+    # The login in the address is sent with every request that has no other authorization, and with the request of the
+    # metrics page.
     assert server.authorizations("/json") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/metrics") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/page") == {basic(canary("page"), canary("page"))}
@@ -134,7 +134,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
     assert basic("ann", canary("setused")) in server.authorizations("/list")
 
 
-# Nothing about these values looks like a secret.
+# These values do not look like secrets, so only their names show that they are.
 LETTERS, DIGITS = "canarybird", "90817263"
 PLAIN_WORKLOAD = f"""
 schema: towtank/workload/1
@@ -267,7 +267,7 @@ def test_an_endpoint_with_a_login_is_refused_without_showing_it(bench: Bench) ->
     assert found_in(ended.stdout + ended.stderr) == []
 
 
-# Two of our servers check their logins; the content server gets the address of one of them.
+# Two of the servers check logins; the content server gets the address of one of them.
 DATABASES = """
 schema: towtank/system/1
 name: stores

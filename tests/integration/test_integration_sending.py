@@ -1,4 +1,6 @@
-"""Sends metrics during a run with the real engine: a real Prometheus returns what the run itself recorded."""
+"""Sends metrics during a run with the real engine: a real Prometheus returns the values that the run itself
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from waiting import until
 pytestmark = pytest.mark.waits
 
 Query = Callable[[str], dict[str, float]]
-# Covers the whole test, past the stale markers that end the series.
+# The last value within 30 minutes is found although stale markers have ended the series.
 _LAST = "last_over_time({}[30m])"
 
 
@@ -97,7 +99,7 @@ def test_prometheus_returns_what_a_study_recorded(bench: Bench, prometheus: str,
     assert set(by_phase) >= {"ramp_up", "settle", "steady"}
     assert by_phase["steady"] == pytest.approx(3.0)
     assert set(query(f"sum by (tier) ({last('tier_cpus_used')})")) >= {"content"}
-    # Every series has ended: none of the run is current any more.
+    # Every series has ended, so no series of the run has a current value.
     assert query("towtank_live_users") == {}
     (event,) = sent(bench, "r001")
     assert event["receivers"][0]["dropped_points"] == event["receivers"][0]["refused_points"] == 0

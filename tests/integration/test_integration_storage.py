@@ -1,4 +1,4 @@
-"""The storage studies at small scale, by the real command line on real file systems: each shows its effect."""
+"""The storage studies at small scale, by the real command line on real file systems: each study shows its effect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **parameters: str) -> dict[str, Any]:
-    """Run a study with some levels of the factors, each for some seconds; return summaries by the levels."""
+    """Run a study with some levels of the factors, each for a few seconds; return the summaries by factor levels."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", network={"offloads": False}, disks={"data": DISK}))
     missing = [package for package in needed(str(STUDIES / name)) if package.found() is None]
@@ -32,12 +32,12 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     yaml = YAML()
     document = yaml.load(study)
     del document["claims"]
-    document.pop("objectives", None)  # they name loads of the whole study, as claims do
+    document.pop("objectives", None)  # objectives and claims name loads of the whole study
     document["repetitions"] = 1
     document["factors"]["users"] = [users]
     for factor, kept in levels.items():
         document["factors"][factor] = {level: document["factors"][factor][level] for level in kept}
-    if "inodes" in levels:  # a few seconds use them up
+    if "inodes" in levels:  # so few that they are used up in a few seconds
         document["factors"]["inodes"]["few"] = {"hosts.web.disks.contents.inodes": 700}
     document["load"]["stages"] = {"ramp_up": "500 ms", "settle": "2 s", "steady": "10 s"}
     given = {"services.content.population.scale": 0.00004, **parameters}
@@ -68,7 +68,7 @@ def test_one_node_on_both_file_systems(bench: Bench) -> None:
     assert set(servers) == {"store-1", "store-2"}
     assert value(found["parallel"], "mounts", "area", "server_calls_per_s") > 1
     assert value(found["parallel"], "mounts", "area", "write_bytes_per_s") > 0
-    # In the other level no user has the mount; it only answers the observer.
+    # In the other level no user uses the mount; only the observer reads it.
     assert value(found["local"], "mounts", "area", "write_bytes_per_s") == 0
     assert set(found["parallel"]["tiers"]) == {"store-1", "store-2", "area", "content"}
 
@@ -85,7 +85,7 @@ def test_order_of_servers_and_place_of_the_cache(bench: Bench) -> None:
 
 
 def from_server(summary: dict[str, Any]) -> float:
-    """Return the bytes that the host of the mount received from the network; nearly all are contents."""
+    """Return the bytes that the host of the mount received from the network, which are nearly all contents."""
     return float(summary["hosts"]["web"]["receive_bytes_per_s"])
 
 
@@ -94,8 +94,8 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
     found = small(bench, "content-cache", 20, levels)
     mounts = {level: summary["storage"]["mounts"]["area"] for level, summary in found.items()}
     assert mounts["128_MiB/few"]["cache_files"] < mounts["128_MiB/many"]["cache_files"]
-    # Bytes that the mount reads from its server, relative to bytes read from the mount; its own count of cached bytes
-    # is wrong.
+    # Bytes that the mount reads from its server, relative to the bytes that are read from the mount. The mount's own
+    # count of cached bytes is wrong.
     read = {
         level: from_server(summary) / value(summary, "asked", "read_bytes_per_s") for level, summary in found.items()
     }
@@ -105,7 +105,7 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
 
 
 def failed(summary: dict[str, Any], transaction: str) -> int:
-    """Return the failed transactions of a kind in the window; checks that there were transactions."""
+    """Return the number of failed transactions of a kind, after checking that there were transactions."""
     result = summary["transactions"][transaction]
     assert result["count"] + result["errors"] > 5
     return int(result["errors"])
@@ -123,7 +123,7 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
     assert [stored[fate] for fate in ("lost", "different", "unreadable", "unread")] == [0, 0, 0, 0]
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
     reasons = {reason["kind"]: reason for reason in full["verdict"]["reasons"]}
-    # The inode of a removed file may be free at the time of a sample.
+    # At the time of a sample, the inode of a removed file may be free, so both messages are possible.
     assert re.search(r"had no inodes left|% of its inodes left", reasons["storage_full"]["message"])
     assert disk["free_inodes_least"] < 0.01 * disk["size_inodes"]
     assert failed(found["enough"], "add_document") == 0

@@ -1,4 +1,4 @@
-"""Reads back what users stored, with the real engine: detects losses and changes by a server."""
+"""Documents that users stored are read back, with the real engine: losses and changes by a server are detected."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ stored:
 
 @dataclass
 class Shelf:
-    """Contents stored by a server, and contents that the server dropped after confirming them."""
+    """Contents that a server stores, and the names of contents that it lost or changed after confirming them."""
 
     held: dict[str, bytes] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
@@ -81,7 +81,7 @@ class Shelf:
     removed: int = 0
 
     def take(self, key: str, content: bytes) -> None:
-        """Store a document, but drop one in eight and truncate one in eight."""
+        """Store a document, but drop one in eight documents and truncate one in eight."""
         self.lost.discard(key)
         self.changed.discard(key)
         self.held[key] = content
@@ -102,7 +102,7 @@ class Shelf:
 
 @pytest.fixture
 def shelf() -> Iterator[tuple[Shelf, int]]:
-    """Run a server that confirms every document as stored; yield the contents and the port of the server."""
+    """Run a server that confirms every document as stored; yield its contents and its port."""
     shelf = Shelf()
 
     class Handler(BaseHTTPRequestHandler):
@@ -169,10 +169,10 @@ def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, she
     assert study["objectives"][0]["met"] is False
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     assert "stored_lost" in {reason["kind"] for reason in summary["verdict"]["reasons"]}
-    # A run disturbed by other programs decides no claim.
+    # A run that other programs disturbed is invalid and decides no claim.
     decided = "not_testable" if summary["verdict"]["level"] == "invalid" else "refuted"
     assert study["claims"][decided] == 1
-    # The noted contents equal the contents that the server received, to the last byte.
+    # The recorded sizes equal the sizes that the server received, to the last byte.
     things = read_ledger(bench.results / "runs" / "r001" / "engine").of("documents")
     sizes = {size for thing in things.values() for size, _ in thing.contents}
     assert 100 * 1024 in sizes
@@ -220,14 +220,14 @@ stored:
 
 
 def damage(plan: Path, over: threading.Event, harmed: dict[str, set[str]]) -> None:
-    """While users store more, remove some files and change some others, which no user touches again."""
+    """While users store documents, remove some files and change others; users no longer access these files."""
     while not over.wait(0.05):
         if not plan.is_file():
             continue
         (target,) = json.loads(plan.read_text())["targets"]
         for path in Path(target["driver"]["root"]).glob("[01]*"):
             fate = "lost" if path.name.startswith("0") else "different"
-            # A user may remove the file at any moment: the test then must not damage it.
+            # A user may remove the file at any time; then it must not be recorded as damaged.
             with contextlib.suppress(FileNotFoundError):
                 if len(harmed[fate]) == 3 or path.stat().st_mtime > time.time() - 0.5:
                     continue

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.waits
 
 @contextmanager
 def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Run a server on loopback that handles each connection in a thread, by a function of the test."""
+    """Run a server on loopback that handles each connection in a thread, with the given function."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         kept: list[socket.socket] = []
 
@@ -42,11 +42,11 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def silent(connection: socket.socket) -> None:
-    """Send no answer."""
+    """Send no response."""
 
 
 def surplus(connection: socket.socket) -> None:
-    """Send a good answer to each request, with further bytes after it."""
+    """Send a good response to each request, followed by further bytes."""
     while connection.recv(4096):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxmore")
 
@@ -147,7 +147,7 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
     document = json.loads(stdout)
     assert running.returncode == 4
     stalled = next(doubt for doubt in document["doubts"] if doubt["kind"] == "generator_stalled")
-    # The disturbance takes two of six seconds.
+    # The engine is stopped for two of six seconds.
     assert stalled["level"] == "invalid"
     assert stalled["seen"] > 1.8
     assert "the load generator stood still for" in stalled["message"]

@@ -1,4 +1,6 @@
-"""Predictions for many servers from few: exact if the measurements are exact, refused if they would be a guess."""
+"""Predictions for many servers from measurements of few: exact for exact measurements, refused if the data do not
+suffice.
+"""
 
 import json
 from pathlib import Path
@@ -32,8 +34,10 @@ def configuration(
     curve: ClosedCurve | None = None,
     demand: tuple[float, float] = (DEMAND, OTHER),
 ) -> Configuration:
-    """Return the points of an exact closed system; `hosts` by name with CPU time of a transaction, CPUs and highest
-    utilization."""
+    """Return the points of an exact closed system.
+
+    `hosts` contains for each name the CPU time of a transaction, the CPUs and the highest utilization.
+    """
     curve = curve or ClosedCurve(1, THINK)
     rates = curve.throughput(np.array([demand]), np.array(LOADS))[0]
     points, runs = [], []
@@ -78,7 +82,8 @@ def test_an_exact_system_is_predicted_exactly() -> None:
 
 @pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
-    # 4 ms on half a CPU take 8 ms: at most 125 transactions a second, where four nodes alone would carry 200.
+    # 4 ms of CPU time take 8 ms on half a CPU. So the shared host limits the throughput to 125 transactions/s, while
+    # four nodes would allow 200.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
     found = predict_across(configuration(hosts), ASKED)
     (data,) = found["shared"]
@@ -91,7 +96,8 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
 
 @pytest.mark.waits
 def test_a_bigger_host_lets_more_pass_at_full_speed() -> None:
-    # 2 ms of work is short against the 10 ms of a tenth of a CPU, and shorter against the 40 ms of four tenths.
+    # 2 ms of work is less than the 10 ms that a quota of 0.1 CPUs allows in a period, and much less than the 40 ms of
+    # 0.4 CPUs.
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     found = predict_across(few, {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4})
     assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=2e-3)
@@ -110,7 +116,7 @@ def test_beyond_a_whole_cpu_transactions_are_served_at_once_and_none_faster() ->
 
 @pytest.mark.waits
 def test_four_hosts_with_quotas_answer_as_a_simulation_does() -> None:
-    # One host with a tenth of a CPU at some loads predicts four of them at low load and at high.
+    # Measurements of one host with 0.1 CPUs predict four such hosts, at low and at high load.
     work = 0.006
     few = configuration({"node-1": (work, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)), demand=(0.06, 0.0))
     found = predict_across(few, {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1, "loads": [20.0, 45.0, 160.0]})

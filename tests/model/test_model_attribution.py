@@ -1,4 +1,4 @@
-"""A fit of results states that its demands include only the use attributed to tiers."""
+"""A fit of results states that its demands include only the resource use of tiers, not use that belongs to no tier."""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ from towtank.model.fitting.network import network_throughput
 
 
 def exact(users: int, stations: list[tuple[Fraction, int]], delay: Fraction) -> list[Fraction]:
-    """Return X(n) = G(n-1) / G(n) from the definition of the normalising constants, in rational numbers."""
+    """Return the throughput X(n) = G(n-1) / G(n) from the definition of the normalising constants G, in rational
+    numbers.
+    """
     constants = [delay**n / factorial(n) for n in range(users + 1)]
     for demand, servers in stations:
         factors = [Fraction(1)]
@@ -27,12 +29,13 @@ def test_convolution_against_rational_numbers() -> None:
     stations = [(Fraction(4), 8), (Fraction(1, 3), 1), (Fraction(3, 2), 3)]
     expected = [float(rate) for rate in exact(60, stations, Fraction(10))]
     found = network_throughput(60, [(float(demand), servers) for demand, servers in stations], 10.0)
-    # Logarithms of a few hundred lose two of sixteen digits.
+    # The logarithms are a few hundred, which costs two of sixteen digits.
     assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_many_servers_do_not_lose_digits() -> None:
-    # Eight servers of 4 s, 10 s of think time: the textbook recursion gives R(80) = -369 s; saturated, X = 8 / 4 s.
+    # Eight servers with a demand of 4 s, and 10 s of think time. The textbook recursion gives R(80) = -369 s, because
+    # digits are lost. The saturated throughput is 8 / 4 s.
     rates = network_throughput(90, [(4.0, 8)], 10.0)
     assert 70 / rates[69] - 10 == pytest.approx(25.0, rel=3e-3)
     assert rates[89] == pytest.approx(2.0, rel=1e-6)

@@ -1,4 +1,4 @@
-"""Formulas with a known value: moments of queues in closed form, regressions by statsmodels."""
+"""Formulas compared with known values: moments of queues in closed form, and regressions by statsmodels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARES = (0.5, 0.9, 0.95, 0.99)
 
 
 def percentiles(folder: Path, stations: dict[str, Any], classes: dict[str, Any], name: str) -> list[float]:
-    """Return percentiles approximated by moments."""
+    """Return percentiles of the response time, which the model approximates from moments."""
     path = folder / "model.yaml"
     path.write_text(json.dumps({"classes": classes, "stations": stations}), "utf-8")
     model = load_model(path).document
@@ -43,9 +43,12 @@ def gamma(mean: float, variance: float) -> list[float]:
 
 
 def test_moments_of_m_m_2_and_a_delay_are_the_known_ones(tmp_path: Path) -> None:
-    """The wait at M/M/2 is 0 with probability 1 - C, otherwise exponential with rate theta = m mu - lambda: W = C /
-    theta, with variance C (2 - C) / theta^2 (Gross et al., section 2.3). A constant delay adds to the mean only, an
-    exponential one adds d^2 to the variance."""
+    """The mean and the variance of an M/M/2 queue followed by a delay are known (Gross et al., section 2.3).
+
+    The wait is 0 with probability 1 - C, otherwise exponential with rate theta = m mu - lambda. So its mean is W = C /
+    theta, and its variance C (2 - C) / theta^2. A constant delay adds to the mean only; an exponential delay also adds
+    d^2 to the variance.
+    """
     rate, service, delay = 12.0, 0.1, 0.05
     waits, theta = erlang_c(2, rate * service), 2 / service - rate
     mean = service + waits / theta + delay
@@ -60,8 +63,10 @@ def test_moments_of_m_m_2_and_a_delay_are_the_known_ones(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("used", [0.3, 0.8])
 def test_the_moments_of_a_shared_server_are_those_of_coffman(used: float, tmp_path: Path) -> None:
-    """r = S / (1 - U) and r^2 (2 + U) / (2 - U) at a processor-sharing M/M/1 (Coffman, Muntz and Trotter 1970); each of
-    three visits is an independent M/M/1 sojourn of a third of the demand."""
+    """A processor-sharing M/M/1 has mean r = S / (1 - U) and variance r^2 (2 + U) / (2 - U).
+
+    The source is Coffman, Muntz and Trotter (1970). Each of three visits is independent, with a third of the demand.
+    """
     service = 0.1
     classes = {"a": {"rate": f"{used / service} /s"}}
     time = service / (1 - used)
@@ -78,7 +83,10 @@ def _by_visits(entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Path) -> None:
-    """At a delay each transaction is exponential: the mixture has 1 - p = a exp(-t / 10 ms) + b exp(-t / 100 ms)."""
+    """At a delay each transaction is exponential, so the mixture has 1 - p = a exp(-t / 10 ms) + b exp(-t / 100 ms).
+
+    a and b are the shares of the transactions.
+    """
     transactions = {"short": {"share": "80 %"}, "long": {"share": "20 %"}}
     classes = {"a": {"users": 3, "think": "1 s", "transactions": transactions}}
     lan = {"discipline": "delay", "demand": {"short": "10 ms", "long": "100 ms"}, "distribution": "exponential"}
@@ -92,7 +100,7 @@ def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Pa
 
 
 def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
-    """The p of the square, and the slope at both ends, of an ordinary regression on 1, X and X^2."""
+    """Compared are the p-value of the square and the slope at both ends, from a regression on 1, X and X^2."""
     rate = np.array([5.0, 10, 20, 35, 60, 80])
     busy = 0.05 + 0.008 * rate + 2e-5 * rate**2 + 0.01 * np.array([1, -2, 1, 2, -2, 0.5])
     found = demand_from_levels(rate, busy, 2)
@@ -116,8 +124,11 @@ def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
 
 @pytest.mark.parametrize("with_errors", [False, True])
 def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> None:
-    """The error has the variance s^2 f / (f - 2) of a Student's t with f degrees of freedom, with s from the residuals.
-    If the errors of the points are known, s is relative to them. 40,000 draws determine it to 2 %."""
+    """The error has the variance s^2 f / (f - 2) of a Student's t with f degrees of freedom.
+
+    s is the standard deviation of the residuals, or of their ratio to the errors of the points if these are known.
+    40,000 draws determine the variance to 2 %.
+    """
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 40, 48])
     noise = 0.03 * np.array([1, -1, 2, -1, 0.5, -2, 1, 1, -1, -0.5])
     true = USL.throughput(np.array([[100.0, 0.04, 0.0005]]), load)[0]
@@ -125,19 +136,21 @@ def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> N
     curves = np.tile(fit.throughput(np.array([10.0])), (40_000, 1))
     scatter = further_measurement(fit, np.array([10.0]), curves) - curves
     freedom = len(load) - 3
-    # At 10, midway between the levels 8 and 12, the relative error is the mean of theirs.
+    # A load of 10 is midway between the levels 8 and 12, so its relative error is the mean of their errors.
     shares = fit.points.deviations / fit.points.throughput
     between = (shares[3] + shares[4]) / 2 * fit.throughput(np.array([10.0]))[0]
     scale = float(between if with_errors else fit.points.deviations[0])
     size = math.sqrt(float(fit.misses @ fit.misses) / freedom) * scale
-    # The residuals are centred before they are drawn, which removes their mean.
+    # Residuals are drawn after their mean is subtracted, which reduces their variance.
     centred = math.sqrt(1 - len(load) * float(fit.misses.mean()) ** 2 / float(fit.misses @ fit.misses))
     assert float(np.std(scatter)) == pytest.approx(size * centred * math.sqrt(freedom / (freedom - 2)), rel=0.02)
     assert float(np.mean(scatter)) == pytest.approx(0.0, abs=4 * size / 200 * 1.3)
 
 
 def test_lack_of_fit_is_the_test_of_two_nested_regressions() -> None:
-    """A line through the origin against a separate mean for each level (Draper and Smith, section 2.1)."""
+    """The test compares a line through the origin with a separate mean for each level (Draper and Smith, section
+    2.1).
+    """
     load = np.repeat([1.0, 2.0, 4.0, 8.0], 3)
     rate = 10 * load * (1 + np.tile([0.01, -0.02, 0.015], 4)) - 0.02 * load**2
     fit = fit_curve(LINEAR, observations(load, rate))
@@ -149,8 +162,10 @@ def test_lack_of_fit_is_the_test_of_two_nested_regressions() -> None:
 
 
 def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
-    """A demand of 10 ms with an interval of +-1.96 ms has the error 1 ms; the line rotates about the mean of the
-    levels, 20 transactions/s and 0.3 busy servers of 2."""
+    """A demand of 10 ms with an interval of +-1.96 ms has a standard error of 1 ms.
+
+    The line rotates about the mean of the levels: 20 transactions/s and 0.3 busy servers.
+    """
     demand = {"value": 0.010, "low": 0.00804, "high": 0.01196}
     levels = [{"throughput": 10.0, "utilization": 0.1}, {"throughput": 30.0, "utilization": 0.2}]
     resource = {"demand_s": demand, "by_level": levels, "servers": 2}
@@ -158,7 +173,7 @@ def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
     busy = _of_line(resource, rates)
     assert busy is not None
     assert busy.mean(axis=0) == pytest.approx([0.3, 0.4, 0.2], rel=0.01)
-    # The error at 10 transactions/s from the middle is 10 x 1 ms; 20,000 draws determine it to 0.5 %.
+    # At 10 transactions/s from the middle, the error is 10 x 1 ms; 20,000 draws determine it to 0.5 %.
     assert busy.std(axis=0) == pytest.approx([0.0, 0.01, 0.01], rel=0.02, abs=1e-12)
     assert busy[:, 1] - 0.3 == pytest.approx(0.3 - busy[:, 2], rel=1e-9)
     sure = _of_line({**resource, "demand_s": {"value": 0.010, "low": None, "high": None}}, rates)
@@ -180,7 +195,7 @@ def test_cpu_time_that_grows_by_a_fifth_is_named(highest: float, said: bool) -> 
 def test_so_many_models_are_solved_for_intervals(
     models: int, known: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Three draws of two models are six models, of three models nine."""
+    """Three draws of two models are six models, which is allowed; three draws of three models are nine, too many."""
     monkeypatch.setattr(fitted_error, "MODELS_AT_MOST", 6)
     text = {"classes": {"a": {"rate": "5 /s"}}, "stations": {"cpu": {"servers": 1, "demand": {"a": "0.1 s"}}}}
     (tmp_path / "model.yaml").write_text(json.dumps(text), "utf-8")

@@ -1,4 +1,4 @@
-"""Percentiles of a closed class at a processor-sharing queue: exact moments, and simulations as a check."""
+"""Percentiles of a closed class at a processor-sharing queue, compared with exact moments and with simulations."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from towtank.model.stations import NODE, stations_of
 
 
 def test_two_users_who_never_think_share_the_server_for_ever() -> None:
-    """The other user is always present: exponential with mean 2 S; alone, with mean S."""
+    """The other user is always present, so the time is exponential with mean 2 S; for a single user the mean is S."""
     assert sharing_moments(2, 3.0, 1, 0.0) == pytest.approx((6.0, 36.0), rel=1e-12)
     assert sharing_moments(1, 3.0, 1, 5.0) == pytest.approx((3.0, 9.0), rel=1e-12)
-    # With a server for each user, none waits.
+    # With a server for each user, no user waits.
     assert sharing_moments(4, 3.0, 4, 1.0) == pytest.approx((3.0, 9.0), rel=1e-12)
 
 
 def test_two_users_who_think_by_hand() -> None:
-    """S = 1, A = 1. A user meets 0 or 1 others with probability 1/2 each. Alone: T0 = 1/2 + T1 / 2; together each ends
-    at 1/2: T1 = 1 + T0 / 2; so T0 = 4/3, T1 = 5/3. Second moments: E0 = 2 T0 / 2 + E1 / 2, E1 = 2 T1 + E0 / 2; so E0 =
-    4, E1 = 16/3.
+    """By hand, for service time S = 1 and think time 1: an arriving user finds 0 or 1 other user with probability 1/2
+    each.
+
+    T0 and T1 are the mean times if 0 or 1 other is present, E0 and E1 the second moments. Alone: T0 = 1/2 + T1 / 2;
+    together each ends at rate 1/2: T1 = 1 + T0 / 2. So T0 = 4/3 and T1 = 5/3. E0 = 2 T0 / 2 + E1 / 2 and
+    E1 = 2 T1 + E0 / 2, so E0 = 4 and E1 = 16/3.
     """
     mean, variance = sharing_moments(2, 1.0, 1, 1.0)
     assert mean == pytest.approx(1.5, rel=1e-12)
@@ -36,21 +39,23 @@ def test_two_users_who_think_by_hand() -> None:
 @pytest.mark.parametrize("servers", [1, 4])
 @pytest.mark.parametrize("away_s", [0.5, 10.0, 200.0])
 def test_the_mean_is_that_of_jobs_in_turn(users: int, servers: int, away_s: float) -> None:
-    """Both disciplines have the same mean number of jobs at the queue, and by Little's law the same mean time."""
+    """Both orders of service have the same mean number of jobs, and by Little's law the same mean time."""
     mean, _ = repairman_moments(users, 1.0, servers, away_s)
     assert sharing_moments(users, 1.0, servers, away_s)[0] == pytest.approx(mean, rel=1e-9)
 
 
 @pytest.mark.parametrize("used", [0.3, 0.8])
 def test_many_users_are_an_open_queue(used: float) -> None:
-    """Coffman, Muntz and Trotter (1970): variance r^2 (2 + u) / (2 - u) of M/M/1 with r = S / (1 - u)."""
+    """Coffman, Muntz and Trotter (1970): M/M/1 has mean r = S / (1 - u) and variance r^2 (2 + u) / (2 - u)."""
     mean, variance = sharing_moments(50_000, 1.0, 1, 50_000 / used)
     assert mean == pytest.approx(1 / (1 - used), rel=2e-3)
     assert variance == pytest.approx(mean**2 * (2 + used) / (2 - used), rel=5e-3)
 
 
 def test_beyond_the_knee_the_time_is_exponential() -> None:
-    """About 490 of 600 users are always at a server with a capacity of 110: a slower server for each."""
+    """About 490 of 600 users are always at a server whose knee is at 110 users, so each is served at a constant low
+    rate.
+    """
     mean, variance = sharing_moments(600, 0.01, 1, 1.1)
     assert mean == pytest.approx(600 * 0.01 - 1.1, rel=1e-6)
     assert variance == pytest.approx(mean**2, rel=0.02)
@@ -87,8 +92,10 @@ SEVERAL = {
 
 @pytest.mark.parametrize("case", list(SEVERAL))
 def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """Users of other classes keep the number at a saturated station as constant as users of the same class. As an open
-    queue, the 95th percentile would be 44 % and the 99th 74 % too long with 60 users."""
+    """The number of jobs at a saturated station is nearly constant, also with users of several classes.
+
+    Computed as for an open queue, p95 would be 44 % and p99 74 % too long with 60 users.
+    """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "ps", "demand": {"web": "100 ms", "batch": "200 ms"}}}
     path.write_text(json.dumps({"classes": SEVERAL[case], "stations": stations}), "utf-8")
@@ -97,7 +104,7 @@ def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str,
     simulated = simulate_models([model], SimulationSettings(precision=0.01, events=4_000_000))["answers"][0]["classes"]
     for each in SEVERAL[case]:
         found = response_percentiles(model, answer, stations_of(answer), each)[0]
-        # Open arrivals have a longer tail than a gamma distribution with the same variance.
+        # Times of open arrivals have a longer tail than a gamma distribution with the same variance.
         for name, share, within in (("p95", 0.95, 0.04), ("p99", 0.99, 0.10 if case == "half open" else 0.06)):
             seen = simulated[each]["response_time_percentiles_s"][name]
             assert found(share) == pytest.approx(seen, rel=within), (each, name)
@@ -105,8 +112,10 @@ def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str,
 
 @pytest.mark.parametrize("case", ["closed", "open", "transactions"])
 def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """Beyond the knee the queue hardly varies, and neither does the time in it: as an open queue, the 95th percentile
-    of 60 users and 3 of another class would be twice as long."""
+    """Beyond the knee the queue hardly varies, and neither does the time in the queue.
+
+    Computed as for an open queue, p95 of 60 users and 3 users of another class would be twice as long.
+    """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "fcfs", "demand": {"web": "100 ms", "batch": "100 ms"}}}
     path.write_text(json.dumps({"classes": SEVERAL[case], "stations": stations}), "utf-8")
@@ -145,7 +154,7 @@ def test_two_classes_alike_are_one(users: int, think: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("names", [["web"], ["web", "batch"]])
 def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_path: Path) -> None:
-    """Each of three nodes gets a third of the visits, and a transaction visits one of them."""
+    """Each transaction visits one of three nodes, so each node gets a third of the visits."""
     service = {"servers": 2, "discipline": "ps", "service_time": "100 ms"}
     routes = {"start": {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, **{each: {"end": 1} for each in "abc"}}
     routed = {
@@ -172,8 +181,10 @@ def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_p
 
 
 def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
-    """Constant times beyond the knee are as long as others: the variance comes from the own service time, hardly from
-    the queue."""
+    """Beyond the knee the variance of the time is caused by the own service time, and hardly by the queue.
+
+    The mean time does not depend on the distribution of service times.
+    """
     mean, exponential = sharing_moments(60, 1.0, 1, 1.0)
     for scv in (0.0, 0.25, 4.0):
         _, variance = sharing_moments(60, 1.0, 1, 1.0, scv)
@@ -184,8 +195,11 @@ def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
 
 
 def test_a_wait_that_is_scaled_is_met_more_often_before_it_is_longer() -> None:
-    """A wait of 1 s with probability p has mean p and second moment 2 p. Scaled to a mean w > p, its second moment is 2
-    w up to w = 1, where all wait, and 2 w^2 above; scaled to w < p, every wait is shorter: 2 p (w / p)^2."""
+    """A wait of 1 s with probability p has the mean p and the second moment 2 p, if it is exponential.
+
+    If it is scaled to a mean w > p, the probability rises first: the second moment is 2 w up to w = 1, and 2 w^2 above.
+    If it is scaled to w < p, every wait becomes shorter: 2 p (w / p)^2.
+    """
     ends = np.array([0.0, 1.0])
     cases = ((0.5, 0.5, 1.0), (0.5, 0.8, 1.6), (0.5, 1.5, 4.5), (0.5, 0.25, 0.25), (1e-300, 0.8, 1.6))
     for share, mean, square in cases:

@@ -1,4 +1,4 @@
-"""Order of service of a fitted curve, from measured percentiles: exact cases of the machine repairman."""
+"""Order of service of a fitted curve, determined from measured percentiles: exact cases of the machine repairman."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ stations: {{bottleneck: {{servers: 1, discipline: {order}, demand: {{transaction
 
 
 def in_turn_p95(users: int) -> float:
-    """Return the exact 95th percentile of the machine repairman, first come, first served. [s]
+    """Return the exact 95th percentile of the machine repairman with service in the order of arrival. [s]
 
-    A job meets the jobs that a system with one user less has on average (S. S. Lavenberg and M. Reiser, "Stationary
-    state probabilities at arrival instants for closed queueing networks", Journal of Applied Probability 17(4), 1980),
-    and its time is that of all of them and its own: an Erlang distribution for each number met.
+    An arriving job finds the number of jobs of a system with one user less (S. S. Lavenberg and M. Reiser, "Stationary
+    state probabilities at arrival instants for closed queueing networks", Journal of Applied Probability 17(4), 1980).
+    Its time is the sum of their service times and its own: an Erlang distribution for each number.
     """
     others = users - 1
     logs = [
@@ -54,7 +54,8 @@ def test_jobs_that_are_served_in_turn_are_known_by_their_percentiles() -> None:
     found = curve_tails(points(in_turn_p95), text, "transactions")
     assert found is not None
     assert found.discipline == IN_TURN
-    # Gamma distributions approximate a mixture of Erlang distributions: within a sixth at every level.
+    # A mixture of Erlang distributions is approximated by a gamma distribution, with an error of less than a sixth at
+    # every level.
     assert all(abs(math.log(ratio)) < 1 / 6 for _, ratio in found.by_level), found.by_level
     assert found.low <= found.ratio <= found.high
 
@@ -63,7 +64,8 @@ def test_jobs_that_share_the_servers_are_known_by_theirs() -> None:
     measured = curve_tails(points(in_turn_p95), lambda _: text(SHARING), "transactions")
     assert measured is not None
     worked_out = {load: in_turn_p95(round(load)) / ratio for load, ratio in measured.by_level}
-    # Beyond the knee the response time under processor sharing is exponential, with a mean of 150 S - Z.
+    # Beyond the knee the response time under processor sharing is exponential, with a mean of 150 S - Z (service time
+    # S, think time Z).
     assert worked_out[150.0] == pytest.approx(math.log(20) * (150 * SERVICE_S - THINK_S), rel=0.05)
     assert worked_out[150.0] > 2 * in_turn_p95(150)
     found = curve_tails(points(lambda users: worked_out[float(users)]), text, "transactions")
@@ -72,9 +74,10 @@ def test_jobs_that_share_the_servers_are_known_by_theirs() -> None:
 
 
 def test_each_percentile_has_a_ratio_of_its_own() -> None:
-    """2 % of the jobs stop for 0.5 s: the 95th percentile hardly changes, the 99th equals that pause.
+    """2 % of the jobs stop for 0.5 s, which hardly changes p95 but determines p99.
 
-    Measured: mean 30 ms, p95 70 ms and p99 513 ms at rates where a gamma distribution has p99 near 110 ms.
+    Measured were a mean of 30 ms, p95 of 70 ms and p99 of 513 ms, at rates where a gamma distribution has a p99 near
+    110 ms.
     """
     measured = [
         {"load": users, "response_time_s": {"p95": {"value": 0.070}, "p99": {"value": 0.513, "low": 0.4, "high": 0.6}}}
@@ -85,7 +88,7 @@ def test_each_percentile_has_a_ratio_of_its_own() -> None:
     ratio, low, high = found.others["p99"]
     assert set(found.others) == {"p99"}
     assert low < ratio < high
-    # Both computed percentiles of a level come from one distribution, with p99 / p95 between 1 and 2.2.
+    # The computed p95 and p99 of a level are from one distribution, so p99 / p95 is between 1 and 2.2.
     assert ratio / found.ratio > 513 / 70 / 2.2
     assert found.document()["others"] == {"p99": [ratio, low, high]}
 

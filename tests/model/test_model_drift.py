@@ -1,5 +1,6 @@
-"""Demands that drift above the measured utilizations: bands that allow for the drift have their coverage, others are
-too narrow."""
+"""Demands that drift beyond the measured utilizations: bands that allow for the drift have the right coverage, others
+are too narrow.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from towtank.model.fitting.replicates import replicates
 
 THINK_S = 1.0
 TRUE = np.array([[0.002, 0.003, 0.0]])
-LOW = np.array([100.0, 200, 300, 400])  # utilization 0.2, 0.4, 0.6 and 0.79
+LOW = np.array([100.0, 200, 300, 400])  # utilization of 0.2, 0.4, 0.6 and 0.79
 BEYOND = np.array([800.0])
 SYSTEMS = 120
 
@@ -42,7 +43,7 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
     for _ in range(SYSTEMS):
         fit = fitted(LOW, stream)
         moved = TRUE.copy()
-        # At saturation, about 0.2 above the utilization of the highest fitted level.
+        # The demand at saturation drifts according to its distance of about 0.2 from the highest measured utilization.
         moved[0, 0] *= np.exp(drift.DRIFT * stream.standard_normal() * (1 - 0.79))
         truth = fit.curve.throughput(moved, BEYOND)[0, 0]
         drawn = replicates(fit, 200)
@@ -50,7 +51,7 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
         holds += low <= truth <= high
         low, high = percentiles(fit.curve.throughput(drawn, BEYOND)[:, 0], 0.95)
         narrow += low <= truth <= high
-    # 95 % in 120 sets has a standard deviation of 2 %: the limit is three of them lower.
+    # With 120 sets, a share of 95 % has a standard deviation of 2 %; the limit is three of them lower.
     system = "one server measured up to 79 %, whose demand moves"
     record_share(tabled, "throughput at twice the highest load", system, holds, SYSTEMS, least=0.89)
     assert narrow / SYSTEMS < 0.80
@@ -63,7 +64,7 @@ def test_nothing_is_added_where_it_was_measured() -> None:
     found = drift.drifted(fit, drawn, loads)
     assert found.rates == pytest.approx(fit.curve.throughput(drawn, loads), rel=1e-12)
     assert (found.factors == 1).all()
-    # The bottleneck was always busy at the highest level, so no drift remains.
+    # The bottleneck was always busy at the highest level, so no drift is added.
     assert drift.at_saturation(fit, drawn) == pytest.approx(drawn, rel=0.005)
 
 
@@ -75,7 +76,7 @@ def test_the_demand_at_saturation_is_as_far_as_the_utilization_was_short() -> No
     assert moved.std() == pytest.approx(drift.DRIFT * (1 - 0.79), rel=0.05)
     found = drift.drifted(fit, drawn, BEYOND)
     assert np.log(found.factors[:, 0]) == pytest.approx(moved, rel=0.01, abs=1e-6)
-    # At saturation X = 1 / D: the server is always busy.
+    # At saturation the server is always busy, so the throughput is 1 / demand.
     assert found.rates[:, 0] * found.factors[:, 0] * drawn[:, 0] == pytest.approx(np.ones(len(drawn)), rel=0.02)
 
 

@@ -1,4 +1,6 @@
-"""Evidence for the shape of a curve, estimates of a class and services of a chain, by hand."""
+"""Evidence for the kind of limit of a curve, estimates for a class, and services of a chain, compared with values by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -52,15 +54,17 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 
 
 def test_ends_of_a_curve() -> None:
-    """Ten users make 10 /s, so the ideal for 30 users is 30 /s; 24 /s is a fifth less, with seven times the response
-    time."""
+    """10 users make 10 /s, so 30 users would make 30 /s ideally; 24 /s is a fifth less.
+
+    The response time is seven times as long.
+    """
     assert _reached(ONE).value == pytest.approx(0.8)
     assert _grown(ONE).value == pytest.approx(7.0)
     assert _ends(ONE, lambda run: run["seen"]) == (None, pytest.approx(0.2))
 
 
 def test_use_and_demand_of_the_cpus() -> None:
-    """0.5 and 1.5 of two CPUs; 50 and 62.5 ms of a transaction."""
+    """0.5 and 1.5 of two CPUs are used; a transaction takes 50 and 62.5 ms of CPU time."""
     used, demand = _cpus(ONE)
     assert (used.lowest, used.highest) == (pytest.approx(0.25), pytest.approx(0.75))
     assert used.speaks_for is None
@@ -96,8 +100,10 @@ def test_estimators_of_a_class_are_compared_by_largest_over_smallest() -> None:
 
 
 def test_a_mixture_of_exponential_services_varies_more() -> None:
-    """Half of the exponential times have mean 1 s, half 3 s: mean 2 s, mean square (2 + 18) / 2, so 10 / 4 - 1
-    = 1.5."""
+    """Half of the exponential times have a mean of 1 s, the other half of 3 s.
+
+    The mean is 2 s and the mean square (2 + 18) / 2 = 10, so the squared coefficient of variation is 10 / 4 - 1 = 1.5.
+    """
     services = [
         {
             "class": name,
@@ -128,7 +134,7 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
         ([evidence(f"{CPU_TIME} web", 0.1, None)], 1.0, 2 * SHORTFALL, ("contention", None)),
         ([evidence("utilization of web", 0.95, "cpu")], SHARP, 0.0, ("cpu", "web")),
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 2 * SHORTFALL, ("cpu", "web")),
-        # Queues at half of the utilization explain a growth up to four times, and no more.
+        # Queues at a utilization of one half explain a growth of the response time by a factor of up to four.
         ([evidence("utilization of web", 0.5, None)], 3.9, 0.0, ("none", None)),
         (
             [evidence("utilization of web", 0.5, None), evidence(f"{CPU_TIME} web", 0.1, None)],
@@ -136,10 +142,10 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
             0.0,
             ("contention", None),
         ),
-        # A saturated resource without a loss of throughput is no limit yet.
+        # A saturated resource is not a limit as long as throughput is not reduced.
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 0.0, ("none", None)),
         ([evidence("use of a", 0.9, "cpu"), evidence("use of b", 0.95, "cpu")], SHARP, 0.0, ("cpu", "b")),
-        # A doubt about the generator invalidates the other evidence, even if no value got worse.
+        # A doubt about the generator outweighs all other evidence, even if no value became worse.
         ([evidence("use of a", 0.9, "cpu"), evidence("share of g", 0.8, "generator")], 1.0, 0.0, ("generator", "g")),
     ],
 )
@@ -150,7 +156,10 @@ def test_what_limits_a_curve(
 
 
 def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
-    """(sqrt(6) r / (1 - r^2))^(2/3) n^(1/3) in measurement order, rounded up, at most a quarter of the series."""
+    """By Carlstein's rule the block length is (sqrt(6) r / (1 - r^2))^(2/3) n^(1/3), with the lag-1 correlation r.
+
+    Residuals are in measurement order; the length is rounded up and at most a quarter of the series.
+    """
     stream = np.random.default_rng(4)
     series = np.zeros(60)
     for number in range(1, 60):
@@ -169,13 +178,15 @@ def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
 
 
 def test_the_network_of_a_file_is_checked_with_all_delays() -> None:
-    """One user at 10 ms, with 0.5 s elsewhere and 1 s of think time: 1 / 1.51 s; two users by the exact machine
-    repairman."""
+    """One user with a demand of 10 ms, 0.5 s elsewhere and 1 s of think time has a throughput of 1 / 1.51 s.
+
+    The throughput of two users is that of the exact machine repairman.
+    """
     points = SimpleNamespace(load=np.array([1.0, 2.0]), throughput=np.array([0.6, 1.4]), error=np.array([0.05, 1.0]))
     candidate: Any = SimpleNamespace(fit=SimpleNamespace(points=points))
     found = checked(candidate, [Station("cpu", 1, 0.01, "fit")], 0.5, 1.0)
     step = 1 / 1.51
-    # R(2) = D (1 + Q(1)), Q(1) = X(1) D.
+    # The response time with two users is R(2) = D (1 + Q(1)), with the queue length Q(1) = X(1) D.
     two = 2 / (0.01 * (1 + step * 0.01) + 1.5)
     assert [row["model_throughput"] for row in found] == pytest.approx([step, two], rel=1e-12)
     assert [row["error"] for row in found] == pytest.approx([step / 0.6 - 1, two / 1.4 - 1], rel=1e-9)

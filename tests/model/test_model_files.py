@@ -1,4 +1,4 @@
-"""Model files: every fault at its place, and what-if on the command line."""
+"""Model files: every fault is reported with its position, and what-if questions work on the command line."""
 
 from __future__ import annotations
 

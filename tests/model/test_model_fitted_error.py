@@ -34,11 +34,14 @@ def document_of(capsys: Any, *command: str) -> Any:
 
 
 def test_intervals_of_a_fitted_queue_are_quantiles_over_its_replicates(tmp_path: Path, capsys: Any) -> None:
-    """M/M/1: R = D / (1 - 10 D) and U = 10 D increase with D, so that their quantiles follow from those of D."""
+    """For M/M/1 at 10 /s, R = D / (1 - 10 D) and U = 10 D increase with D, so their quantiles follow from those of D.
+
+    R is the response time, U the utilization and D the demand.
+    """
     answer = document_of(capsys, "model", "solve", written(tmp_path, fitted(FACTORS)))
     demands = 0.05 * np.quantile(FACTORS, [0.025, 0.975])
     web, cpu = answer["classes"]["web"]["confidence_interval"], answer["stations"]["cpu"]["confidence_interval"]
-    # Times are convex in D: a quantile between two replicates has an error of their squared distance.
+    # The response time is convex in D, so interpolation between two replicates has an error of their squared distance.
     assert web["response_time_s"] == pytest.approx(demands / (1 - 10 * demands), rel=1e-4)
     assert cpu["residence_time_s.web"] == pytest.approx(web["response_time_s"])
     assert cpu["utilization"] == pytest.approx(10 * demands, rel=1e-9)
@@ -53,13 +56,17 @@ def test_replicates_without_a_steady_state_leave_the_upper_end_open(tmp_path: Pa
 
 
 def replicates(app: np.ndarray[Any, Any], db: np.ndarray[Any, Any]) -> str:
-    """Write the key `fitted` of a model with factors of two demands."""
+    """Return the key `fitted` of a model file, with factors of two demands."""
     rows = {name: [float(f"{factor:.6g}") for factor in factors] for name, factors in (("app", app), ("db", db))}
     return f"{RANGE}  draws: {{app: {rows['app']}, db: {rows['db']}}}\n"
 
 
 def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(tmp_path: Path, capsys: Any) -> None:
-    """At 90 /s a third of the replicates saturate app; U = min(1, lambda D / m) nevertheless, and 0 for a delay."""
+    """At 90 /s a third of the replicates saturate `app`; its utilization is still min(1, arrival rate x demand /
+    servers).
+
+    The utilization of a delay is 0.
+    """
     app, db = np.linspace(0.8, 1.25, 200), np.linspace(1.04, 0.96, 200)
     text = (
         "classes: {web: {rate: 90 /s}}\nstations:\n  app: {demand: 10 ms}\n"
@@ -72,7 +79,8 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
         ends = stations[name]["confidence_interval"]["utilization"]
         assert ends == pytest.approx(np.quantile(loads, [0.025, 0.975]), rel=1e-4)
     assert stations["wan"]["confidence_interval"]["utilization"] == [0, 0]
-    # M/M/2 processor sharing: L = 2 u / (1 - u^2). A saturated queue before it passes at most 90 /s.
+    # M/M/2 with processor sharing has a queue length of 2 u / (1 - u^2). The saturated station before it passes on at
+    # most 90 /s.
     used = offered["db"]
     queue = stations["db"]["confidence_interval"]["queue_length"]
     assert queue == pytest.approx(np.quantile(2 * used / (1 - used**2), [0.025, 0.975]), rel=1e-4)
@@ -83,7 +91,9 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
 
 
 def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, capsys: Any) -> None:
-    """Half of the replicates saturate station app, which class batch does not visit: its R stays D / (1 - 10 D)."""
+    """Half of the replicates saturate `app`, which the class `batch` does not visit, so its time stays D / (1 - 10
+    D).
+    """
     app, db = np.linspace(0.8, 1.2, 200), np.linspace(0.9, 1.1, 200)
     text = (
         "classes: {web: {rate: 99 /s}, batch: {rate: 10 /s}}\nstations:\n  app: {demand: {web: 10 ms}}\n"
@@ -97,7 +107,7 @@ def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, 
 
 
 def test_mixed_networks_know_no_queue_of_a_replicate_without_a_steady_state(tmp_path: Path, capsys: Any) -> None:
-    """Closed users of db wait behind app, which open arrivals saturate."""
+    """Closed users of `db` wait behind `app`, which open arrivals saturate in some replicates."""
     text = (
         "classes: {web: {rate: 90 /s}, users: {users: 5, think: 1 s}}\nstations:\n"
         "  app: {demand: 10 ms, discipline: ps}\n  db: {demand: {users: 5 ms}}\n"
@@ -117,7 +127,7 @@ pools: {threads: {size: 4, holds: [cpu]}}
 def test_the_knee_of_a_closed_class_and_its_pools_have_the_error_of_the_fit(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """N* = (D + Z) / D decreases with D; the units held are at most X D and the queue, and increase with it."""
+    """The knee N* = (D + Z) / D decreases with the demand D; the used units of a pool increase with it."""
     draws = f"{RANGE}  draws: {{cpu: [{', '.join(f'{factor:.6g}' for factor in FACTORS)}]}}\n"
     path = written(tmp_path, CLOSED + draws)
     answer = document_of(capsys, "model", "solve", path)
@@ -133,14 +143,15 @@ def test_the_knee_of_a_closed_class_and_its_pools_have_the_error_of_the_fit(
     monkeypatch.setenv("COLUMNS", "200")
     assert run(["model", "solve", path]) == 0
     text = capsys.readouterr().out
-    # (0.05 + 1) / 0.05 = 21, from 19.3 to 23.1: half of the width is 1.9, so two digits remain.
+    # The knee is (0.05 + 1) / 0.05 = 21, with the interval 19.3 to 23.1. Its half width is 1.9, so one digit after the
+    # point is printed.
     assert "waiting begins to dominate at 21.0 [19.3, 23.1] users" in text
     row = next(line for line in text.splitlines() if "threads" in line)
     assert row.count("[") == 4
 
 
 def test_a_table_shows_an_upper_end_that_is_open(tmp_path: Path, capsys: Any) -> None:
-    """A fifth of the replicates has no steady state: without its interval, a time would look certain."""
+    """A fifth of the replicates have no steady state, so the upper end of the interval is shown as unbounded."""
     assert run(["model", "solve", written(tmp_path, fitted([*FACTORS[:150], *[2.5] * 50]))]) == 0
     assert "100 [82, unbounded] ms" in capsys.readouterr().out
 
@@ -148,12 +159,13 @@ def test_a_table_shows_an_upper_end_that_is_open(tmp_path: Path, capsys: Any) ->
 def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: Any) -> None:
     assert run(["model", "solve", written(tmp_path, fitted(FACTORS))]) == 0
     text = capsys.readouterr().out
-    # R = 0.1 s, from 0.05 * 0.905 / (1 - 0.4525) = 82.6 ms to 121.0 ms; with a half width of 19 ms, two digits remain.
+    # The response time is 0.1 s, with the interval from 0.05 * 0.905 / (1 - 0.4525) = 82.6 ms to 121.0 ms. Its half
+    # width is 19 ms, so whole milliseconds are printed.
     assert "100 [83, 121] ms" in text
     assert "from 201 replicates of the fit" in text
     assert run(["model", "solve", written(tmp_path, OPEN.replace("50", "51") + RANGE)]) == 0
     text = capsys.readouterr().out
-    # 0.051 / 0.49 = 104.08 ms.
+    # The response time is 0.051 / 0.49 = 104.08 ms.
     assert "104 ms" in text
     assert "104.1 ms" not in text
     assert "is not known here" in text

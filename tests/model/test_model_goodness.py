@@ -1,4 +1,4 @@
-"""Tests of fit and intervals of fitted curves, by hand."""
+"""Tests of fit and intervals of fitted curves, compared with values by hand."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ from towtank.model.fitting.utilization_law import highest_throughput
 
 
 def proportional(pairs: list[tuple[float, float]], error: float = 1e5) -> Fit:
-    """Fit a line through the origin through two repetitions at each of the loads 1, 2, 3, with equal errors; the least
-    error of a throughput, half a percent, is small beside them."""
+    """Fit a line through the origin to two repetitions at each of the loads 1, 2 and 3.
+
+    All points have the same error, which is larger than the least error of a throughput, half a percent.
+    """
     rates = np.array(pairs).ravel()
     return fit_curve(LINEAR, observations(np.repeat([1.0, 2.0, 3.0], 2), rates, error=np.full(6, error)))
 
 
 def test_lack_of_fit_is_the_f_of_its_definition() -> None:
-    """Slope 268 / 28, residual sum of squares 2616 - 268^2 / 28. Each pair of repetitions differs by 2: pure error
-    3 x 2 with 3 degrees of freedom, the rest is lack of fit with 3 levels - 1 parameter (Draper and Smith, section
-    2.1)."""
+    """By hand: slope 268 / 28, residual sum of squares 2616 - 268^2 / 28.
+
+    Each pair of repetitions differs by 2, so the pure error is 3 x 2 with 3 degrees of freedom. The rest is lack of
+    fit, with 3 levels - 1 parameter (Draper and Smith, section 2.1).
+    """
     found = goodness.judge(proportional([(9, 11), (22, 24), (25, 27)]), None)
     test = next(test for test in found.tests if test["test"] == "lack of fit")
     statistic = (2616 - 268**2 / 28 - 6) / 2 / (6 / 3)
@@ -44,7 +48,7 @@ def test_repetitions_that_do_not_differ_are_no_pure_error() -> None:
 
 
 class Saturating:
-    """1 - exp(-k N): points that are all near 1 bound k only from below."""
+    """Curve 1 - exp(-k N); points that are all near 1 determine only a lower end of k."""
 
     name = "saturating"
     parameters = ("k",)
@@ -69,8 +73,10 @@ def saturating(edge: float) -> tuple[float | None, float | None]:
 
 
 def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
-    """The sum of squares stays below its limit for every large k, so the interval is unbounded although the parameter k
-    has a distant bound. A near bound of k is the end of the interval."""
+    """The sum of squares stays below its limit for every large k, so the interval of k has no upper end.
+
+    A distant bound of the parameter does not change this, but a near bound is the end of the interval.
+    """
     low, high = saturating(1e12)
     assert low is not None
     assert 1.0 < low < 2.0
@@ -79,16 +85,19 @@ def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
 
 
 def test_the_end_of_a_profile_is_where_the_sum_of_squares_has_risen_to_its_limit() -> None:
-    """The profile of a straight line is a parabola, with Student's interval: slope +- t s / sqrt(sum N^2)."""
+    """The profile of a straight line is a parabola, so the interval is Student's: slope +- t s / sqrt(sum N^2)."""
     fit = proportional([(9, 11), (22, 24), (25, 27)])
     slope, spread = 268 / 28, np.sqrt((2616 - 268**2 / 28) / 5 / 28)
     reach = stats.t.ppf(0.975, 5) * spread
-    # `profile_intervals` interpolates the end of the interval between twelve points of the profile.
+    # `profile_intervals` computes twelve points of the profile and interpolates between them.
     assert profile_intervals(fit)["lambda"] == pytest.approx((slope - reach, slope + reach), rel=1e-6)
 
 
 def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
-    """n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with six points, a slope and the variance."""
+    """The criterion is n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with n = 6 points.
+
+    S is the sum of squares; k = 2 for a slope and the variance.
+    """
     fit = proportional([(9, 11), (22, 24), (25, 27)], error=1e5)
     squares = (2616 - 268**2 / 28) / 1e10
     assert goodness.aicc(fit) == pytest.approx(6 * np.log(squares / 6) + 4 + 2 * 2 * 3 / 3, rel=1e-6)
@@ -96,7 +105,10 @@ def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
 
 
 def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> None:
-    """Five levels of throughput and five of utilization; demand, time elsewhere, background and the variance."""
+    """n = 10 for five levels of throughput and five of utilization.
+
+    k = 4 for demand, time elsewhere, background and the variance.
+    """
     stream = np.random.default_rng(2)
     curve = ClosedCurve(1, 1.0, with_busy=True)
     load = np.array([10.0, 30, 60, 100, 150])
@@ -115,7 +127,7 @@ def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> Non
 
 @pytest.mark.parametrize(("above", "below"), [(2, 2), (3, 5), (6, 4)])
 def test_the_probability_of_few_runs_is_that_of_counting(above: int, below: int) -> None:
-    """By enumeration of every order of the signs."""
+    """The probability is compared with an enumeration of all orders of the signs."""
     counts = [1 + sum(sign != after for sign, after in itertools.pairwise(order)) for order in orders(above, below)]
     for runs in range(2, above + below + 1):
         expected = sum(count <= runs for count in counts) / len(counts)
@@ -128,7 +140,10 @@ def orders(above: int, below: int) -> list[str]:
 
 
 def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
-    """20 /s per user predict 200 /s at 10 users, where 160 /s were measured; 10 / 200 s - 10 ms against 50 ms."""
+    """20 /s per user predict 200 /s at 10 users, where 160 /s were measured.
+
+    The predicted response time is 10 / 200 s - 10 ms = 40 ms, where 50 ms were measured.
+    """
     fit = fit_curve(LINEAR, observations(np.array([1.0, 2, 3]), np.array([20.0, 40, 60])))
     above = observations(
         np.array([10.0]), np.array([160.0]), response=np.array([0.05]), think=np.array([0.01])
@@ -142,13 +157,13 @@ def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
 
 
 def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
-    """U = 0.1 + 0.01 X fills two servers at 190 /s; scattered readings may raise this limit but never lower it."""
+    """U = 0.1 + 0.01 X fills two servers at 190 /s; scattered readings widen the margin above this limit."""
     rates = np.array([20.0, 40, 60, 80, 100, 120])
     scatter = 0.02 * np.array([1, -1, 1, -1, 1, -1])
     points = observations(rates, rates, busy=0.1 + 0.01 * rates)
     exact = highest_throughput(points, 2)
     assert exact is not None
-    # `highest_throughput` finds the upper bound on a grid, hence the tolerance.
+    # `highest_throughput` searches the upper bound on a grid, so a tolerance is needed.
     assert exact == (pytest.approx(190.0), pytest.approx(190.0, rel=0.01))
     scattered = highest_throughput(observations(rates, rates, busy=0.1 + 0.01 * rates + scatter), 2)
     assert scattered is not None
@@ -157,7 +172,7 @@ def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
 
 @pytest.mark.parametrize("sigma", [-0.02, -0.005])
 def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float) -> None:
-    """Points of the scalability law with a negative sigma, with half a per cent of noise, give that sigma back."""
+    """Points of the scalability law with a negative sigma and 0.5 % of noise must give this sigma."""
     stream = np.random.default_rng(2)
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 48, 64])
     exact = 20 * load / (1 + sigma * (load - 1) + 6e-4 * load * (load - 1))
@@ -170,7 +185,7 @@ def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float
 
 
 def test_points_in_proportion_stay_within_the_bounds() -> None:
-    """Chance makes few systems superlinear: of 40 proportional series with noise at most 2 have a negative sigma."""
+    """Noise rarely makes a proportional system look superlinear: at most 2 of 40 series have a negative sigma."""
     load = np.array([1.0, 2, 4, 8, 16, 32])
     negative = 0
     for seed in range(40):

@@ -43,7 +43,7 @@ def test_servers_that_the_user_gives_are_asserted_where_nothing_shows_them() -> 
 
 
 def network(error: float, response: float, *, held_out: bool = True) -> dict[str, Any]:
-    """Return a network with given relative errors of throughput and response time at the highest load."""
+    """Return a network with the given relative errors of throughput and response time at the highest load."""
     level = {"throughput": 50.0, "fitted_throughput": 50.0 * (1 + error), "response_s": 0.4,
              "fitted_response_s": 0.4 * (1 + response)}  # fmt: skip
     top = {"error": error, "response_error": response}
@@ -57,7 +57,8 @@ def network(error: float, response: float, *, held_out: bool = True) -> dict[str
 @pytest.mark.parametrize("held_out", [True, False])
 @pytest.mark.parametrize(
     ("error", "response", "limit"),
-    # The network lacks a pool: it predicts more throughput than measured, or a response time without the pool's wait.
+    # A network without the pool predicts more throughput than measured, or a response time without the wait for the
+    # pool.
     [(0.15, -0.3, OTHER), (0.08, -0.9, OTHER), (0.05, -0.3, STATION), (-0.15, 0.4, STATION)],
 )
 def test_what_looks_like_contention_is_a_station_where_the_network_foretells_it(

@@ -1,4 +1,6 @@
-"""Demands of a network drift above the measured utilizations, as for a curve; below them no error is added."""
+"""Demands of a network drift beyond the measured utilizations, as for a curve; at measured utilizations no error is
+added.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,22 @@ from towtank.model.fitting.networks.replicates import Network, fit_network
 
 @pytest.fixture(scope="module")
 def network() -> Network:
-    """Return a network of exact measurements with 2,000 replicates that hardly differ."""
+    """Return a network that was fitted to exact measurements, with 2,000 equal replicates."""
     fitted = fit_network(exact(), count=3)
     return dataclasses.replace(fitted, draws=(fitted.parameters,) * 2000)
 
 
 def test_the_demand_of_each_station_moves_as_far_as_it_was_short_of_full_use(network: Network) -> None:
-    """ln D(1) - ln D is normal with the standard deviation `DRIFT` (1 - u0), u0 the highest utilization measured."""
+    """The logarithm of the drift is normal with the standard deviation `DRIFT` (1 - u0).
+
+    u0 is the highest measured utilization of the station.
+    """
     demands = np.array([each.demands[:, 0] for each in drifted(network)])
     moved = np.log(demands / network.parameters.demands[:, 0])
     expected = DRIFT * (1 - reached(network))
     assert (reached(network) < 0.9).any()
     assert moved.std(axis=0) == pytest.approx(expected, rel=0.06)
-    # 2,000 independent draws: a correlation of 0.1 is more than four standard errors from 0.
+    # With 2,000 independent draws, a correlation of 0.1 is more than four standard errors.
     assert abs(np.corrcoef(moved.T)[0, 1]) < 0.1
 
 
@@ -38,7 +43,10 @@ def test_nothing_is_added_at_utilizations_that_were_measured(network: Network) -
 
 
 def test_limits_and_predictions_have_the_width_of_the_drift(network: Network) -> None:
-    """The limit of a station is c / D: its 95 % interval spans 2 x 1.96 standard deviations of ln D."""
+    """The limit of a station is c / D, so its 95 % interval spans 2 x 1.96 standard deviations of the logarithm of D.
+
+    c is the number of servers and D the demand.
+    """
     for row in limits(network):
         place = [station.name for station in network.measured.stations].index(row["station"])
         found = row["limit_throughput"]

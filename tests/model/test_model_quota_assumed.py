@@ -21,7 +21,7 @@ def configuration(allotted: float, virtual: float | None, *used_up: float | None
 
 
 def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
-    """A request of 10 ms takes 10 ms alone, but 13.3 ms in the model."""
+    """A request of 10 ms takes 10 ms when it runs alone, but 13.3 ms in the model."""
     (found,) = quota_assumptions(configuration(1.5, 1.5, 0.0, 0.25, None))
     assert found["assumes"] == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
     assert found["tested"].startswith("no: alone a transaction is served 1.33 times as fast; if more run at once")

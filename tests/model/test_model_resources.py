@@ -1,4 +1,4 @@
-"""Tiers that share CPUs, by the declarations and the limits of their runs."""
+"""Tiers that share CPUs, according to the system file and the CPU limits of the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Busy time, series of runs and the scatter of a mix, by hand."""
+"""Busy time, series of runs, and scatter that a mix explains, compared with values by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ SECONDS = 4
 
 
 def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
-    """Return two parts of a tier, one of them not observed, and disks of which only some exist at the end."""
+    """Return observations of a tier with two parts, one of which was not observed, and of disks that do not all exist
+    at the end.
+    """
     parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
     tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}
     return SimpleNamespace(
@@ -68,21 +70,20 @@ def test_intervals_of_runs_are_pooled_as_rates() -> None:
     assert series.responses is not None
     assert np.isnan(series.responses[2, 0])
     assert series.responses[5] == pytest.approx([0.5, 0.5])
-    # Nine intervals are just enough for two classes and a background.
+    # Two classes and a background need nine intervals; with fewer, no series is returned.
     assert pooled([first, run_series("r2", {"b": [6, 4, 2]}, [1.2, 1.0, 0.8])], "cpu", 2, timed=True) is None
 
 
 def test_scatter_of_a_run_is_what_its_own_demands_leave() -> None:
-    """Two runs of two classes each have different demands: demands of the own run explain all scatter, those of the
-    other run leave half of it or more."""
+    """Demands fitted to a run itself explain all of its scatter; demands of the other run do not."""
     rates = np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 2.0]])
     demands = [np.array([0.1, 0.3]), np.array([0.4, 0.1])]
     busy = np.concatenate([rates @ demand for demand in demands])
     series = Series(busy, np.vstack([rates, rates]), None, 1, np.repeat([0.0, 1.0], 3))
     assert _scatter(series, demands) == pytest.approx(0.0, abs=1e-12)
-    # The scatter is relative to the scatter with equal demands.
+    # The scatter is relative to the scatter that equal demands leave.
     assert _scatter(series, [np.ones(2)] * 2) == pytest.approx(1.0)
-    # One run is unexplained and the other explained: half of the seconds.
+    # The demands explain one of the two runs, so half of the scatter is left.
     assert _scatter(series, [demands[0], np.ones(2)]) == pytest.approx(0.5)
 
 
@@ -122,8 +123,7 @@ def measured_of(rates: np.ndarray, busy: np.ndarray, response_s: tuple[float, ..
 
 @pytest.mark.parametrize("size", [1.0, 1e-6, 1e6])
 def test_groups_do_not_depend_on_how_busy_a_resource_is(size: float) -> None:
-    """Two classes with demands of 1 and 3 and a noise of a hundredth are separate groups, whatever the unit of
-    busy time."""
+    """Demands of 1 and 3 with little noise are separate groups, whatever the unit of busy time."""
     stream = np.random.default_rng(6)
     rates = stream.uniform(1, 20, (200, 2))
     busy = size * (rates @ np.array([1e-3, 3e-3]) + 1e-4 * stream.standard_normal(200))
@@ -132,7 +132,7 @@ def test_groups_do_not_depend_on_how_busy_a_resource_is(size: float) -> None:
 
 
 def test_an_exact_line_joins_what_noise_would_not() -> None:
-    """Classes that come in fixed proportions are one, and what is left is rounding, which is no reason to part them."""
+    """Two classes in fixed proportions form one group; rounding errors of an exact line must not separate them."""
     stream = np.random.default_rng(6)
     first = stream.uniform(1, 20, 60)
     rates = np.stack([first, 2 * first], axis=1)
@@ -141,9 +141,11 @@ def test_an_exact_line_joins_what_noise_would_not() -> None:
 
 
 def test_a_parameter_more_must_be_worth_its_penalty() -> None:
-    """Demands in the relation of the response times, 1 : 2 : 4, and noise. In fourteen intervals two groups of equal
-    demands leave a little less (14 ln of the squares is 0.8 lower), but 2 x 14 (k + 1) / (14 - k - 2) is 8.4 for two
-    and 5.1 for one."""
+    """Demands are in the ratio of the response times, 1 : 2 : 4, with noise.
+
+    In 14 intervals, two groups of equal demands reduce 14 ln(sum of squares) by only 0.8. The penalty
+    2 x 14 (k + 1) / (14 - k - 2) is 8.4 for two groups and 5.1 for one group.
+    """
     stream = np.random.default_rng(52)
     rates = stream.uniform(1, 20, (14, 3))
     busy = 0.05 + 1e-3 * rates @ np.array([1.0, 2.0, 4.0]) + 0.02 * stream.standard_normal(14)

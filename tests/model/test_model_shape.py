@@ -1,4 +1,4 @@
-"""Kind of limit of a system, from numbers that only one kind of limit changes."""
+"""Kind of limit of a system, determined from numbers that only one kind of limit changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def estimate(value: float) -> dict[str, Any]:
 
 
 def configuration(lowest: dict[str, Any], highest: dict[str, Any]) -> Configuration:
-    """Return two loads, 10 and 100 users, each with throughput, response time, CPUs and further values of the run."""
+    """Return runs at 10 and 100 users with the given throughput, response time, CPU use and further values."""
     points, runs = [], []
     for name, users, seen in (("r001", 10, lowest), ("r002", 100, highest)):
         rate = estimate(seen["x"])
@@ -68,12 +68,12 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "faults": 400.0}, "memory", "web"),
         ({**LIMITED, "cpu": 1.95, "saturated": True}, "generator", None),
         ({**LIMITED, "cpu": 0.9, "envelope": 0.95}, "generator", None),
-        # A container that may use 0.9 of its two assumed CPUs; a host and a container with known CPUs.
+        # A container may use only 0.9 of two assumed CPUs; other cases have known CPUs of the host or of the container.
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6}, "quota", "web"),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "group": "/web"}, "contention", None),
-        # The same on a machine with its own probe.
+        # The same evidence on another machine, from the probe of that machine.
         ({**LIMITED, "cpu": 0.9, "far": {"disks": {"sdb": {"utilization": 0.97}}}}, "disk", "disk sdb on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"pressure": {"memory_some": 0.5}}}, "memory", "the host on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"throttled": {"web": 0.6}}}, "quota", "web"),
@@ -89,8 +89,10 @@ def test_each_kind_of_limit(highest: dict[str, Any], kind: str, resource: str | 
 
 
 def pool_of_ten() -> Configuration:
-    """Return ten connections held for 50 ms, which carry 200 /s: 10 users do not wait, 18 users without think time wait
-    40 ms."""
+    """Return measurements of ten connections that are held for 50 ms, so they carry 200 /s.
+
+    10 users do not wait; 18 users without think time wait 40 ms.
+    """
     levels = configuration({"x": 200.0, "r": 0.05, "cpu": 0.9}, {"x": 200.0, "r": 0.09, "cpu": 0.9})
     levels.points[0]["load"], levels.points[1]["load"] = 10, 18
     return levels
@@ -101,15 +103,18 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found["kind"] == "contention"
     assert "44 % below the line" in found["sentence"]
     assert "no limit" not in found["sentence"]
-    # 14 users wait 20 ms. At 45 %, M/M/1 would take 1.8 times as long, and two servers take 1.25 times.
+    # 14 users wait 20 ms. At a utilization of 45 %, M/M/1 would take 1.8 times the service time, and two servers 1.25
+    # times.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
     assert classify(levels)["kind"] == "contention"
 
 
 def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
-    """Return 10 users, and many more, who think 10 s before each transaction of 50 ms, with 2 ms of CPU time on one of
-    two CPUs."""
+    """Return measurements of 10 and of `users` users, who think for 10 s before each transaction of 50 ms.
+
+    A transaction uses 2 ms of CPU time; there are two CPUs.
+    """
     lowest = {"x": 10 / 10.05, "r": 0.05, "cpu": 0.002 * 10 / 10.05}
     levels = configuration(lowest, {"cpu": 0.002 * highest["x"], **highest})
     levels.points[1]["load"] = users
@@ -117,8 +122,11 @@ def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
 
 
 def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_hardly_falls_short() -> None:
-    """Ten connections held for 50 ms carry 200 /s. 2,200 users who think for 10 s offer 219 /s and wait 0.95 s:
-    throughput is only 8.6 % too low, and the CPUs are 80 % idle."""
+    """Ten connections that are held for 50 ms carry 200 /s. 2,200 users who think for 10 s offer 219 /s and wait 0.95
+    s.
+
+    Throughput is only 8.6 % too low, and the CPUs are 80 % idle.
+    """
     levels = with_think_time(2200, {"x": 200.0, "r": 2200 / 200 - 10})
     found = classify(levels)
     assert found["kind"] == "contention"
@@ -130,7 +138,10 @@ def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_har
 
 
 def test_changes_have_the_digits_that_their_intervals_support() -> None:
-    """Times with an error of 10 % grow 18-fold, 15.6 to 20.7; 60 of 100 /s, with an error of 5 %, are 40 % less."""
+    """Times with an error of 10 % grow by a factor of 18 (15.6 to 20.7); 60 instead of 100 /s are 40 % less.
+
+    Throughput has an error of 5 %.
+    """
     levels = configuration(LOW, {**LIMITED, "cpu": 1.95})
     for point, rate, time in zip(levels.points, (10.0, 60.0), (0.05, 0.9), strict=True):
         whole = {"confidence": 0.95, "method": "runs", "n": 1000}
@@ -142,7 +153,7 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
         "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below"
         in (found["sentence"])
     )
-    # Errors of 10 % each add in squares in the logarithm: 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
+    # The relative errors of 10 % are added in squares: 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
     ends = [18 * math.exp(sign * math.sqrt(0.02)) for sign in (-1, 1)]
     assert found["evidence"][0]["at_highest_interval"] == pytest.approx(ends, rel=3e-4)
     low, high = found["evidence"][1]["at_highest_interval"]
@@ -151,8 +162,9 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
 
 
 def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> None:
-    """Two CPUs at 85 % utilization: as a single CPU of twice the speed, M/M/1 gives 1 / (1 - 0.85) = 6.7 times the
-    time."""
+    """Two CPUs at 85 %, regarded as a single CPU of twice the speed, take 1 / (1 - 0.85) = 6.7 times the service
+    time.
+    """
     rise = 1 / (1 - 0.85)
     found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
     assert found["kind"] == "none"
@@ -162,9 +174,11 @@ def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> No
 
 @pytest.mark.parametrize(("servers", "users", "think"), [(1, 7, 5.0), (1, 16, 17.0), (2, 10, 5.0), (4, 5, 0.5)])
 def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: int, users: int, think: float) -> None:
-    """A closed M/M/m with S = 1: one user, and enough users for a utilization of 60 to 90 %. With a think time of 5 s,
-    7 users at one server wait so long that their throughput is 25 % below 7 times that of one user, although the CPU is
-    no limit yet."""
+    """A closed M/M/m queue with a service time of 1 s, for one user and for a utilization of 60 to 90 %.
+
+    With a think time of 5 s, 7 users at one server wait so long that their throughput is 25 % below 7 times that of one
+    user, although the CPU is not a limit yet.
+    """
     response, _ = repairman_moments(users, 1.0, servers, think)
     rate = users / (think + response)
     assert 0.6 < rate / servers < 0.9
@@ -176,11 +190,11 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     assert found["kind"] == "none", found["sentence"]
     if users == 7:
         assert "which queues at CPUs so busy explain" in found["sentence"]
-    # If response times do not explain it: users think longer, or the generator starts them late.
+    # If throughput is lower than response times explain, users think longer, or the generator starts them late.
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)
     assert classify(levels)["kind"] == "contention"
-    # If the CPUs are less busy than their queue requires, users wait for something else.
+    # If the CPUs are less busy than such a queue requires, users wait for another resource.
     seen["throughput_per_s"], seen["tiers"] = estimate(rate), {"web": {"cpus_used": estimate(rate / 4)}}
     assert classify(levels)["kind"] == ("contention" if rate * (think + 1) < 0.9 * users else "none")
 
@@ -195,7 +209,7 @@ def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known()
 
 
 def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
-    # An existing server: the disk of the machine is observed, the server's CPUs are not.
+    # For a server that Towtank did not start, the disk of the machine is observed, but not the server's CPUs.
     levels = configuration(LOW, {**LIMITED, "cpu": 0.9})
     for point in levels.points:
         point["tiers"] = {}
@@ -208,7 +222,7 @@ def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
 def test_cpu_time_that_grows_with_the_load_is_no_plain_saturation() -> None:
     found = classify(configuration(LOW, {"x": 40.0, "r": 2.0, "cpu": 1.99}))
     assert found["kind"] == "cpu"
-    # 20 ms at the lowest load, 50 ms at the highest.
+    # A transaction uses 20 ms of CPU time at the lowest load and 50 ms at the highest.
     assert "takes 2.5 times the CPU time" in found["sentence"]
 
 

@@ -14,12 +14,12 @@ from towtank.model.fitting.shape import classify
 
 USERS = (5, 150)
 FAST = SimulationSettings(precision=0.03, replications=4)
-# Page faults read from the disk, for a transaction that finds its memory and for one that does not.
+# Disk reads because of page faults, per transaction, in the system with too little memory.
 FAULTS_OF_SHORT_MEMORY = 1.5
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "cpu": {"stations": {"cpu": {"servers": 2, "discipline": "ps", "demand": "30 ms"}, "sda": {"demand": "2 ms"}}},
-    # One lock around 20 ms, of which 4 ms are CPU time: no CPU is busy, every user waits.
+    # A lock is held for 20 ms, of which 4 ms are CPU time: no CPU is saturated, but every user waits for the lock.
     "contention": {
         "stations": {
             "cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"},
@@ -29,7 +29,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "pools": {"lock": {"size": 1, "holds": ["cpu", "backend"]}},
     },
     "disk": {"stations": {"cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"}, "sda": {"demand": "15 ms"}}},
-    # Every transaction reads evicted pages back: lack of memory saturates the disk.
+    # Every transaction reads evicted pages again, so too little memory saturates the disk.
     "memory": {
         "stations": {
             "cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"},
@@ -45,7 +45,7 @@ def estimate(value: float) -> dict[str, Any]:
 
 
 def simulated(system: dict[str, Any], users: int, folder: Path) -> dict[str, Any]:
-    """Simulate a run of the system; return the result."""
+    """Simulate the system with the given number of users, and return the result."""
     path = folder / f"{users}.yaml"
     path.write_text(json.dumps({"classes": {"web": {"users": users, "think": "1 s"}}, **system}), "utf-8")
     return dict(simulate_models([load_model(path).document], FAST)["answers"][0])
@@ -100,7 +100,7 @@ def test_a_simulated_system_shows_its_limit(kind: str, resource: str | None, tmp
 
 
 def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path) -> None:
-    # Two CPUs of 30 ms each carry 66.7 transactions/s; a generator calibrated to 70 is at 95 %.
+    # Two CPUs carry 66.7 transactions/s of 30 ms each, which is 95 % of a generator's calibrated rate of 70.
     found = classify(configuration("cpu", tmp_path, envelope=70.0))
     assert found["kind"] == "generator"
 
@@ -108,6 +108,7 @@ def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path
 def test_a_lock_is_seen_by_who_waits_for_it(tmp_path: Path) -> None:
     found = classify(configuration("contention", tmp_path))
     waiting = next(evidence for evidence in found["evidence"] if evidence["what"] == "lock_waiting of web")
-    # Nearly all of 150 users: 20 ms each under the lock, at most 50 a second, 1 s of think time.
+    # The lock allows 50 transactions/s of 20 ms each. With a think time of 1 s, 50 of 150 users think and one holds the
+    # lock.
     assert waiting["at_highest"] == pytest.approx(150 - 50 - 1, rel=0.1)
     assert waiting["at_lowest"] < 1

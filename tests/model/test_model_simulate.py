@@ -1,4 +1,6 @@
-"""`towtank model simulate`: published networks without product form, an independent simulator, the command."""
+"""`towtank model simulate`: published networks without a product form, comparisons with other simulators, the
+command.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def simulated(content: dict[str, Any], settings: SimulationSettings = PRECISE) -
 
 
 def covers(figures: dict[str, Any], name: str, exact: float) -> bool:
-    """Return True if an interval, stretched to a confidence of 99.9 %, contains the exact value."""
+    """Return True if an interval, widened to a confidence of 99.9 %, contains the exact value."""
     low, high = figures["confidence_interval"][name]
     return abs((low + high) / 2 - exact) <= 2.2 * (high - low) / 2
 
@@ -73,8 +75,10 @@ def test_v26_discriminatory_processor_sharing():
 
 
 def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
-    """Ciw on a network that no analytic method solves: times by class, first come first served, two servers then
-    one."""
+    """Ciw simulates a network that no analytic method solves.
+
+    Service times differ by class, stations serve in the order of arrival, and two servers are followed by one.
+    """
     ciw = pytest.importorskip("ciw")
     mean = {"short": (0.2, 0.3), "long": (1.0, 0.6)}
     network = ciw.create_network(
@@ -120,10 +124,10 @@ def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
 
 
 def impatient_in_simpy(seed: int, customers: int) -> tuple[float, float, float]:
-    """Return completed and failed transactions per second, and mean response time, simulated by SimPy.
+    """Return completed and failed transactions per second and the mean response time, simulated by SimPy.
 
-    One server, lognormal times of mean 1 s and scv 4, arrivals at 0.8 /s, who leave after 3 s and try once more after
-    an exponential pause of mean 0.5 s.
+    One server has lognormal service times with a mean of 1 s and a squared coefficient of variation of 4. Users arrive
+    at 0.8 /s, leave after 3 s, and try once more after an exponential pause with a mean of 0.5 s.
     """
     simpy = pytest.importorskip("simpy")
     source, environment = random.Random(seed), simpy.Environment()
@@ -166,19 +170,20 @@ def test_simpy_agrees_on_impatience_heavy_tails_and_retries():
     runs = [impatient_in_simpy(seed, 20_000) for seed in range(6)]
     stations = {"s": {"demand": 1.0, "distribution": "lognormal", "scv": 4.0}}
     patience = {"timeout": "3 s", "retries": 1, "retry_delay": "500 ms", "on_timeout": "cancel"}
-    # Long times must be frequent enough for this precision: the run reaches 0.1 %, a tenth of the bound below.
+    # Long times are rare, so a stricter precision is requested: the run reaches 0.1 %, a tenth of the tolerance below.
     settings = SimulationSettings(precision=0.02)
     found = simulated(model({"jobs": {"rate": 0.8, **patience}}, stations), settings)["classes"]["jobs"]
     figures = [found[name] for name in ("throughput_per_s", "failed_per_s", "response_time_s")]
     for figure, values in zip(figures, zip(*runs, strict=True), strict=True):
         middle = sum(values) / len(values)
-        # Six runs of SimPy, from empty to empty: six of their standard errors, plus one in a hundred.
+        # Each SimPy run begins and ends with an empty system. The tolerance is six standard errors of the six runs,
+        # plus 1 %.
         error = (sum((value - middle) ** 2 for value in values) / 5 / 6) ** 0.5
         assert figure == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
 
 def test_what_differs_in_the_ninth_digit_is_simulated_alike():
-    # BLAS kernels of different CPUs agree on about nine digits of a fit.
+    # Fits with the BLAS kernels of different CPUs agree on about nine digits.
     def of(demand: float) -> dict[str, Any]:
         content = model({"jobs": {"users": 20, "think": 1.0}}, {"cpu": {"demand": demand}})
         return simulated(content, SimulationSettings(precision=0.05))["classes"]["jobs"]
@@ -206,7 +211,7 @@ def test_the_command_prints_its_precision(tmp_path, capsys):
 
 
 def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys, monkeypatch):
-    """A timeout of 2 s at 1 s of service and half load: some transactions time out, and are reported as rates."""
+    """The service time is 1 s at half load; some transactions exceed the timeout of 2 s, and are reported as a rate."""
     monkeypatch.setenv("COLUMNS", "200")
     file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
     assert run(["model", "simulate", file, "--events", "200000"]) == 0
@@ -233,7 +238,7 @@ def test_the_command_compares_alternatives(tmp_path, capsys):
 
 def test_faults_of_the_alternative_are_reported_at_its_file(tmp_path, capsys):
     file, other = write(tmp_path, MM1), tmp_path / "other.yaml"
-    # The solver accepts this number of users; the simulator refuses it.
+    # The solver accepts this number of users, but the simulator does not.
     other.write_text("classes:\n  web: {users: 2000000, think: 1 s}\nstations: {cpu: {demand: 1 s}}\n", "utf-8")
     assert run(["model", "simulate", file, "--compare", str(other)]) == 2
     assert capsys.readouterr().err == (
@@ -318,8 +323,7 @@ classes:
 
 
 def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, capsys):
-    """A queue at half load has a response time of 2 s; the delay takes half a second and holds 0.25 of three
-    connections."""
+    """A queue at half load has a response time of 2 s; a delay of 0.5 s uses 0.25 of three connections on average."""
     file = write(tmp_path, TIERS)
     found = {"cpu": 0, "db": 0, "connections": 0}
     for seed in range(30):
@@ -337,7 +341,7 @@ def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, c
             found[name] += low <= truth <= high
         assert known["connections"]["waiting_time_s.web"] is not None
         assert known["cpu"]["utilization_by_class.web"][1] <= 1.0
-    # Of 30 intervals at 95 %, fewer than 24 contain the truth in one sample of a thousand.
+    # The probability that fewer than 24 of 30 intervals at 95 % contain the true value is 0.001.
     assert min(found.values()) >= 24, found
 
 

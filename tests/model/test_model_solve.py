@@ -1,4 +1,4 @@
-"""Laws and brute force: properties of `model solve` for any network."""
+"""Properties of `model solve` that hold for any network: operational laws, and agreement with brute-force solutions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def throughputs(answer: dict[str, Any]) -> list[float]:
 
 
 def sharing_network(users, think, demands, speeds, *, arrivals=(), most=0):
-    """Return the Markov chain of processor-sharing stations in a row; classes with 0 users are open, with at most
-    `most` jobs.
+    """Return the state probabilities of processor-sharing stations in a row, from the Markov chain.
 
-    A state counts jobs by class and station; the last entry of a closed class is the number of thinking users.
+    Classes with 0 users are open, with at most `most` jobs. A state counts the jobs by class and station; the other
+    users of a closed class think.
     """
     classes, stations = len(users), len(speeds)
 
@@ -85,7 +85,7 @@ def test_speeds_that_depend_on_the_load_are_those_of_the_markov_chain(rates):
 
 def test_mixed_classes_at_many_servers_are_those_of_the_markov_chain():
     demands = [[0.5, 0.2], [0.6, 0.3]]
-    # The probability of more than 25 jobs of the open class (load 0.42 of 2 servers and 0.21 of one) is below 1e-12.
+    # The probability of more than 25 jobs of the open class is below 1e-12 (it uses 0.42 of 2 servers and 0.21 of one).
     chances = sharing_network([3, 0], [1.0, 0.0], demands, [servers(2), servers(1)], arrivals=(0.0, 0.7), most=25)
     stations = {
         f"s{k}": {"discipline": "ps", "servers": count, "demand": {"a": demands[0][k], "b": demands[1][k]}}
@@ -114,7 +114,8 @@ def random_closed(seed: int, **station: Any) -> dict[str, Any]:
 def test_approximations_are_near_the_exact_answer_and_all_within_bounds(seed):
     content = random_closed(seed)
     exact, linearizer, schweitzer = (solved(content, name) for name in ("exact", "linearizer", "bard-schweitzer"))
-    # Chandy and Neuse (1982) report errors below 1 % for the Linearizer, some per cent for Bard and Schweitzer.
+    # Chandy and Neuse (1982) report errors below 1 % for the Linearizer, and of several per cent for Bard and
+    # Schweitzer.
     assert throughputs(linearizer) == pytest.approx(throughputs(exact), rel=0.01)
     assert throughputs(schweitzer) == pytest.approx(throughputs(exact), rel=0.06)
     assert [answer["exact"] for answer in (exact, linearizer, schweitzer)] == [True, False, False]
@@ -161,7 +162,7 @@ def test_throughput_grows_with_users_towards_the_slowest_station():
         found = throughputs(answer)[0]
         assert answer["exact"] is True
         assert answer["checks"]["population"] < 1e-10
-        # At saturation the last users change the result by less than the precision of a double.
+        # At saturation, further users change the result by less than the precision of a double.
         assert before * (1 - 1e-12) <= found <= 128 * (1 + 1e-12)
         before = found
     assert before == pytest.approx(128, rel=1e-9)
@@ -178,7 +179,10 @@ def test_more_users_than_can_be_exact_are_approximated_and_said_so():
 
 
 def pooled_network(users, think, demands, size):
-    """Return the chain of one class: think, wait for a unit, use CPU and disk in turn while holding it."""
+    """Return the state probabilities of one class with a pool, from the Markov chain.
+
+    Each user thinks, waits for a unit of the pool, and holds it while using the CPU and then the disk.
+    """
 
     def moves(state):
         cpu, disk, waiting = state
@@ -202,7 +206,7 @@ def test_a_pool_is_near_the_markov_chain(size):
     content = model({"jobs": {"users": 12, "think": 1.0}}, stations)
     content["pools"] = {"threads": {"size": size, "holds": ["cpu", "disk"]}}
     answer = solved(content)
-    # Decomposition: at most 1 % off here; exact if the pool never limits.
+    # The error of decomposition is at most 1 % here; without any wait for the pool the result is exact.
     assert throughputs(answer) == pytest.approx([rate], rel=1e-9 if size == 12 else 0.01)
     assert answer["exact"] is (size == 12)
     pool = answer["pools"]["threads"]
@@ -225,7 +229,7 @@ def test_a_pool_under_arrivals_is_refused_where_it_cannot_keep_up():
     content = model({"jobs": {"rate": 9.0}}, {"cpu": {"servers": 4, "demand": 0.1}})
     content["pools"] = {"lock": {"size": 1, "holds": ["cpu"]}}
     assert solved(content)["pools"]["lock"]["utilization"] == pytest.approx(0.9, rel=1e-9)
-    # A single unit is an M/M/1 with 0.1 s.
+    # A pool with a single unit is an M/M/1 queue with a service time of 0.1 s.
     assert solved(content)["classes"]["jobs"]["response_time_s"] == pytest.approx(1.0, rel=1e-9)
     content["classes"]["jobs"]["rate"] = "11 /s"
     with pytest.raises(StudyError, match=r"pools\.lock: must have a utilization below 1 .* got 1\.1000"):
@@ -236,7 +240,8 @@ def test_two_equal_branches_of_a_fork_are_those_of_nelson_and_tantawi():
     content = model({"jobs": {"rate": 5.0}}, {"a": {"demand": 0.1}, "b": {"demand": 0.1}})
     content["forks"] = {"both": {"branches": ["a", "b"]}}
     answer = solved(content)
-    # R_2 = (12 - rho)/8 R_1 with rho = 1/2 and R_1 = 0.1/(1 - 1/2).
+    # Nelson and Tantawi: R_2 = (12 - rho)/8 R_1, with rho = 1/2 and the response time of one branch R_1 = 0.1/(1 -
+    # 1/2).
     assert answer["classes"]["jobs"]["response_time_s"] == pytest.approx(11.5 / 8 * 0.2, rel=1e-12)
     assert answer["exact"] is False
 
@@ -254,7 +259,10 @@ def test_a_closed_fork_lies_between_its_slowest_branch_and_doing_all_in_turn():
 
 
 def ranked_station(users, think, times, preemptive):
-    """Return the chain of one server with class 0 before class 1; state: jobs by class, and the class in service."""
+    """Return the state probabilities of one server where class 0 has priority over class 1, from the Markov chain.
+
+    A state contains the number of jobs of each class, and the class in service.
+    """
 
     def choose(first, second, serving):
         if serving is not None and not preemptive:
@@ -292,7 +300,8 @@ def test_open_ranks_and_their_order_in_the_station():
     station = {"discipline": "priority", "preemptive": True, "priority": ["b", "a"], "demand": 1.0}
     answer = solved(model(classes, {"s": station}))
     assert answer["exact"] is True
-    # The first of two ranks of one service time S has S/(1 - rho_1), the second S/((1 - rho_1)(1 - rho)).
+    # With service time S, the response time of the first priority is S/(1 - rho_1), and of the second S/((1 - rho_1)(1
+    # - rho)).
     assert answer["classes"]["b"]["response_time_s"] == pytest.approx(1 / 0.7, rel=1e-12)
     assert answer["classes"]["a"]["response_time_s"] == pytest.approx(1 / (0.7 * 0.3), rel=1e-12)
 
@@ -300,7 +309,7 @@ def test_open_ranks_and_their_order_in_the_station():
 def test_a_full_station_thins_what_comes_after_it():
     stations = {"door": {"capacity": 1, "demand": 0.5}, "desk": {"demand": 0.1}}
     answer = solved(model({"jobs": {"rate": 2.0}}, stations))
-    # M/M/1/1: half of the arrivals are lost at load 1.
+    # An M/M/1/1 queue with load 1 loses half of its arrivals.
     assert answer["stations"]["door"]["loss_probability"] == pytest.approx(0.5, rel=1e-12)
     assert answer["stations"]["desk"]["utilization"] == pytest.approx(0.1, rel=1e-12)
     assert answer["exact"] is False
@@ -323,8 +332,10 @@ def test_exact_is_refused_where_there_is_none():
 
 
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
-    """Eight users interrupt three others, with one second of service each: 3,550 s simulated for the three, 83 s
-    solved."""
+    """Eight users have priority over three others, all with a service time of 1 s.
+
+    For the three users, the simulated time is 3,550 s and the solved time 83 s.
+    """
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}
     answer = solved(model(ranks, {"cpu": cpu}))

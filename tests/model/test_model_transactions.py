@@ -1,4 +1,4 @@
-"""Transactions of a class: the chain compared with a brute-force Markov chain, and with laws that hold exactly."""
+"""Transactions of a class, compared with a brute-force Markov chain and with laws that hold exactly."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ def shop(**station: Any) -> dict[str, Any]:
 
 
 def moves(state: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], float]]:
-    """Return the moves of each user of the shop with shared processors, from (station, transaction) or from
-    thinking."""
+    """Return the next states of the shop with their rates, if the processors are shared.
+
+    A user is at a station with a transaction, or thinks (None).
+    """
     found = []
     for place, user in enumerate(state):
         others = state[:place] + state[place + 1 :]
@@ -50,8 +52,9 @@ def put(others: tuple[Any, ...], user: Any) -> tuple[Any, ...]:
 
 
 def test_throughput_and_response_by_transaction_are_those_of_the_markov_chain() -> None:
-    """The chain of transactions at processor-sharing stations has product form (Baskett et al. 1975): the result is
-    exact."""
+    """Transactions at processor-sharing stations have a product form (Baskett et al. 1975), so the solution is
+    exact.
+    """
     chances = stationary((None,) * USERS, moves)
     answer = solved(shop())
     assert answer["exact"]
@@ -73,7 +76,7 @@ def test_how_time_is_parted_changes_nothing_for_the_class(at_once: int) -> None:
     shared = sum(share * parted["transactions"][name]["response_time_s"] for name, share in SHARES.items())
     assert shared == pytest.approx(plain["response_time_s"], rel=1e-12)
     slow, before = parted["transactions"]["buy"], plain["transactions"]["buy"]
-    # In a first-come-first-served queue the wait of a job does not depend on its own work.
+    # In order of arrival, the wait of a job does not depend on its own work, so long jobs are faster than with sharing.
     assert slow["response_time_s"] < before["response_time_s"]
 
 

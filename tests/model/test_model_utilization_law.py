@@ -1,4 +1,6 @@
-"""The utilization law as a bound of curves: no limit above m / D, and a doubt about a curve through two systems."""
+"""The utilization law limits curves: no limit above servers / demand, and a doubt about one curve through two
+systems.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,10 @@ LIMIT = (SERVERS - BACKGROUND) / DEMAND_S
 
 
 def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
-    """Return hours of a system whose demand is smaller in the first half: rates by time of day, users by Amdahl's
-    law."""
+    """Return hourly measurements of a system whose demand is smaller in the first half.
+
+    The load varies with the time of day, and throughput follows Amdahl's law.
+    """
     stream = np.random.default_rng(seed)
     load = 40 + 260 * np.abs(np.sin(np.arange(count) / 3.7))
     rates = load * 1.2 / (1 + 0.0006 * (load - 1)) * np.exp(0.01 * stream.standard_normal(count))
@@ -32,14 +36,14 @@ def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
 
 
 def test_all_servers_are_busy_at_the_throughput_of_the_utilization_law() -> None:
-    """U = 0.1 + 15.2 ms X is 8 at (8 - 0.1) / 0.0152 = 520 /s."""
+    """By hand: U = 0.1 + 15.2 ms X reaches 8 servers at (8 - 0.1) / 0.0152 = 520 /s."""
     value, most = highest_throughput(seen(), SERVERS) or (0.0, 0.0)
     assert value == pytest.approx(LIMIT, rel=0.03)
     assert value < most < 1.1 * LIMIT
 
 
 def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
-    """Amdahl's law of these points ends at 1.2 / 0.0006 = 2,000 /s, four times the capacity of the CPUs."""
+    """The limit of Amdahl's law for these points is 1.2 / 0.0006 = 2,000 /s, four times the capacity of the CPUs."""
     choice = choose(("amdahl",), seen(), SERVERS, 0.5, None)
     assert choice.chosen is None
     assert "utilization law" in choice.why
@@ -49,7 +53,9 @@ def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
 
 
 def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
-    """A lock limits throughput to 100 /s on CPUs for 520 /s: the utilization law does not reject its curve."""
+    """A lock limits throughput to 100 /s, below the 520 /s of the CPUs, so the utilization law does not reject the
+    curve.
+    """
     load = np.arange(2.0, 62.0, 2.0)
     rates = 10 * load / (1 + 0.1 * (load - 1)) * np.exp(0.005 * np.random.default_rng(2).standard_normal(len(load)))
     points = observations(load, rates, busy=BACKGROUND + DEMAND_S * rates)
@@ -58,7 +64,10 @@ def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
 
 
 def straight(seed: int = 1) -> Any:
-    """Return a closed system far below its limit of 8 / 20 ms = 400 /s: 60 to 299 /s, linear in the number of users."""
+    """Return measurements of a closed system far below its limit of 8 / 20 ms = 400 /s.
+
+    Throughput is linear in the number of users, from 60 to 299 /s.
+    """
     stream = np.random.default_rng(seed)
     load = np.linspace(500, 2400, 12).round()
     rates = load / 8.05 * (1 + 0.004 * stream.standard_normal(12))
@@ -67,7 +76,7 @@ def straight(seed: int = 1) -> Any:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_prediction_is_above_all_servers_busy(seed: int) -> None:
-    """The straight line is at 497 /s for 4,000 users; eight CPUs at 20 ms carry 400 /s."""
+    """A straight line would predict 497 /s for 4,000 users, but eight CPUs carry only 400 /s at 20 ms each."""
     chosen = choose(("linear", "closed"), straight(seed), SERVERS, 8.0, None).chosen
     assert chosen is not None
     assert chosen.name == "closed"
@@ -106,7 +115,7 @@ def test_two_regimes_in_one_curve_are_a_doubt() -> None:
     judgement = Judgement()
     judge_one_system(judgement, seen(change=1.3))
     assert judgement.level == "doubtful"
-    # The line through both regimes lies between them; the change is detected where it happened, at the 31st row.
+    # The reading shows the change at the correct point, the 31st, although the fitted line lies between both systems.
     assert "at point 31 " in judgement.reasons[0][1]
 
 

@@ -1,4 +1,4 @@
-"""Percentiles of the wait in turn, against distributions that are known."""
+"""Percentiles of the wait with service in the order of arrival, compared with known distributions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from towtank.model.stations import stations_of
 
 
 def percentiles_of(folder: Path, *names: str) -> Callable[[float], float]:
-    """Return the percentiles of the wait of jobs that visit these M/M/1 stations, each 50 % busy with jobs of 1 s."""
+    """Return the percentiles of the wait of jobs that visit the given M/M/1 stations.
+
+    Each station is 50 % busy with jobs of 1 s.
+    """
     path = folder / "model.yaml"
     stations = {name: {"servers": 1, "discipline": "fcfs", "demand": {"jobs": "1 s"}} for name in names}
     path.write_text(json.dumps({"classes": {"jobs": {"rate": "0.5 /s"}}, "stations": stations}), "utf-8")
@@ -25,9 +28,9 @@ def percentiles_of(folder: Path, *names: str) -> Callable[[float], float]:
 
 
 def test_the_wait_at_two_queues_in_a_row_is_that_of_their_sum(tmp_path: Path) -> None:
-    """M/M/1 in tandem at 50 %: each job waits at each with 1/2, then for an exponential time of 2 s (Burke, Jackson).
+    """At each of two M/M/1 queues in a row with 50 % utilization, a job waits with probability 1/2 (Burke, Jackson).
 
-    P(W > t) = exp(-t / 2) (1/2 + (1 + t / 2) / 4).
+    A wait is exponential with a mean of 2 s, so P(W > t) = exp(-t / 2) (1/2 + (1 + t / 2) / 4).
     """
     percentile = percentiles_of(tmp_path, "first", "second")
 

@@ -1,4 +1,4 @@
-"""Status variables of MariaDB: numbers by series, names in the reference, and invalid answers."""
+"""Status variables of MariaDB: numbers by series, names as in the reference, and invalid responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.observe import MariadbScraper, ScrapeError
 from towtank.observe.mariadb import parse
 from towtank.observe.service_metrics import MARIADB
 
-# MariaDB 10.11, after a short load; most variables omitted.
+# MariaDB 10.11 after a short load; most variables are omitted.
 TOLD = {
     "Threads_connected": "3",
     "Questions": "1200",

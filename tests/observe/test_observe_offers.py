@@ -1,4 +1,4 @@
-"""Report on a machine: each requirement that can be missing."""
+"""Report on a machine, with each requirement that can be missing."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ pytestmark = [
 
 @dataclass
 class Server:
-    """A server that listens only on a socket in its own folder."""
+    """A server that listens only on a Unix socket in its folder."""
 
     folder: Path
     statements: bool
@@ -45,7 +45,7 @@ class Server:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     programs = PROGRAMS[-1].parent
-    # PostgreSQL refuses to run as root; Debian's package creates the user `postgres`.
+    # PostgreSQL refuses to run as root, so it runs as the user `postgres`, which Debian's package creates.
     user = "postgres" if os.getuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="towtank-pg-", dir="/tmp"))
     if user:
@@ -112,10 +112,12 @@ def test_connections_are_reported_by_state_and_by_what_they_wait_for(server: Ser
     with closing(PostgresqlScraper("database", server.dsn)) as scraper:
         with psycopg.connect(server.dsn) as client:
             client.execute("SELECT 1")
-            until(lambda: scraper.scrape().get(waiting) == 1)  # a session waits briefly after its answer
+            # the session is idle only a short time after its response
+            until(lambda: scraper.scrape().get(waiting) == 1)
             assert scraper.scrape()["pg_stat_database_connections"] >= 2
         deadline = time.monotonic() + PATIENCE_S
-        while scraper.scrape()[waiting] != 0:  # a session ends briefly after its client has disconnected
+        # the server ends a session a short time after its client has disconnected
+        while scraper.scrape()[waiting] != 0:
             assert time.monotonic() < deadline
 
 
@@ -168,7 +170,7 @@ def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_a_database_without_an_encoding_is_read(server: Server) -> None:
-    """`initdb` in the locale C creates such a database."""
+    """`initdb` in the locale C creates databases with the encoding SQL_ASCII."""
     with psycopg.connect(server.dsn, autocommit=True) as maker:
         maker.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
     plain = psycopg.conninfo.make_conninfo(server.dsn, dbname="plain")

@@ -1,4 +1,4 @@
-"""One scrape at a time, without threads: what is recorded, what is left out, and what is said of it."""
+"""Single scrapes without threads: values that are recorded, values that are left out, and the report about them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.results.observe import read_services
 
 
 class Page:
-    """Returns the same values at each scrape."""
+    """Scraper that returns the same values at each scrape."""
 
     source = "fake"
     kind = "fake_server"
@@ -26,7 +26,7 @@ class Page:
 
 
 def test_a_value_that_is_too_large_is_left_out_and_the_others_are_kept(tmp_path: Path) -> None:
-    """A gauge of a limit is often the largest float, 1.8e308; sums of such values overflow."""
+    """A gauge for a limit often has the largest float, 1.8e308, and sums of such values overflow."""
     page = Page({"requests_total": 7.0, "limit": 1.7e308, "depth": -2e30, "edge": 1e30})
     target = _Target(page, tmp_path)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Recorded sites and their recorders."""
+"""Fixtures: sites to record, and proxies that record them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def authority() -> Authority:
 
 @pytest.fixture
 def secure_site(tmp_path: Path) -> Iterator[Site]:
-    """A TLS site whose certificate is only trusted through `server-ca.pem`."""
+    """A site over TLS whose certificate is trusted only with `server-ca.pem`."""
     issuer = new_authority()
     (tmp_path / "server-ca.pem").write_bytes(issuer.pem)
     (tmp_path / "server.pem").write_bytes(issuer.signed("127.0.0.1"))
@@ -83,7 +83,7 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    # A short path, like other temporary folders, as browsers create sockets in it.
+    # The path is short because browsers create sockets in this folder, and paths of sockets are limited.
     with tempfile.TemporaryDirectory(prefix="tr-", dir="/tmp") as scratch:
         environment = {**os.environ, "TOWTANK_STATE": str(tmp_path / "state"), "TMPDIR": scratch}
         made = Bench(tmp_path, Path(scratch), environment)

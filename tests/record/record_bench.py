@@ -1,4 +1,4 @@
-"""Proxies in this process, and the command line in separate processes."""
+"""Proxies in this process, and commands in separate processes, for tests of recordings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.record.proxy import Proxy
 
 @dataclass
 class Running:
-    """A proxy running in a thread of this process."""
+    """A proxy that runs in a thread of this process."""
 
     proxy: Proxy
     path: Path
@@ -33,7 +33,7 @@ class Running:
         return f"http://{self.address}"
 
     def entries(self, at_least: int = 0) -> list[dict[str, Any]]:
-        """Return the entries of the archive once there are enough; an exchange is stored shortly after its end."""
+        """Wait until the archive has enough entries, and return them; an exchange is stored shortly after its end."""
         until(lambda: self.proxy.recorder.archive.count >= at_least)
         entries: list[dict[str, Any]] = json.loads(self.path.read_text())["log"]["entries"]
         return entries
@@ -41,7 +41,7 @@ class Running:
 
 @dataclass
 class Bench:
-    """Folder, and the command line to run in the folder; temporary files of commands are in `scratch`."""
+    """A folder, and commands that run in it; their temporary files are in `scratch`."""
 
     folder: Path
     scratch: Path
@@ -61,7 +61,7 @@ class Bench:
         return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
 
     def start_proxy(self, *arguments: str | Path) -> tuple[subprocess.Popen[str], str]:
-        """Start a recording proxy; return the address of the proxy."""
+        """Start a recording proxy; return its process and its address."""
         process = self.start("record", "proxy", "--listen", "127.0.0.1:0", *arguments)
         assert process.stderr is not None
         line = process.stderr.readline()
@@ -70,13 +70,13 @@ class Bench:
         return process, found[1]
 
     def stop(self, process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
-        """Stop a recording like Ctrl-C."""
+        """Stop a recording with SIGINT, as Ctrl-C does; return its status and output."""
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=240)
         return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
 
     def left(self) -> list[str]:
-        """Return processes and temporary files of commands that have ended."""
+        """Return processes and temporary files that remain after the commands have ended."""
         marker = str(self.scratch).encode()
         found = [str(path) for path in self.scratch.iterdir() if "chromium" in path.name]
         for entry in Path("/proc").iterdir():

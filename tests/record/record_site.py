@@ -1,4 +1,6 @@
-"""A small site that checks returned values: a new token in every form, identifiers created per session."""
+"""A small site that verifies returned values: every form has a new token, and identifiers are created for each
+session.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ LOGIN = """<!doctype html><title>Log in</title><form method="post" action="/logi
 
 
 class Site(ThreadingHTTPServer):
-    """Server of the site, with sessions and recorded requests."""
+    """Server of the site; it records sessions, requests, and refused requests."""
 
     daemon_threads = True
 
@@ -209,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(certificate: Path | None = None) -> Iterator[Site]:
-    """Serve in threads of this process, over TLS if a certificate with its key is given."""
+    """Serve the site in threads of this process, over TLS if a file with certificate and key is given."""
     site = Site()
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

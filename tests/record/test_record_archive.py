@@ -1,4 +1,4 @@
-"""An archive is a complete document after every exchange, also on a full disk."""
+"""An archive is a complete document after every exchange, also if the disk is full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.errors import StudyError
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange
 
-# Larger than any buffer of a stream.
+# This text is longer than any stream buffer.
 LONG = "x" * 300_000
 
 
@@ -32,7 +32,7 @@ class _Exchange:
 
 
 def exchange(text: str) -> Exchange:
-    """Return the parts of an exchange that an archive reads."""
+    """Return an exchange that has only the parts that an archive reads."""
     return cast(Exchange, _Exchange(text))
 
 
@@ -44,7 +44,7 @@ def entries(path: Path) -> list[str]:
 
 @contextmanager
 def files_at_most(size: int) -> Iterator[None]:
-    """Limit the size of files, as a full disk would."""
+    """Limit the size of files, which causes write errors as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

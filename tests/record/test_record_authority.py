@@ -1,5 +1,6 @@
-"""The certificate authority ends with its recording or stays private for a month; an unusable authority is
-reported."""
+"""The certificate authority ends with its recording, or is stored privately for a month; an unusable one is
+reported.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def test_what_a_client_calls_a_host_is_no_name_of_its_owner() -> None:
     "host", ["shop.example", "127.0.0.1", "::1", "a-very-long-label." * 5 + "example", "bücher.example"]
 )
 def test_a_client_that_trusts_it_trusts_its_hosts(host: str, tmp_path: Path) -> None:
-    """A whole handshake in memory, with the verification of the standard library."""
+    """A complete handshake in memory, with the certificate verification of the standard library."""
     authority = new_authority()
     trust = ssl.create_default_context(cadata=authority.pem.decode())
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -1,4 +1,4 @@
-"""Sessions in a headless browser: pages, clicks, forms, and no remaining browser processes or files."""
+"""Sessions in a headless browser: pages, clicks and forms; no processes or files of the browser remain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
-# Chromium has no sandbox as root.
+# The sandbox of Chromium does not work for root.
 SANDBOX = ["--no-sandbox"] if os.geteuid() == 0 else []
 SCRIPT = """schema: towtank/browser-script/1
 steps:
@@ -50,7 +50,7 @@ def test_a_scripted_session_runs_again(bench: Bench, site: Site) -> None:
     assert list(pages) == ["home", "login", "login_2", "api/orders"]
     asked = [step.get("get") or step.get("post") for step in pages["login_2"]]
     assert asked[:2] == ["/login", "/home"]
-    # The browser requests both at the same time.
+    # The browser requests both files at the same time, so their order varies.
     assert sorted(asked[2:4]) == ["/script.js", "/style.css"]
     assert asked[4:] == ["/api/items"]
     assert pages["login_2"][0]["form"]["csrf"] == "${csrf}"
@@ -78,7 +78,7 @@ def test_pages_over_tls_and_the_think_time_between_them(bench: Bench, secure_sit
 
 def test_a_page_that_cannot_be_reached(bench: Bench) -> None:
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))  # bound without listening: connections are refused
+        free.bind(("127.0.0.1", 0))  # bound without listening, so connections are refused
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
         ended = bench.towtank("record", "browser", *SANDBOX, url, "--out", "w.yaml")
     assert ended.returncode == 6

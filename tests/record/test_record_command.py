@@ -27,8 +27,7 @@ NAVIGATES = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"}
 
 
 def log_in(site: Site, address: str, *, then: Callable[[httpx.Client], object] = lambda _: None) -> None:
-    """Log in like a browser: get the form, send it back with its token, follow the redirect, load resources of
-    scripts."""
+    """Log in like a browser: get the form, send it with its token, follow the redirect, and load data as scripts do."""
     with httpx.Client(proxy=f"http://{address}", timeout=30) as browser:
         page = browser.get(f"{site.url}/login", headers=NAVIGATES).text
         token = page.partition('name="csrf" value="')[2].partition('"')[0]
@@ -42,7 +41,7 @@ def log_in(site: Site, address: str, *, then: Callable[[httpx.Client], object] =
 
 
 def drive(bench: Bench, site: Site, workload: str) -> dict[str, Any]:
-    """Load the site with a workload; the site itself records refused requests."""
+    """Run a workload against the site, which records the requests that it refuses."""
     site.refused.clear()
     asked = len(site.asked)
     address = site.url.removeprefix("http://")
@@ -209,10 +208,10 @@ def test_an_address_that_is_taken(bench: Bench) -> None:
 
 
 def test_a_second_wish_to_stop_leaves_at_once(bench: Bench, site: Site) -> None:
-    """The first request to stop waits only a moment; a process that cannot wait must still end."""
+    """A second request to stop ends the process immediately, even if it could not handle the first one yet."""
     process, address = bench.start_proxy("--har", "kept.har")
     log_in(site, address)
-    # The client has its last answer shortly before the exchange is stored.
+    # The client receives its last response shortly before the proxy stores the exchange.
     until(lambda: (bench.folder / "kept.har").read_text().count('"request":') == 6)
     os.kill(process.pid, signal.SIGSTOP)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""A browser message that is no answer ends the calls that wait for an answer, before their time limit."""
+"""An invalid message of the browser ends all calls that wait for a response, before their time limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.waits
 
 
 class _Browser:
-    """Sends the messages of a test."""
+    """Stand-in for a browser; the test writes its messages to a pipe."""
 
     def __init__(self) -> None:
         self.reads, self.says = os.pipe()

@@ -1,4 +1,4 @@
-"""The proxy relays and records all forms of HTTP: bodies, compression, other protocols, failing servers."""
+"""The proxy relays and records all forms of HTTP: bodies, compression, other protocols, and failing servers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def header(side: dict[str, Any], name: str) -> str:
 
 
 def talk(proxy: Running, text: bytes) -> bytes:
-    """Send bytes to a proxy; return the whole answer."""
+    """Send bytes to a proxy; return its whole response."""
     with socket.create_connection(proxy.proxy.address, timeout=30) as connection:
         connection.sendall(text)
         connection.shutdown(socket.SHUT_WR)
@@ -70,7 +70,7 @@ def test_an_exchange_is_kept_as_it_was(site: Site, run_proxy: Start) -> None:
         entry["timings"]["wait"] + entry["timings"]["receive"],
         abs=0.0021,  # each time is rounded to a microsecond
     )
-    # Compressed on the wire, text in the archive; the client received the original bytes.
+    # The response was compressed on the wire and is text in the archive; the client received the original bytes.
     assert header(entry["response"], "content-encoding") == "gzip"
     assert entry["response"]["content"]["text"] == answer.text
 
@@ -154,7 +154,7 @@ def test_a_server_that_is_not_there(run_proxy: Start) -> None:
 
 
 def test_a_server_that_restarts_between_two_requests(site: Site, run_proxy: Start) -> None:
-    """An idle connection closed by the server is no failure: the request is sent again."""
+    """If the server has closed an idle connection, the proxy sends the request again on a new one."""
     proxy = run_proxy()
     listener = socket.create_server(("127.0.0.1", 0))
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

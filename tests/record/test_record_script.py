@@ -1,4 +1,4 @@
-"""Scripts of browser sessions: every fault at once, with its place."""
+"""Scripts of browser sessions: all faults are reported together with their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collects the numbers of a report with their quantities, from sentences, tables and figures."""
+"""Collects the numbers of a report from sentences, tables and figures, with the quantity of each number."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _FACTORS = {
     "": 1.0,
 }
 _INTERVAL = r"(?: [\[(][^\])]*[\])])?"
-# `54.4 (48 to 60.7) /s`, `311 ms`, `54.4 [48, 60.7] /s`.
+# Pattern of values such as `54.4 (48 to 60.7) /s`, `311 ms` and `54.4 [48, 60.7] /s`.
 _VALUE = rf"(?P<number>{_NUMBER}){_INTERVAL} (?P<unit>{_UNIT})"
 _CELL = re.compile(rf"^(?P<number>{_NUMBER}){_INTERVAL}\s?(?P<unit>{_UNIT})?(?: †)?$")
 Key = tuple[str, str, float]
-"""Quantity, configuration and load."""
+"""Quantity, configuration and load of a number."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Number:
     place : str
         Sentence, table or figure that contains the number.
     value : float
-        In base units.
+        Value in base units.
     half_digit : float
         Half of the last digit, by which rounding may change the number.
     """
@@ -64,14 +64,14 @@ def _number(place: str, number: str, unit: str) -> Number:
     decimals = len(digits.partition(".")[2])
     step = 10.0**-decimals
     if "." not in digits and digits.strip("-0"):
-        # `1,230` has three significant digits: its last zeros may be rounded.
+        # `1,230` has three significant digits, because its last zeros may be the result of rounding.
         step = 10.0 ** (len(digits) - len(digits.rstrip("0")))
     return Number(place, float(digits) * _FACTORS[unit], step / 2 * _FACTORS[unit])
 
 
-# Patterns of sentences with numbers; text between configuration and number follows the name of the quantity.
+# Patterns of sentences with numbers, by name of the quantity; each pattern begins after the name of the configuration.
 _AT = rf"at (?P<load>{_NUMBER}) users"
-# The headline may answer objectives before.
+# The headline may answer objectives before it states the throughput.
 _ANSWER = r"(?:, the system [^;]*;|,)"
 _SENTENCES: tuple[tuple[str, str], ...] = (
     ("throughput", rf"{_ANSWER} throughput reaches {_VALUE} {_AT}"),
@@ -119,7 +119,7 @@ def _of_sentence(place: str, sentence: str, labels: list[str]) -> Iterator[tuple
                 yield (quantity, label, load), _number(place, found[number], found[unit])
 
 
-# Columns of tables, by caption: the quantity of each column, or the column that names the quantity.
+# Columns of tables, by caption: the quantity of each column, or the column that contains the name of the quantity.
 _STATISTICS = {
     "mean": "response time",
     "median": "p50",
@@ -158,7 +158,7 @@ _LOADS = ("Virtual users", "At", "Users")
 
 
 def _cells(titles: list[str], row: tuple[str, ...]) -> dict[str, str]:
-    """Return the cells by column title; of several columns with the same title the first counts."""
+    """Return the cells by column title; if several columns have the same title, the first counts."""
     cells: dict[str, str] = {}
     for title, cell in zip(titles, row, strict=True):
         cells.setdefault(title, cell)
@@ -166,7 +166,7 @@ def _cells(titles: list[str], row: tuple[str, ...]) -> dict[str, str]:
 
 
 def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
-    """Yield the numbers in tables of models, percentages and knees."""
+    """Yield the numbers in the tables of models, of percentages and of knees."""
     titles, ends, place = [column.title for column in table.columns], models.ends(results), f"table {table.caption}"
     alone = label_of(results.configurations[0]) if len(results.configurations) == 1 else ""
     for row in table.rows:
@@ -189,8 +189,10 @@ def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
 
 
 def _derived(numbers: dict[Key, list[Number]]) -> Iterator[tuple[Key, Number]]:
-    """Derive further quantities from the numbers: highest utilization and largest error of the levels, share of a
-    part."""
+    """Derive further quantities from the numbers.
+
+    They are the highest utilization and the largest error of all levels, and the share of a part in its tier.
+    """
     of_levels = {"utilization of ": "highest utilization of ", "held-out error": "largest held-out error"}
     largest: dict[Key, Number] = {}
     for (name, label, _), shown in numbers.items():
@@ -199,7 +201,7 @@ def _derived(numbers: dict[Key, list[Number]]) -> Iterator[tuple[Key, Number]]:
     for (name, label, load), shown in numbers.items():
         for start, whole in of_levels.items():
             if name.startswith(start) and load != _NO_LOAD:
-                # Figures hold values without rounding.
+                # Figures contain values without rounding, so their value is used if there is one.
                 exact = min(shown, key=lambda number: number.half_digit)
                 key = (whole + name.removeprefix(start), label, _NO_LOAD)
                 worst = largest.get(key)
@@ -251,7 +253,7 @@ _QUANTITIES = (
 
 
 def _of_comparisons(table: Table) -> Iterator[tuple[Key, Number]]:
-    """Yield both values of each comparison."""
+    """Yield both values of each row in the table of comparisons."""
     for row in table.rows:
         shown, at, change, *values = (cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row)
         patterns = ((re.fullmatch(pattern, shown), name) for pattern, name in _QUANTITIES)
@@ -274,7 +276,7 @@ def _of_figure(figure: Figure) -> Iterator[tuple[Key, Number]]:
     """Yield the points in figures of throughput, response time and percentiles."""
     place = f"figure {figure.name}"
     for key_of_model, value in models.of_figure(figure):
-        # Knees in figures have three digits.
+        # Knees in figures are rounded to three digits.
         error = 0.5 * 10 ** (math.floor(math.log10(abs(value))) - 2) if value else 0.0
         yield key_of_model, Number(place, value, error)
     for panel in _panels(figure.spec or {}):
@@ -312,7 +314,8 @@ def _sentences(document: Document) -> Iterator[tuple[str, str]]:
             texts: list[str] = []
             if isinstance(block, Paragraph):
                 texts = [_plain(block.content)]
-                # A sentence of a model begins with its configuration.
+                # Patterns expect `With` and a configuration at the beginning, but a sentence of a model begins with the
+                # configuration.
                 texts += [f"With {texts[0]}"] if section.name == "trust" else []
             elif isinstance(block, Callout):
                 texts = [_plain(content) for content in block.content]
@@ -346,7 +349,7 @@ def collect(document: Document, results: Results) -> dict[Key, list[Number]]:
 
 
 def disagreements(numbers: dict[Key, list[Number]]) -> list[str]:
-    """Return all pairs of numbers of one quantity that cannot be roundings of one value."""
+    """Return all pairs of numbers for one quantity that cannot be roundings of the same value."""
     return [
         f"{key}: {first.value:g} in {first.place}, {second.value:g} in {second.place}"
         for key, shown in numbers.items()

@@ -1,7 +1,7 @@
-"""Collects numbers of models, percentages and knees of a report, with their quantities.
+"""Collects the numbers of models, percentages and knees of a report, with the quantity of each number.
 
-A quantity that several methods estimate has a name for each method; `without_reason` returns quantities whose values
-the report does not list in one table with the reason for the difference.
+A quantity that several methods estimate has a name for each method. `without_reason` returns the quantities whose
+values no table of the report lists side by side with the reason for the difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KNEES = {
     "efficiency, largest X / R": "knee by efficiency",
     "break between two lines": "knee by break",
 }
-# Rows of the table of values: pattern of the quantity, pattern of the method, name of the quantity by this method.
+# Rows of the table of values: pattern of the quantity, pattern of the method, name of the quantity for this method.
 _METHODS: tuple[tuple[str, str, str], ...] = (
     (r"highest throughput", r"measured", "highest throughput"),
     (r"highest throughput", r"limit of the curve \(\S+\)", "limit of the curve"),
@@ -41,9 +41,9 @@ FAMILIES: tuple[tuple[str, ...], ...] = (
     ("share of ideal", "share of the lowest line"),
     ("CPU demand at content", "slope of the demand at content"),
 )
-"""Groups of names for the same quantity by several methods; all sentences use the first."""
-# Columns of tables by caption, in addition to those of `quantities`; of two columns with the same title the first
-# counts.
+"""Groups of names for the same quantity by different methods; all sentences use the first name of a group."""
+# Columns of tables by caption, in addition to the columns in `quantities`. If two columns have the same title, the
+# first counts.
 COLUMNS: dict[str, dict[str, str]] = {
     "Throughput relative to the lowest level": {
         "Relative throughput": "growth of throughput",
@@ -82,7 +82,8 @@ _FACTOR = r"(?P<number>\d+(?:\.\d+)?)(?P<unit>)"
 _SIGNED = r"(?P<number>[+−-]?[\d,.]+)(?: \[[^\]]*\])? (?P<unit>%)"
 _RATE = r"(?P<number>[\d,.]+)(?: \[[^\]]*\])? (?P<unit>transactions/s)"
 _CPU_LIMIT = rf", the limit is the CPU of \S+: {_AT} throughput is "
-# Sentences that begin with a configuration; for those that count down from 100, the remainder to 100 counts.
+# Patterns of sentences that begin with a configuration. For a quantity `100 - NAME`, the value of NAME is 100 minus the
+# number.
 SENTENCES: tuple[tuple[str, str], ...] = (
     ("growth of throughput", rf", throughput grows from .*? users to [^:]*?{_AT}: {_BARE} as much"),
     ("share of ideal", rf", throughput grows from .*? users to [^:]*?{_AT}: .*? the load, {_PERCENT} of ideal scaling"),
@@ -102,7 +103,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
 
 
 def names(table: Table, cells: Mapping[str, str]) -> Iterator[tuple[str, str, float | None]]:
-    """Yield the column of each number in a row, its quantity, and its own load if it has one."""
+    """Yield the column of each number in a row, its quantity, and its load if the row itself states a load."""
     if table.caption == KNEES:
         column = next(title for title in cells if title.endswith("95 % interval"))
         yield column, _KNEES[cells["Knee"]], NO_LOAD
@@ -138,7 +139,7 @@ def _rows(part: Any) -> Iterator[dict[str, Any]]:
 
 
 def of_figure(figure: Figure) -> Iterator[tuple[Quantity, float]]:
-    """Yield the knees in the figures of throughput and of the capacity curve, utilizations, residuals, growth."""
+    """Yield the numbers in the data of a figure: knees, utilizations, residuals and growth of throughput."""
     for row in _rows(figure.spec or {}):
         label, load = str(row.get("configuration")), row.get("load")
         if figure.name == "throughput" and "foot" in row:
@@ -154,7 +155,7 @@ def of_figure(figure: Figure) -> Iterator[tuple[Quantity, float]]:
 
 
 def ends(results: Results) -> dict[str, tuple[float, float]]:
-    """Return the lowest and the highest load that counts, by configuration."""
+    """Return the lowest and the highest load with a run that is not invalid, for each configuration."""
     found = {}
     for configuration in results.configurations:
         loads = [load_of(p) for p in configuration["points"] if any(v != "invalid" for v in p["verdicts"])]
@@ -164,7 +165,7 @@ def ends(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def without_reason(document: Document, numbers: Mapping[Quantity, Sequence[Any]]) -> list[str]:
-    """Return the values by several methods that no table lists side by side with a reason."""
+    """Return the values by several methods that no table lists side by side with a reason for their difference."""
     tables = [
         block
         for section in document.sections

@@ -1,9 +1,8 @@
 """A synthetic study with known numbers, in the forms of docs/reference/summary.md and run-folder.md.
 
-The system is a single station of demand D with N users of think time Z. Its throughput is the smaller
-asymptotic
-bound min(N / (Z + R0), 1 / D) and its response time follows from Little's law, R = N / X - Z, so that
-every value a test expects can be worked out by hand.
+The system is a single station with demand D, and N users with think time Z. Its throughput is the smaller asymptotic
+bound min(N / (Z + R0), 1 / D), and its response time follows from Little's law, R = N / X - Z. So every expected value
+of a test can be computed by hand.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def times(mean: float) -> dict[str, Any]:
 
 
 def tiers(users: int, index: str) -> dict[str, Any]:
-    """Return one tier with a database part."""
+    """Return the tiers of a point: one tier with a database part."""
     used = throughput(users, index) * DEMAND_S[index]
     part = {
         "cpus_used": estimate(used * DATABASE_SHARE[index]),
@@ -97,8 +96,10 @@ def tiers(users: int, index: str) -> dict[str, Any]:
 
 
 def transactions(users: int, index: str) -> dict[str, Any]:
-    """Return the transactions of a point: each has the mean multiplied by a factor; without the index, searches
-    are slow."""
+    """Return the transactions of a point, each with the mean response time multiplied by a factor.
+
+    Without the index, searches are slow.
+    """
     found = {}
     for name, factor in FACTORS_OF_MEAN.items():
         mean = response_time(users, index) * factor * (4 if index == "absent" and "search" in name else 1)
@@ -135,7 +136,9 @@ def stages() -> list[dict[str, Any]]:
 
 
 def timeline(users: int, index: str) -> dict[str, Any]:
-    """Return forty seconds: users rise for ten seconds, stay constant, and fall in the last five."""
+    """Return a timeline of forty seconds: the number of users rises for ten seconds, is constant, and falls in the last
+    five.
+    """
     seconds = [float(second) for second in range(1, 41)]
     active = [users * min(1.0, t / 10, max(0.0, (40 - t) / 5)) for t in seconds]
     wave = [1 + 0.05 * ((7 * k) % 5 - 2) for k in range(40)]
@@ -265,8 +268,10 @@ def results(
     verdicts: dict[str, str] | None = None,
     missing: tuple[str, ...] = (),
 ) -> Results:
-    """Return a study with one run per point; `verdicts` by run, valid by default; runs in `missing` did not take
-    place."""
+    """Return a study with one run for each point.
+
+    `verdicts` contains the verdicts by run, valid by default. Runs in `missing` did not take place.
+    """
     verdicts = verdicts or {}
     points: dict[str, list[dict[str, Any]]] = {index: [] for index in indices}
     runs = []
@@ -300,7 +305,9 @@ def results(
 
 
 def recorded(run: RunResult) -> Recorded:
-    """Return the responses of a run by second: two thirds near the mean, one third about three times as long."""
+    """Return the responses of a run for each second: two thirds are near the mean, one third takes about three times as
+    long.
+    """
     timeline = run.summary["timeline"]
     cells = []
     for second, rate, mean in zip(
@@ -318,7 +325,7 @@ def with_recordings(made: Results) -> Results:
 
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&{{ 7*7 }}"
-"""A name that closes any element or string around it, and begins a new one."""
+"""Name that closes any HTML element or string around it, and begins a new one."""
 
 
 def hostile(evil: str = EVIL) -> Results:
@@ -343,7 +350,9 @@ MANY_TRANSACTIONS = 60
 
 
 def many() -> Results:
-    """Return a study of 24 configurations at three loads with 60 transactions; all share the level `disk fast`."""
+    """Return a study of 24 configurations at three loads with 60 transactions; all configurations have the level `disk
+    fast`.
+    """
     keys = [dict(zip(MANY_FACTORS, levels, strict=True)) for levels in itertools.product(*MANY_FACTORS.values())]
     configurations, runs = [], []
     for number, key in enumerate(keys):

@@ -40,7 +40,7 @@ UNTESTED = {"test": "think time", "group": "editors", "stage": None, "why": "no 
 
 
 def results(tests, untested=()):
-    """Return a study of two runs; the first has the given audit, and the audit of the second found no fault."""
+    """Return a study of two runs; the first has the given audit, and the audit of the second has no finding."""
     found = synthetic.results(levels=(30,))
     first, *others = found.runs
     summary = {**first.summary, "audit": document(tests, untested)}
@@ -65,7 +65,7 @@ def test_every_test_has_a_row_with_asked_and_seen():
     section = audit.build(results([MIX, GAPS]))
     found = rows(section)
     assert len(found) == 3
-    # The table shows the transactions whose shares differ most.
+    # The table shows the three transactions whose shares differ most from the specified shares.
     assert found[0][1:5] == (
         "mix",
         "readers",

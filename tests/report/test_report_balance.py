@@ -1,4 +1,4 @@
-"""Sections on balancers and databases: their content for known summaries, and no section without data."""
+"""Sections on load balancers and databases: their content for known summaries, and no section without data."""
 
 from __future__ import annotations
 

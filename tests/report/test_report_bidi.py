@@ -1,4 +1,4 @@
-"""Right-to-left names, and names that change the text direction, are isolated wherever they occur."""
+"""Right-to-left names, and names that change the text direction, are isolated wherever they appear."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ HEBREW, ARABIC, TURNED = "\u05d0\u05d9\u05e0\u05d3\u05e7\u05e1-12", "\u0628\u062
 NAMES = [HEBREW, ARABIC, TURNED]
 FSI, PDI = "\u2068", "\u2069"
 _FOREIGN = re.compile("[\u0590-\u08ff\u202a-\u202e]")
-# Script that returns, for each line of text, whether letters outside of `bdi` run from left to right in the order of
-# the text.
+# Script that checks each line of text: letters outside of `bdi` must run from left to right in the order of the text.
+# It returns the lines in the wrong order.
 _ORDER = """(() => {
   const wrong = [];
   let compared = 0;
@@ -56,7 +56,7 @@ _ORDER = """(() => {
 
 
 class Texts(HTMLParser):
-    """Texts outside of `bdi`, scripts and drawings, and all attributes."""
+    """Collects texts outside of `bdi`, scripts and drawings, and all attributes."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ def strings(part: Any) -> list[str]:
         (f"a {HEBREW} {ARABIC} b", f"a <bdi>{HEBREW} {ARABIC}</bdi> b"),
         (f"dir/{HEBREW}.txt.", f"dir/{HEBREW}.txt.".replace(f"dir/{HEBREW}.txt", f"<bdi>dir/{HEBREW}.txt</bdi>")),
         (f"{TURNED} is full", f"<bdi>{TURNED}</bdi> is full"),
-        # An open isolate is closed within the word, and a superfluous end closes nothing.
+        # An isolate that a word opens is closed at the end of the word, and a superfluous closing character is removed.
         ("a\u2067b c", f"<bdi>a\u2067b{PDI}</bdi> c"),
         (f"a{PDI}\u202eb c", "<bdi>a\u202eb</bdi> c"),
     ],

@@ -1,4 +1,6 @@
-"""The report in a real browser: interactive views replace the drawings, and the page sends no network request."""
+"""The report in a real browser: interactive views replace the static drawings, and the page sends no network
+request.
+"""
 
 from __future__ import annotations
 

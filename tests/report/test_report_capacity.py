@@ -1,4 +1,4 @@
-"""Sections on the model: figures by value and as drawn, tables, and a line if there is no model."""
+"""Sections on the model: values and drawings of the figures, tables, and a line of text if there is no model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towtank.report.figures import FIGURES, MAIN, capacity_curve, residuals, uti
 from towtank.report.pictures import static_svg
 from towtank.report.source import Results, load
 
-# The common document of these tests takes seconds to create.
+# The document that these tests share takes seconds to create.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_capacity")]
 
 
@@ -48,7 +48,7 @@ def test_the_curve_has_points_bands_and_the_level_held_out(results: Results) -> 
     assert {row["load"] for row in numbers.predicted} == {72.0}
     assert {row["kind"] for row in numbers.knees} >= {"model"}
     assert all(row["low_95"] <= row["low_80"] <= row["fitted"] for row in numbers.curve)
-    # A closed curve approaches its limit from below; both have the same parameters.
+    # The throughput of a closed curve approaches its limit from below. Curve and limit use the same parameters.
     limits = {each["label"]: each["limit_throughput"] for each in results.model["configurations"]}
     tops = [row for row in numbers.curve if row["quantity"] == "throughput" and row["load"] == 90]
     assert len(tops) == len(limits) == 2
@@ -60,7 +60,7 @@ _DIGITS = re.compile(r"(?<![\w#.,])[\d,]*\.\d+")
 
 
 def test_text_alternatives_have_few_digits_and_exact_loads(results: Results) -> None:
-    """Figures of the model and of the measurement; axis limits belong to the drawing and have more digits."""
+    """Text alternatives of figures have few digits; only axis limits, which belong to the drawing, have more."""
     many = synthetic.results((30, 60, 1234))
     makers = [capacity_curve.figure, utilization_by_load.figure, residuals.figure, *(make for _, make in FIGURES)]
     figures = [make(results) for make in makers] + [make(many) for _, make in (MAIN, *FIGURES)]
@@ -87,7 +87,7 @@ def test_names_of_knees_do_not_cover_each_other(results: Results) -> None:
     every = drawn.iter("{http://www.w3.org/2000/svg}text")
     names = [text for text in every if text.text in ("objective", "(D + Z) / D_max")]
     places = [tuple(map(float, re.findall(r"[\d.]+", text.get("transform", ""))[:2])) for text in names]
-    # Letters of 10 px are about 5 px wide and 12 px high.
+    # Letters at a font size of 10 px are about 5 px wide and 12 px high.
     near = [
         (first, second)
         for number, first in enumerate(places)
@@ -99,7 +99,10 @@ def test_names_of_knees_do_not_cover_each_other(results: Results) -> None:
 
 
 def fitted(*levels: tuple[float, float, float | None, float]) -> dict[str, Any]:
-    """Return a fit by load: measured throughput, its standard error, throughput on the curve; users think for 1 s."""
+    """Return a fit of levels, each with load, measured throughput, standard error, and throughput of the curve.
+
+    Users think for 1 s.
+    """
     points = [
         {"name": f"r{number}", "load": load, "throughput": seen, "standard_error": error, "fitted_throughput": curve,
          "response_s": load / seen - 1.0, "think_s": 1.0}
@@ -109,7 +112,7 @@ def fitted(*levels: tuple[float, float, float | None, float]) -> dict[str, Any]:
 
 
 def test_a_curve_that_misses_a_level_by_two_standard_errors_says_so() -> None:
-    # A node of a study: 55.1 (standard error 1.59) /s at 160 users, 67.1 /s on the curve.
+    # At 160 users, 55.1 /s were measured with a standard error of 1.59, while the curve has 67.1 /s.
     configuration = fitted((20, 19.2, 0.72, 18.9), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 67.1))
     (callout,) = misfits.callouts([configuration])
     said = callout.content[0][0].text
@@ -140,7 +143,7 @@ def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:
     wanted = [row for configuration in modelled for row in configuration["points"] if row["fitted_throughput"]]
     assert len(found.rows) == len(wanted) > 0
     assert {row[5] for row in found.rows} <= {"yes", "no", "no error known"}
-    # Values of the curve, and times if it gives any, have the digits that the band supports.
+    # Values of the curve, and its response times if there are any, have an interval.
     assert all("[" in row[3] for row in found.rows)
     assert all("[" in row[7] for row in found.rows if row[7] != "–")
     assert any("[" in row[7] for row in found.rows)
@@ -160,7 +163,7 @@ def test_predicted_against_measured_stands_in_a_table(results: Results) -> None:
 def test_demands_are_told_by_resource_and_by_transaction(results: Results) -> None:
     found = tables(demand_table.build(results))
     rows = {(row[0], row[1]): row for row in found["Demands of the mean transaction by resource"].rows}
-    # Demand and background have intervals.
+    # The demand and the background have intervals.
     assert all("[" in cell for cell in rows["search_index present", "content"][3:5])
     by_class = found["Demands by transaction: search_index absent, content"]
     assert len(by_class.rows) == 5
@@ -173,7 +176,7 @@ def test_what_it_rests_on_names_assumptions_and_other_curves(results: Results) -
     tried = found["Curves that were tried"].rows
     assert any(row[1].endswith("(chosen)") for row in tried)
     linear = next(row for row in tried if row[1] == "linear")
-    # Half of the width has two digits of per cent, and so have the value and its ends.
+    # The half width has two digits in per cent, so the value and both ends are printed in whole per cent.
     assert re.fullmatch(r"\+\d\d \[−?\d+,\s\d\d\] %", linear[4])
 
 

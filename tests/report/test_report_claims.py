@@ -1,4 +1,4 @@
-"""Section of claims, and their table in the Markdown export."""
+"""Section on claims, and the table of claims in the Markdown export."""
 
 from __future__ import annotations
 
@@ -64,16 +64,17 @@ def plain(text: str) -> str:
 
 
 def test_every_claim_has_its_measure_and_verdict() -> None:
-    # By the asymptotic bounds of the synthetic system at 120 users: 100 /s with the index, 62.5 /s without.
+    # By the asymptotic bounds, the synthetic system has 100 /s with the index and 62.5 /s without it at 120 users.
     rows = table(with_claims()).rows
     assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
     assert rows[0][1:3] == ("Without the index the system carries less.", "table 4")
     assert plain(rows[0][4]).startswith("0.62 [")
     assert rows[0][5:] == ("< 0.9", "Confirmed. Doubt: single runs, 5 % from run to run assumed.")
-    # 120 and 90 users have 100 /s and 89 /s in one run each: a variation of 5 % between runs may reverse their order.
+    # One run each has 100 /s at 120 users and 89 /s at 90 users. A variation of 5 % between runs may reverse their
+    # order.
     assert rows[1][4] == "120 (or 90)"
     assert rows[2][6].startswith("Refuted, because from users 90 to 120 it rises by ")
-    # Little's law: 120 / 100 - 1 = 0.2 s.
+    # By Little's law the response time is 120 / 100 - 1 = 0.2 s.
     assert plain(rows[3][4]).startswith("200 [")
     assert plain(rows[3][4]).endswith("ms")
     assert rows[4][6] == (
@@ -125,7 +126,7 @@ def test_exports_say_it_in_units() -> None:
     assert texts[0].startswith("0.62 (")
     assert texts[1] == "120 (or 90)"
     assert texts[2].startswith("last to first ")
-    # Little's law: w = 1 / 6, so that a speed difference of 5 % changes the response time of a saturated system by 30
-    # %.
+    # By Little's law, a share of 1 / 6 of the users is in the system. So a difference of 5 % in speed changes the
+    # response time of a saturated system by 30 %.
     assert texts[3] == "200 (80 to 320) ms"
     assert texts[4] == "–"

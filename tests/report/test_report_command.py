@@ -1,4 +1,4 @@
-"""`towtank report`: from a results folder to a file, whatever the folder contains."""
+"""`towtank report` writes a file for any content of a results folder."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ RUNS = 8
 
 @pytest.fixture
 def results(tmp_path: Path, kept_model: Path) -> Path:
-    """Copy of the committed results folder, since the analysis writes into the folder."""
+    """Copy of the committed results folder, because the analysis writes into the folder."""
     return copy_with_model(tmp_path / "results-1", kept_model)
 
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Command line that has only the command `report`."""
+    """Command line with only the command `report`."""
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     return app.run

@@ -1,4 +1,4 @@
-"""Connections in the report: recorded values are shown, and nothing is shown where nothing was recorded."""
+"""Connections in the report: recorded values are shown, and no section if nothing was recorded."""
 
 from __future__ import annotations
 

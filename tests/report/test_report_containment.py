@@ -1,4 +1,4 @@
-"""A fault in one part of a report is contained: a statement replaces the part, and all other parts are complete."""
+"""A fault in one part of a report is contained: a sentence replaces the part, and all other parts are complete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fail(*_: Any, **__: Any) -> None:
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Command line that has only the command `report`; fault files are written to the folder of the test."""
+    """Command line with only the command `report`; fault files are written to the folder of the test."""
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -54,7 +54,7 @@ def read(small: Path) -> Results:
 
 
 def break_part(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    """Raise an error in one part, wherever it is created."""
+    """Let one part raise an error, wherever it is created."""
     make = containment._make
 
     def make_or_fail(name: str, *arguments: Any, **keywords: Any) -> Any:
@@ -111,7 +111,7 @@ def test_a_statement_replaces_a_picture_that_cannot_be_drawn(
 def test_every_other_part_of_the_command_may_fail(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The list is taken from the parts that a report attempts, so it includes new parts."""
+    """The tested parts are those that a report attempts to make, so new parts are included."""
     monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     with contained() as parts:
         load(small)
@@ -119,7 +119,7 @@ def test_every_other_part_of_the_command_may_fail(
     for part in dict.fromkeys(parts.attempted):
         out = tmp_path / "out.html"
         out.unlink(missing_ok=True)
-        # Kept documents are not made again, so none of their parts could fail.
+        # Stored documents are removed, because a stored document is not made again and so cannot fail.
         for kept in ("study-summary.json", "model.json", "study-sizing.json"):
             (small / kept).unlink(missing_ok=True)
         with monkeypatch.context() as patch:
@@ -136,7 +136,7 @@ def test_people_find_the_report_in_the_last_line(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.html"
-    # A stored model is not fitted again.
+    # A stored model would not be fitted again, so it is removed.
     (small / "model.json").unlink(missing_ok=True)
     monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     break_part(monkeypatch, "capacity model")

@@ -1,4 +1,4 @@
-"""Shortened statements: only long lists are left out."""
+"""SQL statements are shortened by replacing long lists; other parts remain."""
 
 from __future__ import annotations
 

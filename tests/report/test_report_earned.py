@@ -1,7 +1,7 @@
-"""Every kind of statement agrees with the verdict of its runs.
+"""Every kind of statement must agree with the verdict of its runs.
 
-One configuration is valid; the runs of the other have the tested verdict, and numbers that occur in no other run. A
-valid run gives a value, a suspect run a value with its doubt beside it, an invalid run no value.
+One configuration is valid. The runs of the other configuration have the tested verdict, and numbers that no other run
+has. A valid run gives a value, a suspect run gives a value and its doubt, and an invalid run gives no value.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from towtank.report.terminal import print_outcome
 from towtank.results.exports import judged, markdown_format
 
 LEVELS = (30, 90)
-# Numbers of the runs without the index: throughput 30 / 1.016 and 1 / 0.016 transactions a second; response time N / X
-# - 1 (16 and 440 ms); its 50th, 90th and 95th percentiles, 0.8, 1.8 and 2.2 times that (352, 792, 35.2 and 968 ms); the
-# load at which a search ended.
+# Numbers of the runs without the index: throughput 30 / 1.016 and 1 / 0.016 transactions per second; response time N /
+# X - 1 (16 and 440 ms); its p50, p90 and p95, which are 0.8, 1.8 and 2.2 times as long (352, 792, 35.2 and 968 ms); and
+# the load at which a search ended.
 OWN = re.compile(r"(?<![\d.,])(?:29\.5|62\.5|16\.0|440|35\.2|968|352|792|128 users)(?![\d.]\d|\d)")
 DOUBT = re.compile(r"†|[Ss]uspect")
 ANSWERING = ("summary", "limit", "results", "figures", "observations")
@@ -88,8 +88,10 @@ def _joined(content: Any) -> str:
 
 
 def of_report(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield the statements of the answering sections (sentences, table rows, texts of figures), each with its
-    kind."""
+    """Yield the statements of the sections that answer the study's question, each with its kind.
+
+    A statement is a sentence, a table row or a text of a figure.
+    """
     document: Document = build_document(results)
     for section in document.sections:
         if section.name not in ANSWERING:
@@ -112,7 +114,7 @@ def of_report(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def of_summary(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of the analysis, which are also in the JSON of a run and in the Python API."""
+    """Yield the sentences of the analysis, which the JSON of a run and the Python API also contain."""
     for sentence in str(results.summary["headline"]).split(". "):
         yield "headline", sentence
     for observation in results.summary["observations"]:
@@ -123,7 +125,7 @@ def of_terminal(results: Results) -> Iterator[tuple[str, str]]:
     stream = io.StringIO()
     print_outcome(Console(file=stream, width=250, highlight=False), results.summary, None)
     for line in stream.getvalue().splitlines():
-        # The headline is one line with one sentence for each configuration.
+        # The headline is one line with a sentence for each configuration.
         for sentence in line.split(". "):
             yield "terminal", sentence
 
@@ -144,7 +146,7 @@ SOURCES: dict[str, Callable[[Results], Iterator[tuple[str, str]]]] = {
     "terminal": of_terminal,
     "markdown": of_markdown,
 }
-# Kinds of statements that contain a number of these runs if the runs count.
+# Kinds of statements that must contain a number of the runs without the index, if these runs are not invalid.
 KINDS = {
     "report": {
         "bullet of observations",
@@ -174,7 +176,7 @@ KINDS = {
 
 
 def own(source: str, verdict: str) -> list[tuple[str, str]]:
-    """Return the statements with a number of the runs without the index."""
+    """Return the statements that contain a number of the runs without the index."""
     made = ((kind, plain(text)) for kind, text in SOURCES[source](STUDIED[verdict]))
     return [(kind, text) for kind, text in made if OWN.search(text)]
 

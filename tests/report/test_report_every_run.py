@@ -1,4 +1,4 @@
-"""Every run has a timeline: runs that do not count first, twelve in the body, the others folded."""
+"""Every run has a timeline: invalid runs come first, twelve timelines are in the body, and all others are folded."""
 
 from __future__ import annotations
 

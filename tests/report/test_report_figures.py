@@ -1,4 +1,4 @@
-"""Figures: numbers by value, pictures by drawing them."""
+"""Figures: their computed values, and their drawings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def texts(svg: str) -> list[str]:
 
 def test_throughput_gathers_points_and_the_ideal_slope() -> None:
     numbers = throughput.compute(synthetic.results())
-    # Asymptotic bounds of the synthetic system: 30 / 1.010 = 29.70 and 1 / 0.010 = 100 transactions a second.
+    # By its asymptotic bounds, the synthetic system has 30 / 1.010 = 29.70 and 1 / 0.010 = 100 transactions per second.
     assert find(numbers.points, "search_index present", 30).value == pytest.approx(30 / 1.010)
     assert find(numbers.points, "search_index present", 120).value == pytest.approx(100.0)
     assert numbers.ideal["search_index absent"] == pytest.approx(1 / 1.016)
@@ -66,8 +66,8 @@ def test_throughput_keeps_the_interval() -> None:
 def test_scaling_is_relative_to_the_lowest_level() -> None:
     numbers = scaling.compute(synthetic.results())
     assert find(numbers.points, "search_index present", 30).value == pytest.approx(1.0)
-    # With the index, throughput is linear up to 90 users, three times the lowest level; 100 /s is 100 / 29.70 = 3.367
-    # times.
+    # With the index, throughput is linear up to 90 users, where it is 3 times the throughput of 30 users. At 120 users
+    # it is 100 / 29.70 = 3.367 times as high.
     assert find(numbers.points, "search_index present", 90).value == pytest.approx(3.0)
     top = find(numbers.points, "search_index present", 120)
     assert top.value == pytest.approx(100 / (30 / 1.010))
@@ -75,7 +75,7 @@ def test_scaling_is_relative_to_the_lowest_level() -> None:
 
 
 def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_base() -> None:
-    # The level of 30 users counts only without the index.
+    # The level of 30 users is valid only without the index, so it is not the common base.
     numbers = scaling.compute(synthetic.results(verdicts={"r001": "invalid"}))
     assert numbers.common == 60
     for label in ("search_index present", "search_index absent"):
@@ -92,8 +92,7 @@ def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
 
 
 def test_scaling_needs_a_level_above_its_base() -> None:
-    """If the highest level is the only one that counts in both configurations, every line would be a single point at
-    1."""
+    """If only the highest level is valid in both configurations, every line would be a single point at 1."""
     verdicts = dict.fromkeys(("r001", "r002", "r003"), "invalid")
     assert scaling.compute(synthetic.results(verdicts=verdicts)).common == synthetic.LEVELS[-1]
     assert scaling.figure(synthetic.results(verdicts=verdicts)) is None
@@ -108,7 +107,7 @@ def test_the_numbers_of_a_figure_have_no_value_of_an_invalid_run(make: Callable[
     stated = [cell for row in cells for cell in row if re.search(r"\d (?:ms|s|/s|KiB/s|%)$|\]", cell)]
     ideal = ["89.1 /s"] if make is answer.figure else []
     assert [cell for cell in stated if cell not in ideal] == []
-    # A cross marks the invalid run; percentiles use only runs that count.
+    # A cross marks the invalid run, except in the figure of percentiles, which omits invalid runs.
     assert bool(cells) == (make is not percentiles.figure)
 
 
@@ -126,8 +125,8 @@ def test_a_point_alone_is_named_once_in_text_alternatives(make: Callable[[Result
 
 
 def test_scaling_has_the_intervals_of_ratios() -> None:
-    # Both have an error of 5 % with 19 degrees of freedom, so the ratio has about sqrt(2) times that; the base has
-    # none.
+    # Both throughputs have an error of 5 % with 19 degrees of freedom, so the error of their ratio is about sqrt(2)
+    # times as large. The base itself has no interval.
     numbers = scaling.compute(synthetic.results())
     top = find(numbers.points, "search_index present", 120)
     assert top.low is not None
@@ -138,7 +137,7 @@ def test_scaling_has_the_intervals_of_ratios() -> None:
 
 def test_response_time_has_mean_and_p95() -> None:
     numbers = response_time.compute(synthetic.results())
-    # R = N / X - Z: 120 / 62.5 - 1 = 0.92 s without the index.
+    # Without the index, R = N / X - Z is 120 / 62.5 - 1 = 0.92 s.
     assert find(numbers.points["mean"], "search_index absent", 120).value == pytest.approx(0.92)
     assert find(numbers.points["p95"], "search_index absent", 120).value == pytest.approx(0.92 * 2.2)
     assert numbers.unit == "s"
@@ -160,7 +159,7 @@ def test_disk_of_an_invalid_run_sums_its_disks() -> None:
 def test_cpu_splits_a_tier_into_its_parts_and_the_rest() -> None:
     numbers = cpu_by_tier.compute(synthetic.results())
     at_top = {s.part: s.cpus for s in numbers.slices if s.configuration == "search_index absent" and s.load == 120}
-    # The tier uses its only CPU fully, 60 % of it in the database.
+    # The tier uses its only CPU fully, and 60 % of it is used by the database.
     assert at_top == {"content: database": pytest.approx(0.6), "content: rest": pytest.approx(0.4)}
     assert numbers.capacity == 1
 
@@ -195,8 +194,8 @@ def test_cpu_part_above_its_tier_leaves_no_negative_rest() -> None:
 
 def test_transactions_compare_at_the_lowest_and_highest_common_load() -> None:
     numbers = transactions.compute(synthetic.results(verdicts={"r004": "invalid"}))
-    assert numbers.loads == [30, 90]  # 120 users count only without the index
-    assert numbers.transactions[0] == "open_all_searches"  # the longest first
+    assert numbers.loads == [30, 90]  # 120 users are valid only without the index
+    assert numbers.transactions[0] == "open_all_searches"  # the transaction with the longest time is first
 
 
 def test_transactions_means_by_value() -> None:
@@ -209,7 +208,7 @@ def test_transactions_means_by_value() -> None:
 
 @pytest.mark.parametrize(("levels", "logarithmic"), [((30,), False), ((90,), True)])
 def test_transactions_use_a_logarithmic_scale_only_when_they_must(levels: tuple[int, ...], logarithmic: bool) -> None:
-    # At 30 users 128 ms to 5 ms is 26 times; at 90 users 3.52 s to 5 ms is 704 times.
+    # The means differ by a factor of 26 at 30 users (128 ms and 5 ms), and by 704 at 90 users (3.52 s and 5 ms).
     assert transactions.compute(synthetic.results(levels=levels)).logarithmic is logarithmic
 
 
@@ -223,7 +222,7 @@ def test_transactions_at_both_loads_have_one_unit_and_one_scale() -> None:
 
 
 def with_low(low: float) -> Results:
-    """Return the synthetic study with a given lower end of one transaction's interval. [s]"""
+    """Return the synthetic study in which the interval of one transaction has the given lower end. [s]"""
     results = synthetic.results()
     point = results.summary["configurations"][0]["points"][0]
     mean = point["transactions"]["view_properties"]["mean_s"]
@@ -233,7 +232,7 @@ def with_low(low: float) -> Results:
 
 @pytest.mark.parametrize(("low", "arrows", "shortest_ms"), [(0.0001, 0, 0.1), (0.0, 1, 1.0)])
 def test_no_interval_of_a_transaction_is_cut_without_a_sign(low: float, arrows: int, shortest_ms: float) -> None:
-    # Its mean is 5 ms; the longest is 7.36 s.
+    # The mean of this transaction is 5 ms; the longest mean is 7.36 s.
     results = with_low(low)
     numbers = transactions.compute(results)
     spec: Any = transactions.draw(numbers)
@@ -302,7 +301,7 @@ def test_times_far_apart_have_a_logarithmic_axis_that_says_so() -> None:
 def test_runs_that_do_not_count_set_no_scale() -> None:
     axis = panel.time_axis("mean [ms]", [at(1, 2.0), at(2, 10.0, half=2.0), at(3, 9000.0, "invalid")])
     assert axis["scale"]["domainMax"] == pytest.approx(12.0 * 1.04)
-    # Without other points, the crosses still need a position.
+    # If there are only invalid points, the scale must include them, because their crosses need a position.
     assert panel.time_axis("mean [ms]", [at(3, 9000.0, "invalid")])["scale"]["domainMax"] > 9000
 
 
@@ -316,13 +315,13 @@ def test_a_cross_tells_its_configuration_without_colour() -> None:
 def test_point_is_as_weak_as_the_weakest_run_in_it() -> None:
     assert series.point_state({"verdicts": ["valid", "valid"]}) == "valid"
     assert series.point_state({"verdicts": ["valid", "suspect"]}) == "suspect"
-    assert series.point_state({"verdicts": ["valid", "invalid"]}) == "valid"  # the invalid one is not in the estimate
+    assert series.point_state({"verdicts": ["valid", "invalid"]}) == "valid"  # the estimate omits the invalid run
     assert series.point_state({"verdicts": ["invalid"]}) == "invalid"
     assert series.point_state({}) == "invalid"
 
 
 def repeated() -> Results:
-    """Return the synthetic study with two runs at 120 users with the index, 90 and 110 transactions a second."""
+    """Return the synthetic study with two runs at 120 users with the index: 90 and 110 transactions per second."""
     results = synthetic.results()
     first = next(run for run in results.runs if run.run_id == "r004")
     second = dataclasses.replace(first, run_id="r009", summary={**first.summary, "run": "r009"})
@@ -354,7 +353,7 @@ def with_cpus(results: Results, cpus: float) -> Results:
 
 
 def test_the_bound_of_the_demands_is_the_highest_throughput() -> None:
-    # D is 10 and 16 ms, so that one CPU carries 100 and 62.5 transactions a second.
+    # The demands are 10 and 16 ms, so one CPU can carry 100 and 62.5 transactions per second.
     numbers = throughput.compute(with_cpus(synthetic.results(), 1.0))
     assert numbers.highest == {
         "search_index present": pytest.approx(100.0),
@@ -385,17 +384,17 @@ def test_the_figure_that_answers_has_response_times_below_throughput() -> None:
     assert figure.title == "Throughput and mean response time against virtual users"
     shown = texts(static_svg(figure.spec or {}))
     assert {"throughput [1/s]", "ideal scaling", "mean response time [ms], logarithmic"} <= {*shown}
-    # Each configuration is named once, and invalid runs are crosses in both panels.
+    # The name of each configuration is shown once, and invalid runs are crosses in both panels.
     assert shown.count("search_index present") == 1
     assert shown.count("✕") == 2
     assert figure.table is not None
     (row,) = [row for row in figure.table.rows if row[:2] == ("search_index absent", "120")]
-    # R = N / X - Z: 120 / 62.5 - 1 = 0.92 s.
+    # R = N / X - Z is 120 / 62.5 - 1 = 0.92 s.
     assert row[3].replace("\N{NO-BREAK SPACE}", " ") == "920 [870, 970] ms"
 
 
 def test_knees_are_drawn_if_a_limit_is_reached_below_the_highest_load() -> None:
-    # (D + Z) / D is 101 users with the index and 63.5 without it, each with an error of 5 %.
+    # The knee (D + Z) / D is at 101 users with the index and 63.5 without it, with an error of 5 % each.
     knees = answer.compute(synthetic.results()).knees
     assert [(knee["configuration"], round(knee["load"], 1)) for knee in knees] == [
         ("search_index present", 101.0),
@@ -437,8 +436,10 @@ def test_percentiles_are_those_of_the_points_that_count() -> None:
 
 
 def modelled(*levels: tuple[float, float, float]) -> Results:
-    """Return a study with a fitted curve of one configuration: load, measured and fitted throughput; the error is 1
-    /s."""
+    """Return a study with a fitted curve of one configuration; the error of a measured throughput is 1 /s.
+
+    Each level has a load, a measured and a fitted throughput.
+    """
     points = [
         {
             "name": f"r{number:03d}",
@@ -490,7 +491,7 @@ def test_many_configurations_are_rows_of_a_matrix_without_what_they_share(many: 
 
 def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
     numbers = transactions.compute(many)
-    # Every fifth transaction slows down twice, with the number of the configuration.
+    # In this study every fifth transaction becomes slower by up to a factor of two, in the order of the configurations.
     assert len(numbers.drawn) == transactions.DRAWN_AT_MOST
     assert {int(name.split("_")[1]) % 5 for name in numbers.drawn} == {0}
     figure = transactions.figure(many)
@@ -572,7 +573,7 @@ def test_names_of_factors_and_tiers_come_from_the_data() -> None:
 
 
 def renamed(results: Results) -> Results:
-    """Return the same study with another second factor and another tier."""
+    """Return the same study with other names for the second factor and the tier."""
     import json  # noqa: PLC0415
 
     def swap(document: Any) -> Any:
@@ -592,13 +593,13 @@ def renamed(results: Results) -> Results:
 
 
 def at_one_load(verdicts: dict[str, str] | None = None) -> Results:
-    """Return two configurations at one load; their runs are r001 and r002."""
+    """Return a study of two configurations at one load, with the runs r001 and r002."""
     return synthetic.results(levels=(60,), verdicts=verdicts)
 
 
 @pytest.mark.parametrize("module", [throughput, response_time, disk, cpu_by_tier])
 def test_at_one_load_configurations_are_rows_in_their_order(module: Any) -> None:
-    # The first run is invalid: a configuration without a valid run keeps its place.
+    # The first run is invalid: a configuration without a valid run keeps its place among the rows.
     figure = module.figure(at_one_load({"r001": "invalid"} if module is not cpu_by_tier else None))
     assert "configuration, at 60 virtual users" in figure.title
     drawn = [text for text in texts(static_svg(figure.spec)) if text.startswith("search_index")]
@@ -625,7 +626,7 @@ def test_several_runs_at_one_load_stand_over_it_beside_their_mean() -> None:
 
 
 def at_rates(results: Results) -> Results:
-    """Return the same study with arrival rates in place of users."""
+    """Return the same study with arrival rates instead of users."""
     configurations = [
         {
             **configuration,

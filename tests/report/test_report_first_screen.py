@@ -1,7 +1,7 @@
-"""The first screen of a report compared with a stored picture, and the length and size of whole reports.
+"""The first screen of a report is compared with a stored picture, and the length and size of reports are limited.
 
-The picture is reduced to a quarter of the width and height, so that the fonts of other machines change it little. After
-an intended change of the page, copy the new picture, whose path the failure prints, over the stored one.
+The picture is reduced to a quarter of its width and height, so that the fonts of other machines change it little. After
+an intended change of the page, replace the stored picture by the new picture, whose path the failure prints.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mar
 
 KEPT = Path(__file__).parent / "first-screen.png"
 WIDTH, HEIGHT = 1280, 900
-# Mean difference of a pixel, and share of the blocks whose mean differs by 3 % of the scale. Other fonts shift letters;
-# a missing table shifts everything below it.
+# Largest allowed mean difference of the pixels, and largest allowed share of blocks whose mean differs by more than 3 %
+# of the scale. Other fonts only shift letters, while a missing table shifts everything below it.
 MEAN_AT_MOST, BLOCKS_AT_MOST = 0.02, 0.06
 MANY_BYTES_AT_MOST = 3_000_000
 MANY_SCREENS_AT_MOST, KEPT_SCREENS_AT_MOST = 12, 11
-# Height of a small screen, on which question, answer, figure, results and doubts stand together. [px]
+# Height of a small screen on which question, answer, figure, results and doubts must be visible together. [px]
 SMALL_HEIGHT = 800
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 _LENGTH = """<script>window.addEventListener("load", () => setTimeout(() => say(
@@ -78,8 +78,10 @@ window.addEventListener("load", () => {
 
 
 def said(folder: Path, page: str, script: str) -> Any:
-    """Return the result of a script in a page whose content security policy, which would block the script, is
-    removed."""
+    """Return the result of a script in a page.
+
+    The content security policy of the page is removed, because it would block the script.
+    """
     path = folder / "measured.html"
     page = _POLICY.sub("", page, count=1)
     end = page.rindex("</body>")
@@ -99,7 +101,7 @@ def screen_of(folder: Path, page: str, *options: str) -> Path:
 
 
 def compared(folder: Path, picture: Path) -> Any:
-    """Compare a picture with the stored one; write the reduced picture beside it."""
+    """Compare a picture with the stored picture; write the reduced picture into the folder of the test."""
     images = "".join(
         f'<img id="{name}" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}">'
         for name, path in (("seen", picture), ("kept", KEPT))
@@ -134,7 +136,7 @@ def test_a_dark_first_screen_is_found(tmp_path: Path, page: str) -> None:
 
 
 def screens(folder: Path, page: str) -> float:
-    """Return the length of a page in screens of 900 pixels, at 1280 pixels of width."""
+    """Return the length of a page in screens of 900 pixels, at a width of 1280 pixels."""
     found = said(folder, page, _LENGTH)
     return float(found["height"]) / HEIGHT
 

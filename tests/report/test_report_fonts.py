@@ -1,4 +1,4 @@
-"""Texts in figures have the width that the layout assumes, whatever fonts a machine has."""
+"""Texts in figures have the width that the layout assumes, with the fonts of any machine."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from towtank.report.html import lean, render
 
 pytestmark = pytest.mark.waits
 
-# Widths of Helvetica, equal to those of Arial and Liberation Sans, in thousandths of the font size (Adobe Core 14 AFM,
-# Helvetica.afm): for the characters of names, numbers and units.
+# Widths of the characters of names, numbers and units in Helvetica, in thousandths of the font size (Adobe Core 14 AFM,
+# Helvetica.afm). Arial and Liberation Sans have the same widths.
 _WIDTHS = {
     **dict.fromkeys("abdeghnopqu0123456789_", 556),
     **dict.fromkeys("cksvxyz", 500),
@@ -27,7 +27,7 @@ _WIDTHS = {
     "r": 333, "m": 833, "w": 722, "-": 333, "(": 333, ")": 333,
 }  # fmt: skip
 MEAN_AT_MOST, SINGLE_AT_MOST = 0.03, 0.10
-# Texts with their drawn widths, in units of the drawing, and their font sizes.
+# Script that returns each text with its drawn width relative to its font size.
 _TEXTS = """[...document.querySelectorAll(".static svg text, .live svg text")].flatMap((text) => {
   const shown = text.textContent, width = text.checkVisibility() ? text.getComputedTextLength() : 0;
   const { fontSize, fontWeight } = getComputedStyle(text);
@@ -43,7 +43,7 @@ def html() -> str:
 
 
 def errors(texts: list[Any], *, live: bool) -> list[float]:
-    """Return the relative errors of the drawn widths against the assumed ones."""
+    """Return the relative errors of the assumed widths, compared with the drawn widths."""
     found = []
     for shown, width, is_live in texts:
         if is_live is live and len(shown) > 5 and all(letter in _WIDTHS for letter in shown):

@@ -57,15 +57,18 @@ def page(document: Document) -> str:
 
 
 def said(folder: Path, page: str, script: str, *options: str, axe: bool = False) -> Any:
-    """Return the result of a script in a page whose content security policy, which would block the script, is
-    removed."""
+    """Return the result of a script in a page.
+
+    The content security policy of the page is removed, because it would block the script.
+    """
     library = (files("axe_core_python") / "axe.min.js").read_text("utf-8") if axe else ""
     scripts = "".join(f"<script>{each}</script>" for each in (library, _SAY, script))
     path = folder / "page.html"
-    # The bundled libraries contain such a tag in a string: only the last one belongs to the page.
+    # The libraries in the page contain this tag in a string, so the last occurrence is the tag of the page.
     before, end, after = _POLICY.sub("", page).rpartition("</body>")
     path.write_text(f"{before}{scripts}{end}{after}", "utf-8")
-    # On a busy machine, Chromium's virtual time may end before its other processes have answered.
+    # On a busy machine, Chromium's virtual time may end before its other processes have responded, so loading is
+    # repeated.
     for attempt in range(_ATTEMPTS):
         dom, log = dump(path, folder / f"profile-{attempt}", *options)
         if found := re.search(r'<pre id="said">(.*?)</pre>', dom, re.DOTALL):
@@ -147,7 +150,7 @@ _HEARD = """window.addEventListener("load", () => setTimeout(async () => {
 def test_what_a_button_did_is_heard_and_seen(tmp_path: Path, page: str) -> None:
     found = said(tmp_path, page, _HEARD)
     text, live, is_there, width = found["before"]
-    # The live region exists, visually hidden, before any message is written to it.
+    # The live region must exist, visually hidden, before a message is written to it.
     assert (text, live, is_there, width) == ("", "polite", True, 1)
     assert found["said"] == [
         ["Copied: Copy summary, report", "Copied", "Copy summary: report"],

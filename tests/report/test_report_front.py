@@ -1,4 +1,6 @@
-"""The first screen: order of its parts, answers by the verdict of the runs, and the order of all sections."""
+"""The first screen of a report: order of its parts, answers for each verdict of the runs, and the order of all
+sections.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from towtank.report.source import Results
 
 
 def front(results: Results) -> Section:
-    """Return the section of the first screen."""
+    """Return the section that is the first screen."""
     (section,) = [section for section in build_document(results).sections if section.part == ANSWER]
     return section
 
@@ -33,7 +35,7 @@ def name(block: Block) -> str:
 
 
 def words(block: Block) -> str:
-    """Return all words of a block: of a figure those that are read, without its picture and numbers."""
+    """Return all words of a block; for a figure, its description and its note."""
     if isinstance(block, Paragraph):
         return "".join(run.text for run in block.content)
     if isinstance(block, Callout):
@@ -97,7 +99,7 @@ def test_the_contents_are_folded_and_name_the_parts() -> None:
     [("confirmed", "Confirmed", "0.62 ["), ("refuted", "Refuted", "0.62 ["), ("undecided", "Not answered", "0.62 [")],
 )
 def test_a_claim_has_its_answer_beside_what_was_expected_and_found(outcome: str, answer: str, found: str) -> None:
-    # 62.5 /s without the index and 100 /s with it, at 120 users: 0.625.
+    # At 120 users, 62.5 /s without the index and 100 /s with it have a ratio of 0.625.
     row = row_of_claim(studied(asked("ratio", outcome)))
     assert row[2] == asked("ratio", outcome)["holds"]
     assert row[3].startswith(found)

@@ -1,4 +1,4 @@
-"""Section on hosts: numbers by value, and no section without hosts of configured sizes."""
+"""Section on hosts: its numbers, and no section without hosts whose size is configured."""
 
 from __future__ import annotations
 

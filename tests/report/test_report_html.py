@@ -1,4 +1,4 @@
-"""The HTML page: one complete and safe file, identical for identical results."""
+"""The HTML page: one complete and safe file, which is identical for identical results."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from towtank.report.html import css_string, numbering, render
 from towtank.report.source import Results
 from towtank.report.theme import short
 
-# Names of XML namespaces and of the schema are identifiers and are never loaded.
+# Names of XML namespaces and of the Vega schema are only identifiers and are never loaded.
 _IDENTIFIERS = re.compile(r"https?://(www\.w3\.org|vega\.github\.io/schema)/")
 _NO_CONTENT = {"meta", "link", "br", "hr", "img", "input"}
-# Table elements that HTML closes when one of these begins, or when the table body ends.
+# For each table element, the elements whose start tag closes it. The next table contains the elements whose end tag
+# closes it.
 _ENDED_BY_START = {"td": {"td", "tr"}, "tr": {"tr"}}
 _ENDED_BY_END = {"td": {"tbody"}, "tr": {"tbody"}}
 
@@ -66,7 +67,7 @@ class Page(HTMLParser):
             self.text += data
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
-        """Return the attributes of all elements with a name."""
+        """Return the attributes of all elements with the given name."""
         return [attributes for name, attributes in self.elements if name == tag]
 
 
@@ -148,7 +149,7 @@ def test_every_figure_has_words_picture_and_numbers(document: Document, page: Pa
     pictures = [attributes for attributes in page.all("div") if attributes.get("class") == "picture"]
     assert len(pictures) == 13
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in pictures)
-    # A picture has one description: screen readers skip its inner elements.
+    # The picture as a whole has a description, so screen readers must skip its inner elements.
     insides = [each for each in page.all("div") if each.get("class") in ("static", "live")]
     assert all(attributes["aria-hidden"] == "true" for attributes in insides)
     numbers = [each["data-of"] for each in page.all("details") if each.get("class") == "numbers"]
@@ -190,7 +191,7 @@ def test_the_first_link_skips_to_the_content(page: Page) -> None:
 
 def test_title_and_description_say_what_was_found(document: Document, html: str, page: Page) -> None:
     assert "suspect" in document.verdict
-    # The verdict stands at the top, above the question.
+    # The verdict is in the page header, above the question.
     header = html[html.index("<header") : html.index("</header>")]
     assert f'<p class="verdict">{document.verdict}</p>' in header
     assert f"{document.title}: {document.verdict}" in page.text
@@ -264,7 +265,8 @@ def test_hostile_names_stay_text() -> None:
     assert not any("onerror" in attributes for _, attributes in page.elements)
     assert [script for script in page.scripts if script.startswith("alert")] == []
     assert evil in page.text
-    assert len(page.all("script")) == 9 + 3  # specifications, runtime, replacement of the pictures, and buttons
+    # 9 specifications, and the scripts for runtime, replacement of pictures, and buttons
+    assert len(page.all("script")) == 9 + 3
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Section on Java virtual machines: one row for each, added kinds of pauses, and no section without a JVM."""
+"""Section on Java virtual machines: one row for each JVM, sums over all kinds of pauses, and no section without a
+JVM.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report reuses the capacity model stored in the results folder as long as it belongs to these results."""
+"""A report reuses the capacity model that is stored in the results folder, as long as it belongs to these results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.results import kept
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Record the folders for which a model is fitted; the replaced fit takes no time."""
+    """Record the folders for which a model is fitted; the fit itself is replaced."""
     folders: list[Path] = []
 
     def make(folder: Path) -> dict[str, Any]:

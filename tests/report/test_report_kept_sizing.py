@@ -1,4 +1,4 @@
-"""The answer to a study's sizing question is made once, until something that it rests on changes."""
+"""The sizing answer for a study is computed once, and again only if one of its inputs changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RECORDED = ["12  study.json\n"]
 
 
 class Question:
-    """A results folder whose study asks, and the answers that were made from it."""
+    """Results folder of a study with a sizing question; counts how often the answer is computed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ class Question:
         (self.folder / "files" / "sizing.yaml").write_text(question)
 
     def size(self, *_arguments: Any) -> dict[str, Any]:
-        """Count an answer; stands in place of a search that takes seconds."""
+        """Count an answer and return it; this replaces a search that takes seconds."""
         self.made.append(1)
         if self.error is not None:
             raise ModelError(self.error)
@@ -88,7 +88,7 @@ def test_without_hashes_nothing_kept_is_used(asked: Question) -> None:
 
 
 class Tomorrow(datetime):
-    """A clock that is a day ahead."""
+    """Clock that is at a later day."""
 
     @classmethod
     def now(cls, tz: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Section on the limit: its statements, its table, its figure by value; and the section on backlog."""
+"""Section on the limit (statements, table, values of its figure), and section on backlog."""
 
 from __future__ import annotations
 

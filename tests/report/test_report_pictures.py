@@ -1,4 +1,6 @@
-"""Pictures of a report are drawn once, and kept with the results as long as they belong to their specifications."""
+"""The pictures of a report are drawn once, and stored with the results as long as they belong to their
+specifications.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ DRAWN = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>'
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Record the specifications that are drawn."""
+    """Record the specifications of which pictures are drawn."""
     specs: list[dict[str, Any]] = []
 
     def draw(spec: dict[str, Any]) -> str:
@@ -29,7 +31,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def make(path: Path, *specs: dict[str, Any]) -> list[str]:
-    """Return the pictures of a report, and keep them."""
+    """Return the pictures of a report, and store them with the results."""
     made = Pictures(path)
     found = [made.of(spec) for spec in specs]
     made.keep()

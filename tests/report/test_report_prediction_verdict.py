@@ -1,4 +1,4 @@
-"""Verdict on a prediction: the place of a measurement beside the band of the prediction."""
+"""Verdict on a prediction: position of the measurement relative to the band of the prediction."""
 
 from typing import Any
 

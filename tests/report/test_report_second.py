@@ -1,4 +1,4 @@
-"""A second report of the same results only reads: no analysis, no fit, no drawing and no process."""
+"""A second report of the same results only reads files: no analysis, fit, drawing or process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from towtank.report import pictures
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, kept_model: Path) -> Path:
-    """Return a results folder that was analysed and reported once."""
+    """Return a results folder that was already analysed and reported."""
     folder = copy_with_model(tmp_path_factory.mktemp("second") / "results", kept_model)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "static_svg", lambda spec: f"<svg><title>{len(spec)}</title></svg>")

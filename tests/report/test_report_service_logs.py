@@ -1,4 +1,4 @@
-"""The report shows new log lines of services under load beside the verdicts of runs with failures or doubts."""
+"""The report shows new log lines of services during the load, next to the verdicts of runs with failures or doubts."""
 
 from __future__ import annotations
 

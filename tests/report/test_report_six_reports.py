@@ -1,5 +1,7 @@
-"""Six reports in Chromium: accessible at all widths and in all colours, without requests, without scripts, on paper,
-and with the keyboard.
+"""Six kinds of reports in Chromium.
+
+They are accessible at all widths and in all colours, send no requests, and work without scripts, on paper and with the
+keyboard.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ _AXE = """window.found = null;
 axe.run(document, {resultTypes: ["violations"]}).then(({ violations }) => {
   window.found = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
 }); 0"""
-# The rows of a table are alike, so axe checks only the first ones.
+# All rows of a table have the same structure, so axe checks only the first rows.
 _FIRST_ROWS = "for (const row of document.querySelectorAll('tbody tr:nth-child(n + 9)')) row.remove(); 0"
 _OPEN = "for (const part of document.querySelectorAll('details')) part.open = true; 0"
 _SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _UNKNOWN = """[...document.querySelectorAll("a[href^='#']")].map((link) => link.hash.slice(1))
   .filter((target) => !document.getElementById(decodeURIComponent(target)))"""
-# The text of a figure is scaled with the figure.
+# Script that returns the font sizes of the texts in figures, which are scaled with the figure. [px]
 _TEXTS_PX = """[...document.querySelectorAll("figure .live svg")].flatMap((picture) => {
   const scale = picture.getBoundingClientRect().width / picture.viewBox.baseVal.width;
   return [...picture.querySelectorAll("text")].filter((text) => text.textContent.trim())
@@ -81,8 +83,8 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return document, path
 
 
-# The report with every kind of mark is tested in all colours at all widths; the others at each width and in each
-# colour.
+# The report with every kind of mark is tested in all colours at all widths, and the other reports once at each width
+# and in each colour.
 EVERYWHERE = "disturbed"
 SOMEWHERE = [(320, "forced"), (768, "dark"), (1280, "light"), (1920, "dark")]
 
@@ -115,7 +117,7 @@ def test_the_page_fits_asks_for_nothing_and_leads_somewhere(report: tuple[Docume
         seen: dict[str, Any] = {"unknown": await tab.evaluate(_UNKNOWN), "sideways": {}, "contents": {}}
         for width in (*WIDTHS, NARROW):
             await tab.look(width)
-            # Styles and scripts adapt to the width only before the next frame.
+            # Styles and scripts have adapted to the width only after the next frame, so two frames are awaited.
             await tab.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
             seen["sideways"][width] = await tab.evaluate(_SIDEWAYS)
             seen["contents"][width] = await tab.evaluate("document.querySelector('nav details').open")
@@ -169,7 +171,7 @@ def test_on_paper_of_the_readers_choice_nothing_is_cut(
     for number, text in enumerate(texts, 1):
         assert f"{number} / {len(pages)}" in text
         assert "".join(document.page_title.split()) in text.replace(" ", "")
-    # A figure that fits on a page is never split.
+    # Figures are not split between pages, so each figure must fit on a page.
     assert [(name, high) for name, high in figures if high > height] == []
     whole = " ".join(texts)
     assert [number for number in range(1, len(figures) + 1) if f"Figure {number}." not in whole] == []
@@ -183,7 +185,8 @@ def test_the_keyboard_reaches_all_that_can_be_used(report: tuple[Document, Path]
         await tab.evaluate("window.reached = new Set(); 0")
         missed = "window.wanted.filter((each) => !window.reached.has(each)).map((each) => each.outerHTML.slice(0, 120))"
         left: list[str] = []
-        # A busy browser drops keys until its page has the focus; after the last element the focus returns to the first.
+        # A busy browser loses keys until its page has the focus, so the keys are repeated. After the last element the
+        # focus returns to the first.
         for number in range(1, 4 * (count + 1) + 1):
             for kind in ("keyDown", "keyUp"):
                 await tab.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)

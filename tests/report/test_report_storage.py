@@ -1,4 +1,6 @@
-"""Section on storage: both sides by value, a row for each server of a mount, and no section without records."""
+"""Section on storage: values of both ends of a mount, a row for each server of a mount, and no section without
+recordings.
+"""
 
 from __future__ import annotations
 

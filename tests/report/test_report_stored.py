@@ -1,4 +1,4 @@
-"""Section on documents confirmed as stored: a row for each run, and the names of lost documents."""
+"""Section on documents that were confirmed as stored: a row for each run, and the names of lost documents."""
 
 from __future__ import annotations
 

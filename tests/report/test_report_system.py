@@ -1,4 +1,6 @@
-"""Drawing of a system with hosts: each group of copies once, load generator, nodes, and links between hosts."""
+"""Drawing of a system with hosts: a group of copies is drawn once, with load generator, nodes and links between
+hosts.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def run(number: int, manifest: dict[str, Any], **factors: str) -> RunResult:
 
 
 def copied(count: int, link: str = "bridge") -> dict[str, Any]:
-    """Return the manifest of a run with a given number of servers, and the generator on a given host."""
+    """Return the manifest of a run with the given number of servers, and with the generator on the given host."""
     numbers = range(1, count + 1)
     return {
         "hosts": {name: {"link": link} for name in ("client", *(f"server-{number}" for number in numbers))},
@@ -62,7 +64,7 @@ def texts(figure: Figure) -> list[str]:
 
 
 def frames(figure: Figure) -> dict[str, int]:
-    """Return the frames by label, each with the number of boxes inside."""
+    """Return the number of boxes inside each frame, by label of the frame."""
     assert figure.svg is not None
     shapes = [*ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}rect")][1:]
     outlines = [shape for shape in shapes if "stroke-dasharray" in shape.attrib and shape.get("fill") == "#f7f7f7"]
@@ -73,7 +75,7 @@ def frames(figure: Figure) -> dict[str, int]:
         return x, y, x + width, y + height
 
     labels = [text for text in texts(figure) if text.startswith("host ")]
-    # Of two overlapping shapes, the front one comes last.
+    # Of two overlapping shapes, the later one in the SVG is in front.
     front = [each for number, each in enumerate(outlines) if len(outlines) == len(labels) or number % 2]
     return {
         label: sum(
@@ -137,7 +139,7 @@ def test_a_generator_outside_of_a_host_is_not_drawn_inside() -> None:
     manifest = {"hosts": {"server": {}}, "tiers": {"database": {"kind": "postgresql", "host": "server"}}}
     figure, _ = shown(results(alone, run(1, manifest)))
     assert frames(figure) == {"host server": 1}
-    # Copies, in the form of a study's description.
+    # Copied hosts, in the form of a study's description.
     several = {**COPIED, "hosts": {"server-1": {"provider": "namespaces"}}, "generator": {}}
     manifest = {name: host for name, host in copied(2).items() if name != "generator_host"}
     del manifest["hosts"]["client"]

@@ -1,4 +1,4 @@
-"""Output at the end of `towtank run`."""
+"""Text that `towtank run` prints at its end."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def test_what_no_tier_used_stands_beside_the_tiers() -> None:
     ],
 )
 def test_cpu_time_of_no_tier_is_not_below_zero_within_its_error(used: dict[str, float], shown: str) -> None:
-    """The host counts in ticks, groups exactly; a value below zero by more than the error shows a fault and is kept."""
+    """The host counts CPU time in ticks and groups count it exactly, so the difference may be slightly negative.
+
+    A value below zero by more than its error shows a fault and is printed as it is.
+    """
     changed = summary()
     for configuration in changed["configurations"]:
         for point in configuration["points"]:
@@ -120,7 +123,7 @@ def test_numbers_stay_whole_on_a_narrow_terminal() -> None:
 
 
 def with_tiers(number: int) -> dict[str, Any]:
-    """Return the summary with more tiers than fit a narrow terminal."""
+    """Return the summary with more tiers than a narrow terminal can show."""
     made = summary()
     for configuration in made["configurations"]:
         for point in configuration["points"]:

@@ -1,4 +1,4 @@
-"""No data breaks a command that reads results: generated studies pass all commands without a fault."""
+"""No data may break a command that reads results: generated studies pass through all commands without a fault."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from towtank.results.stream_forms import has_form
 
 STUDIES = int(os.environ.get("TOWTANK_STUDIES", "36"))
 PARTS = 12
-"""Number of parameters over which studies are spread, so that several workers share them."""
+"""Number of test parameters over which the studies are distributed, so that several workers can test them."""
 ONCE_FAULTY = (70, 150, 277, 311, 375, 853, 1052, 1067, 1104, 1427, 3622, 4046)
-"""Seeds among the first 5,000 that made a command fail: one of each kind."""
+"""Seeds among the first 5,000 whose studies once made a command fail, one seed for each kind of failure."""
 
 
 @pytest.mark.certify

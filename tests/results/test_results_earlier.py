@@ -1,4 +1,4 @@
-"""Documents of earlier versions are read with the present names of their keys."""
+"""Documents of former versions are read with the present names of keys."""
 
 from __future__ import annotations
 

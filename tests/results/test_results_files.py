@@ -1,4 +1,4 @@
-"""Files are replaced atomically, and only regular files are replaced."""
+"""Files are replaced atomically; only regular files are replaced."""
 
 from __future__ import annotations
 

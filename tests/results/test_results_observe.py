@@ -1,4 +1,4 @@
-"""Records of the observers are read completely, or up to the damage if they are damaged."""
+"""Records of the observers are read completely; damaged records are read up to the damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of the engine are read completely, or up to the damage if they are damaged."""
+"""Records of the engine are read completely; damaged records are read up to the damage."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_a_whole_recording(run):
     recording = segments.read(run.engine)
     assert recording.header["transactions"] == ["read", "write"]
     assert (recording.workers, recording.workers_found, recording.finished) == (2, {0, 1}, True)
-    # Seconds and stage edges divide the run: 0 1 1.5 2 3 4 4.5, for each of two threads.
+    # Whole seconds and ends of stages divide the run for each of two threads: 0, 1, 1.5, 2, 3, 4, 4.5 s.
     assert [record.start_s for record in recording.intervals if record.worker == 0] == [0, 1, 1.5, 2, 3, 4]
     assert [record.stage for record in recording.intervals if record.worker == 1] == [0, 0, 1, 1, 1, 1]
     assert recording.damage == lines.Damage()
     ended = sum(
         series.ok for interval in recording.intervals for series in interval.series if series.of == "transaction"
     )
-    # Four users with cycles of half a second; the user that starts at 0.375 s also completes the last one before 4.5 s.
+    # Four users start 0.125 s apart and have cycles of half a second. Cycles that end after 4.5 s are not counted.
     assert ended == sum(int((4.5 - 0.125 * user) / 0.5) for user in range(4))
 
 
@@ -169,7 +169,8 @@ def test_the_header_with_most_edits_gives_the_stages(tmp_path):
     }  # fmt: skip
     _write(tmp_path, "worker-00.0000.ndjson", _header(0, planned), interval)
     _write(tmp_path, "worker-00.0001.ndjson", _header(1, actual, edits=1))
-    # A thread killed before it began its new segment, and one whose segment just became full.
+    # Thread 1 has no segment with the edited stages, because it was killed before it began one. Its second segment
+    # continues a full segment.
     _write(tmp_path, "worker-01.0000.ndjson", _header(0, planned))
     _write(tmp_path, "worker-01.0001.ndjson", _header(1, planned))
     recording = segments.read(tmp_path)

@@ -1,4 +1,4 @@
-"""Streams of a run as Parquet, read back with another program."""
+"""Streams of a run as Parquet tables, read by DuckDB."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def rows(path, query):
 def test_intervals_hold_what_was_counted(run):
     path, _ = compact(run)
     found = rows(path, "SELECT sum(ok), sum(timed), max(phase), max(name) FROM {table} WHERE of = 'transaction'")
-    # User 0 completes a cycle every half second from 0.25 s, user 1 from 0.5 s with one cycle less before 4 s.
+    # User 0 completes a cycle every half second from 0.25 s. User 1 begins at 0.5 s and completes one cycle less before
+    # 4 s.
     assert found == [(15, 15, "steady", "read")]
     total = rows(path, "SELECT sum(response_sum_s) / sum(timed) FROM {table} WHERE of = 'transaction'")
     assert total[0][0] == pytest.approx(0.25, rel=1e-9)
@@ -78,7 +79,7 @@ def test_no_temporary_file_is_left(run):
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        # DuckDB's message if the disk fills up between two writes.
+        # message of DuckDB when the disk fills up between two writes
         (
             'IO Error: Async write failed: {"exception_message":"Could not write file \\"/proc/self/fd/4\\": '
             'No space left on device","errno":"28"}',

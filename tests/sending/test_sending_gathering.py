@@ -1,4 +1,4 @@
-"""Follows a run while it is written: reads every line once, whole seconds only, and loses nothing at the end."""
+"""A run is followed while it is written: every line is read once, only whole seconds are sent, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def ended(updates):
 
 
 def grown(source, run):
-    """Copy the segments of a run line by line into another; yield after each line."""
+    """Copy the segments of a run line by line into another run; yield after each line."""
     streams = [path.read_bytes().splitlines(keepends=True) for path in sorted(source.engine.glob("worker-*.ndjson"))]
     for number in range(max(map(len, streams))):
         for worker, stream in enumerate(streams):

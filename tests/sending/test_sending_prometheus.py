@@ -1,4 +1,4 @@
-"""Samples sent to a Prometheus server: each request and time once, in order, with an end marker."""
+"""Samples sent to a Prometheus server: each request and each time once, in order, with a marker at the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bodies(tmp_path):
 
 @pytest.fixture
 def series(bodies):
-    """Return the samples of all requests, by labels."""
+    """Return the samples in all request bodies, by labels."""
     found = defaultdict(list)
     for body in bodies:
         for labels, points in decode(body.content).series:
@@ -40,7 +40,7 @@ def series(bodies):
 
 
 def of(series, family):
-    """Return labels and samples of one family, without the end markers."""
+    """Return labels and samples of one metric family, without the markers at the end."""
     return [
         (dict(labels), [point for point in points if not point.is_stale])
         for labels, points in series.items()
@@ -49,8 +49,9 @@ def of(series, family):
 
 
 def test_a_body_is_what_the_specification_says_byte_by_byte():
-    # WriteRequest{timeseries: [{labels: [{__name__, up}, {a, b}], samples: [{1.5, 300}]}]}, by hand from the wire
-    # format: 0a = field 1, length-delimited; 09 = field 1, 64 bits; 10 = field 2, varint; ac 02 = 300.
+    # Expected bytes of WriteRequest{timeseries: [{labels: [{__name__, up}, {a, b}], samples: [{1.5, 300}]}]}, derived
+    # by hand from the wire format. 0a: field 1, length-delimited; 09: field 1, 64 bits; 10: field 2, varint; ac 02:
+    # 300.
     reported = remote_write.time_series(remote_write.labels("up", {"a": "b"}), [remote_write.sample(1.5, 300)])
     label_1 = "0a0e" + "0a08" + b"__name__".hex() + "1202" + b"up".hex()
     label_2 = "0a06" + "0a01" + b"a".hex() + "1201" + b"b".hex()
@@ -135,7 +136,7 @@ def test_a_thread_that_comes_late_changes_no_past(tmp_path):
     encoder = PrometheusEncoder(SOURCE, Reader())
     update = Gatherer(run).update(last=True)
     ends = defaultdict(list)
-    for _ in range(2):  # the same seconds again, which are late the second time
+    for _ in range(2):  # the second time, the same seconds are late
         for body in encoder.encode(update):
             for labels, points in decode(body.content).series:
                 ends[labels] += points

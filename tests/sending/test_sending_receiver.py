@@ -1,4 +1,4 @@
-"""Receivers on the command line: valid and refused ones, and permitted addresses."""
+"""Receivers on the command line: valid and refused addresses, and the permitted networks."""
 
 from __future__ import annotations
 

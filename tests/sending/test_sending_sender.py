@@ -1,4 +1,4 @@
-"""The queue before a receiver: bounded, ordered, and every point counted."""
+"""The queue of points for a receiver is bounded and ordered, and every point is counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BAD = Answer(False, message="status 400: no")
 
 
 class Script:
-    """Returns the given answers, then repeats the last one; can be blocked."""
+    """Stand-in for a receiver that gives the listed responses, then repeats the last one; it can block."""
 
     def __init__(self, *answers):
         self.answers, self.bodies = list(answers), []

@@ -1,4 +1,4 @@
-"""The advisor on results, sheets and systems with known properties."""
+"""The advisor, applied to results, fact sheets and systems with known properties."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from towtank.size.rules.sheet import known_names, load_sheet
 
 
 def verdicts(situation: Situation) -> dict[str, str]:
-    """Return the verdicts by rule and services."""
+    """Return the verdicts; a key consists of the rule and its services."""
     found = advise(load_rules(), situation)
     return {" ".join((item.rule.name, *item.services)): item.verdict for item in found}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the committed results, with settings as the content server records them."""
+    """Copy of the committed results, with settings in the form that the content server records."""
     folder = tmp_path_factory.mktemp("advise") / "results"
     shutil.copytree(RESULTS_1, folder)
     for path in folder.glob("runs/*/run.json"):
@@ -47,7 +47,8 @@ def test_results_give_a_situation_for_each_configuration(results):
     for situation in found:
         assert situation.common["load.users"].value == "72.0 users"
         assert situation.services["content"][0] == "content_server"
-        assert "content_cache_hit_ratio" not in situation.services["content"][1]  # hits without misses make no ratio
+        # without recorded misses there is no hit ratio
+        assert "content_cache_hit_ratio" not in situation.services["content"][1]
 
 
 def test_facts_are_those_of_the_run(results):
@@ -81,7 +82,7 @@ def test_memory_of_a_tier_says_how_it_was_measured(results, tmp_path, tier, valu
         for key in ("resident_bytes", "memory_bytes", "memory_how", "resident_sets_bytes"):
             summary["tiers"]["content"].pop(key, None)
         summary["tiers"]["content"] |= tier
-        summary.pop("inputs", None)  # Without digests, a summary is reused as it is.
+        summary.pop("inputs", None)  # Without digests of its inputs, a summary is reused as it is.
         path.write_text(json.dumps(summary), "utf-8")
     (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
     fact = situation.services["content"][1]["memory"]
@@ -100,10 +101,10 @@ def test_the_busiest_disk_may_be_one_with_a_limit_on_a_host(results, tmp_path):
             "busy_share": 0.007,
         }
         summary["hosts"] = {"store": {"tiers": [], "disks": {"data": disk, "log": {"utilization": None}}}}
-        summary.pop("inputs", None)  # Without digests, a summary is reused as it is.
+        summary.pop("inputs", None)  # Without digests of its inputs, a summary is reused as it is.
         path.write_text(json.dumps(summary), "utf-8")
     (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
-    assert verdicts(situation)["disk_utilization"] == "differs"  # 80 % in place of 42 %
+    assert verdicts(situation)["disk_utilization"] == "differs"  # 80 % instead of at most 42 %
 
 
 def test_verdicts_on_results(results):
@@ -147,16 +148,16 @@ def test_measured_facts_have_the_digits_that_their_intervals_support(results):
     assert law["response"] == number_estimate(mean["value"], mean["low"], mean["high"], "s")
     assert law["throughput"] == number_estimate(rate["value"], rate["low"], rate["high"], "1/s")
     assert "[" in law["response"]
-    # One CPU is the maximum, so the interval ends there if it would extend further.
+    # The maximum is one CPU, so the interval ends there at the latest.
     used = summary["tiers"]["content"]["cpus_used"]
     ends = (100 * used["low"], min(100 * used["high"], 100.0))
     assert seen["cpu_utilization"]["utilization"]["value"] == number_estimate(100 * used["value"], *ends, "%")
-    # A think time has no interval and keeps three digits. The load was set.
+    # A think time has no interval and is printed with three digits. The load was set, not measured.
     assert (law["think"], law["users"]) == ("1.02 s", "48 users")
 
 
 def test_an_interval_that_is_only_rounding_gives_no_digits(results):
-    """The CPU of one run was busy in every second, to fifteen digits."""
+    """The CPU of this run was busy in every second, so its interval of use is only rounding error (15 digits)."""
     (absent,) = (found for found in situations(results, users=72) if found.label == "search_index absent")
     document = advice_document("results", [(absent, advise(load_rules(), absent))])
     found = next(each for each in document["situations"][0]["advice"] if each["rule"] == "cpu_utilization")
@@ -187,7 +188,7 @@ def test_the_response_time_law_is_not_judged_where_times_are_missing(results, tm
     for path in folder.glob("runs/*/summary.json"):
         summary = json.loads(path.read_text("utf-8"))
         summary["laws"]["little"] |= {"r_s": 0.001, "untimed_share": 0.3, "residual": None, "holds": None}
-        summary.pop("inputs", None)  # Without digests, a summary is reused as it is.
+        summary.pop("inputs", None)  # Without digests of its inputs, a summary is reused as it is.
         path.write_text(json.dumps(summary), "utf-8")
     for situation in situations(folder, users=48):
         assert verdicts(situation).get(law) in (None, "cannot_be_told")
@@ -221,10 +222,10 @@ def system(**database: object) -> Situation:
 
 def test_postgresql_of_defaults_under_a_large_server():
     found = verdicts(system())
-    assert found["postgresql_shared_buffers db"] == "differs"  # 128 MiB of 64 GiB
-    assert found["postgresql_connections_for_pools content db"] == "follows"  # 84 of 100
+    assert found["postgresql_shared_buffers db"] == "differs"  # 128 MiB of 64 GiB of memory
+    assert found["postgresql_connections_for_pools content db"] == "follows"  # 84 of 100 connections
     assert found["database_connections_of_pools content db"] == "follows"
-    assert found["postgresql_pool_size db content"] == "differs"  # 80 where 9 are sufficient
+    assert found["postgresql_pool_size db content"] == "differs"  # 80 connections where 9 are sufficient
     assert found["cpu_utilization content"] == "follows"
     assert found["postgresql_hit_ratio db"] == "cannot_be_told"
 
@@ -337,7 +338,9 @@ def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
 
 
 def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
-    """The buffers of a database in a host of 8 GiB are not judged by the 64 GiB of the machine around it."""
+    """Buffers of a database on a host of 8 GiB are judged by these 8 GiB, not by the 64 GiB of the machine around
+    it.
+    """
     sizes = {"cpus": 2.0, "memory": 8 * 2**30, "in_force": True}
     assert memory_of_host({"provider": "virtual", "sizes": sizes}) == 8 * 2**30
     assert memory_of_host({"provider": "virtual", "sizes": {**sizes, "in_force": False}}) is None

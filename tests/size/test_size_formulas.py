@@ -23,7 +23,7 @@ from towtank.size.resources import square_root_staffing, staffing_factor
 
 
 def exact_erlang_c(servers: int, work: float) -> float:
-    """Return the textbook sum in exact fractions, in place of the floating-point recursion."""
+    """Return Erlang C from the textbook sum in exact fractions, instead of the floating-point recursion."""
     from fractions import Fraction  # noqa: PLC0415
 
     a = Fraction(work)
@@ -43,9 +43,11 @@ def test_erlang_c_of_librede() -> None:
 
 
 def test_erlang_c_of_a_published_table() -> None:
-    """10 erlang: 14 is the least number of servers at which at most 20 % of the arrivals wait, 17.4 %; with 13, 28.5 %
-    wait (Erlang C tables, as in R. B. Cooper, *Introduction to Queueing Theory*, 2nd ed., North-Holland, 1981, section
-    3.4; recomputed with exact fractions)."""
+    """For 10 erlang, 14 is the smallest number of servers at which at most 20 % of the arrivals wait.
+
+    17.4 % wait with 14 servers and 28.5 % with 13 (Erlang C tables, as in R. B. Cooper, *Introduction to Queueing
+    Theory*, 2nd ed., North-Holland, 1981, section 3.4; recomputed with exact fractions).
+    """
     assert erlang_c(14, 10.0) == pytest.approx(0.174, abs=5e-4)
     assert erlang_c(13, 10.0) == pytest.approx(0.285, abs=5e-4)
     assert next(m for m in range(11, 30) if erlang_c(m, 10.0) <= 0.2) == 14
@@ -57,7 +59,7 @@ def test_erlang_b_of_one_server() -> None:
 
 @pytest.mark.parametrize("waits", [0.05, 0.1, 0.2, 0.5, 0.8])
 def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(waits: float) -> None:
-    """Halfin and Whitt (1981), a limit theorem: at 10,000 erlang the exact Erlang C is within 2 % of the share."""
+    """Limit theorem of Halfin and Whitt (1981): at 10,000 erlang, Erlang C differs by at most 2 % from the share."""
     work = 10_000.0
     servers = work + staffing_factor(waits) * math.sqrt(work)
     low, high = erlang_c(math.ceil(servers), work), erlang_c(math.floor(servers), work)
@@ -67,17 +69,19 @@ def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(wai
 
 
 def test_the_staffing_factor_of_one_half() -> None:
-    """alpha = 1/2 at beta Phi(beta) = phi(beta): beta = 0.5061, table 1 of Halfin and Whitt (1981) prints 0.506."""
+    """For alpha = 1/2, beta Phi(beta) = phi(beta) gives beta = 0.5061; table 1 of Halfin and Whitt (1981) prints
+    0.506.
+    """
     assert staffing_factor(0.5) == pytest.approx(0.506, abs=5e-4)
 
 
 def test_percentiles_of_mm1_are_exponential() -> None:
-    """R ~ exp(mu - lambda): the 95th percentile is ln 20 / (mu - lambda)."""
+    """The response time is exponential with rate mu - lambda, so its 95th percentile is ln 20 / (mu - lambda)."""
     assert mmm_percentile(8.0, 0.1, 1, 0.95) == pytest.approx(math.log(20) / 2, rel=1e-9)
 
 
 def test_percentiles_of_mmm_where_both_rates_are_equal() -> None:
-    """m mu - lambda = mu: P(T > t) = (1 - C + C (1 + mu t)) exp(-mu t)."""
+    """If m mu - lambda = mu, then P(T > t) = (1 - C + C (1 + mu t)) exp(-mu t), with Erlang's C."""
     found = mmm_percentile(10.0, 0.1, 2, 0.9)
     waits = erlang_c(2, 1.0)
     assert (1 - waits + waits * (1 + 10 * found)) * math.exp(-10 * found) == pytest.approx(0.1, rel=1e-9)
@@ -99,8 +103,10 @@ def test_an_open_queue_has_exact_percentiles(tmp_path: Path) -> None:
 
 
 def test_two_equal_queues_in_a_row_have_erlang_percentiles(tmp_path: Path) -> None:
-    """By Burke's theorem the time in two M/M/1 in a row is Erlang-2, a gamma distribution: the approximation is exact.
-    P(T > t) = (1 + theta t) exp(-theta t)."""
+    """By Burke's theorem, the time in two M/M/1 queues in a row is Erlang-2, which is a gamma distribution.
+
+    So the approximation is exact here: P(T > t) = (1 + theta t) exp(-theta t).
+    """
     text = "classes: {a: {rate: 8 /s}}\nstations:\n  p: {demand: 100 ms}\n  q: {demand: 100 ms}\n"
     found, method = percentile(tmp_path, text, "a", 0.95)
     assert method != EXACT
@@ -108,7 +114,9 @@ def test_two_equal_queues_in_a_row_have_erlang_percentiles(tmp_path: Path) -> No
 
 
 def test_growth_given_reaches_a_limit_by_logarithms() -> None:
-    """20 % a year doubles in ln 2 / ln 1.2 = 3.80 years; certain growth has a certain day."""
+    """A growth of 20 % a year doubles the load in ln 2 / ln 1.2 = 3.80 years; without uncertainty the day is
+    certain.
+    """
     start = date(2026, 1, 1)
     found = reached(GivenGrowth(1.2, 1.2, 1.2), start, [2.0], 0.1)
     days = math.log(2) / math.log(1.2) * YEAR_D
@@ -139,7 +147,8 @@ def test_given_growth_has_the_three_given_numbers_as_quantiles(ends: tuple[float
 
 def test_chances_of_given_growth_are_those_of_a_log_normal_of_two_pieces() -> None:
     growing = GivenGrowth(1.2, 1.15, 4.0)
-    # Above the median ln g is normal about ln 1.2 with ln(4 / 1.2) / 1.96; below it with ln(1.2 / 1.15) / 1.96.
+    # Above the median, ln g is normal about ln 1.2 with the standard deviation ln(4 / 1.2) / 1.96; below it with ln(1.2
+    # / 1.15) / 1.96.
     for factor, width in ((2.298, math.log(4 / 1.2)), (1.17, math.log(1.2 / 1.15))):
         score = math.log(factor / 1.2) / width * 1.959963984540054
         chance = 0.5 * math.erfc(score / math.sqrt(2))
@@ -179,14 +188,14 @@ def test_a_week_has_a_season() -> None:
     factors = [1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5]
     found = HistoricGrowth(history(98, "weekly", factors), date(2024, 4, 8))  # a Monday
     assert found.history.slope == pytest.approx(0.001, rel=1e-9)
-    # The highest load of the week that ends after 28 days: the Friday, 25 days from the start.
+    # The highest load of the week that ends after 28 days is that of the Friday, 25 days after the start.
     assert found.factor(28) == pytest.approx(2 * math.exp(0.025), rel=1e-6)
 
 
 @pytest.mark.waits
 @pytest.mark.certify
 def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None:
-    """1,000 histories of 40 days with noise: the 95 % interval of day 60 contains the load of that day in 95 %."""
+    """For 1,000 histories of 40 days with noise, 95 % of the intervals must contain the load of day 60."""
     stream = np.random.default_rng(7)
     start = date(2024, 1, 1)
     days = tuple(start + timedelta(days=n) for n in range(40))
@@ -200,7 +209,7 @@ def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None
 
         width = t.ppf(0.975, found.freedom) * found.deviation(then)[0]
         inside += abs(value - found.level(then)[0]) <= width
-    # Three standard deviations of a count of 1,000 at 95 % are 21.
+    # A count of 1,000 at 95 % has three standard deviations of 21.
     record_share(tabled, "load of day 60", "history of 40 days, noise of 10 %", int(inside), 1000, least=0.929)
     assert inside <= 971
 
@@ -230,7 +239,7 @@ def test_the_step_of_a_season_can_be_done_by_hand() -> None:
 
 
 def yearly(rate: float, peak: float) -> History:
-    """Return five years of first days of the month, with a December of so many times the load of the other months."""
+    """Return a load on the first day of each month for five years; the load in December is `peak` times as high."""
     each = tuple(date(2021 + month // 12, 1 + month % 12, 1) for month in range(60))
     loads = [100 * (1 + rate) ** ((day - each[0]).days / YEAR_D) * (peak if day.month == 12 else 1) for day in each]
     return History(each, np.array(loads), "yearly")
@@ -238,25 +247,31 @@ def yearly(rate: float, peak: float) -> History:
 
 @pytest.mark.parametrize(("rate", "years"), [(-0.1, 0), (0.1, 2)])
 def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks(rate: float, years: int) -> None:
-    """Three years from January: the December of the first year has 2 x 0.9^(334 / 365.25) = 1.816 times the load of
-    today if it loses 10 % a year, and that of the last one 2 x 1.1^(1095 / 365.25) if it gains 10 %."""
+    """The horizon is three years from January. If the load falls, the first December has the highest load.
+
+    It is 2 x 0.9^(334 / 365.25) = 1.816 times the load of today at -10 % a year. If the load grows by 10 % a year, the
+    last December has the highest load, 2 x 1.1^(1095 / 365.25) times the load of today.
+    """
     start = date(2026, 1, 1)
     growing = HistoricGrowth(yearly(rate, 2.0), start)
     assert growing.yearly == pytest.approx(1 + rate, rel=1e-6)
     days = 3 * YEAR_D
-    # The last day of a month has the highest load of growing loads, the first day that of shrinking loads.
+    # In the peak month, a growing load is highest on the last day and a shrinking load on the first day.
     peak = date(2026 + years, 12, 1) if rate < 0 else date(2026 + years, 12, 31)
     truth = 2 * (1 + rate) ** ((peak - start).days / YEAR_D)
     assert highest_factor(growing, days) == pytest.approx(truth, rel=1e-6)
     assert highest_drawn(growing, days, np.array([0.5]))[0] == pytest.approx(truth, rel=1e-6)
-    # The dates agree: a limit just below this load is exceeded in that month.
+    # The table of dates agrees: a limit just below this load is exceeded in that month.
     found = reached(growing, start, [0.99 * truth], 0.5)
     assert found.day is not None
     assert (found.day.year, found.day.month) == (2026 + years, 12)
 
 
 def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
-    """The rates that a fit writes for m servers, D(u) = D (1 + (r - 1) (1 - u)), are those for m' with the same r."""
+    """Rates for m servers, D(u) = D (1 + (r - 1) (1 - u)), are converted to another number of servers with the same r.
+
+    D(u) is the demand at the utilization u.
+    """
     from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
     from towtank.model.stations import rates_with, servers_of  # noqa: PLC0415
 
@@ -269,8 +284,10 @@ def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
 
 
 def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours(tmp_path: Path) -> None:
-    """The whole residence time of such a transaction is wait; each percentile is below that of a transaction with
-    service."""
+    """The whole residence time of this transaction is waiting time.
+
+    So each percentile is below the percentile of a transaction with service time.
+    """
     text = (
         "classes:\n  users:\n    users: 30\n    transactions:\n"
         "      read: {share: 50 %, think: 1 s}\n      list: {share: 50 %, think: 1 s}\n"
@@ -285,8 +302,10 @@ def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours
 def test_percentiles_of_shared_servers_vary_though_every_job_is_alike(
     tmp_path: Path, rate: float, simulated: float, tolerance: float
 ) -> None:
-    """M/D/1 processor sharing, S = 0.1 s: 95th percentiles from a separate simulation of one server. The time varies by
-    the number of sharing jobs, not by the own service time; the mean is 0.5 s and 0.2 s."""
+    """M/D/1 with processor sharing and S = 0.1 s, compared with p95 from a separate simulation of one server.
+
+    The time varies with the number of sharing jobs, not with the own service time; its mean is 0.5 s and 0.2 s.
+    """
     text = f"classes: {{a: {{rate: {rate} /s}}}}\nstations:\n  q: {{discipline: ps, demand: 100 ms, scv: 0}}\n"
     found, _ = percentile(tmp_path, text, "a", 0.95)
     assert found == pytest.approx(simulated, rel=tolerance)

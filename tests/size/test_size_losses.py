@@ -26,7 +26,7 @@ def cpus(found: dict[str, Any], tier: str = "trunk") -> int:
 
 
 def mmmk_loss(work: float, servers: int, room: int) -> float:
-    """Return the loss of M/M/m/K from its chain of births and deaths."""
+    """Return the share of lost arrivals of M/M/m/K, from its birth-death chain."""
     weights = [1.0]
     for jobs in range(1, room + 1):
         weights.append(weights[-1] * work / min(jobs, servers))
@@ -34,7 +34,9 @@ def mmmk_loss(work: float, servers: int, room: int) -> float:
 
 
 def test_candidates_with_more_servers_than_room_are_left_out(tmp_path: Path, capsys: Any) -> None:
-    """With 20 CPUs and room for 5 jobs the model is wrong, not slow: 3 CPUs meet 2 s (M/M/3/5 takes 1.51 s)."""
+    """A station for at most 5 jobs cannot have 20 CPUs, so only up to 5 are tried; 3 CPUs meet 2 s (M/M/3/5 takes 1.51
+    s).
+    """
     model = written(tmp_path, "model.yaml", TRUNK)
     question = (model, "--objective", "mean < 2 s", "--cpus", "trunk=1..20")
     for more in ((), ("--exhaustive",)):
@@ -51,7 +53,10 @@ def test_a_tier_without_an_option_that_fits_is_refused(tmp_path: Path, capsys: A
 
 
 def test_dropped_arrivals_without_an_objective_are_a_doubt(tmp_path: Path, capsys: Any) -> None:
-    """One CPU serves 1 /s of 8.108 /s: M/M/1/5 drops 87.7 %, and its response time meets 6 s whatever arrives."""
+    """One CPU serves 1 /s of 8.108 /s: M/M/1/5 drops 87.7 % of the arrivals.
+
+    Its response time is below 6 s at any arrival rate.
+    """
     model = written(tmp_path, "model.yaml", TRUNK)
     found = sized(capsys, model, "--objective", "mean < 6 s", "--cpus", "trunk=1..5")
     lost = mmmk_loss(8.108, 1, 5)
@@ -64,7 +69,9 @@ def test_dropped_arrivals_without_an_objective_are_a_doubt(tmp_path: Path, capsy
 
 @pytest.mark.parametrize(("most", "needed"), [(0.01, 15), (0.05, 13), (0.2, 9)])
 def test_loss_is_an_objective(tmp_path: Path, capsys: Any, most: float, needed: int) -> None:
-    """Fewest trunks for 8.108 erlang by Erlang's loss formula; with one server less the loss is above the limit."""
+    """Erlang's loss formula for 8.108 erlang gives the number of trunks; with one trunk less, the loss exceeds the
+    limit.
+    """
     assert erlang_b(needed, 8.108) <= most < erlang_b(needed - 1, 8.108)
     for count in (needed - 1, needed):
         model = written(tmp_path, "model.yaml", TRUNK.replace("capacity: 5", f"capacity: {count}"))
@@ -75,13 +82,15 @@ def test_loss_is_an_objective(tmp_path: Path, capsys: Any, most: float, needed: 
     assert objective["value"] == pytest.approx(erlang_b(needed, 8.108), rel=1e-9)
     assert objective["shown"].endswith("%")
     assert not any("full stations drop" in doubt for doubt in found["trust"]["doubts"])
-    # The limit is the load at which the loss is the limit.
+    # The load limit is the load at which the loss equals its objective.
     at_limit = float(found["answer"]["load_at_limit"])
     assert erlang_b(needed, at_limit) == pytest.approx(most, rel=0.01)
 
 
 def test_the_probability_counts_losses(tmp_path: Path, capsys: Any) -> None:
-    """A standard deviation of 10 % of the service time: the loss is met only while S <= 1.012 s, about half of all."""
+    """The service time S has a deviation of 10 %, and the loss is met only if S <= 1.012 s, in about half of the
+    draws.
+    """
     model = written(tmp_path, "model.yaml", TRUNK.replace("capacity: 5", "capacity: 15"))
     assert erlang_b(15, 8.108) < 0.01 < erlang_b(15, 8.3)
     options = ("--objective", "loss < 1 %", "--cpus", "trunk=15", "--uncertainty", "10 %", "--probability", "10 %")
@@ -99,7 +108,10 @@ stations:
 
 @pytest.mark.parametrize(("share", "needed"), [("80", 14), ("95", 16), ("99.5", 19)])
 def test_waiting_time_is_an_objective(tmp_path: Path, capsys: Any, share: str, needed: int) -> None:
-    """Fewest agents for 10 erlang of 180 s whose answer comes within 20 s: P(W <= t) = 1 - C exp(-(m - a) t / S)."""
+    """Number of agents for 10 erlang of 180 s, so that a given share is answered within 20 s.
+
+    P(W <= t) = 1 - C exp(-(m - a) t / S) with Erlang's C, m agents, load a and service time S.
+    """
     model = written(tmp_path, "model.yaml", AGENTS)
     found = sized(capsys, model, "--objective", f"{share} % wait < 20 s", "--cpus", "agents=11..30")
     assert cpus(found, "agents") == needed
@@ -110,14 +122,14 @@ def test_waiting_time_is_an_objective(tmp_path: Path, capsys: Any, share: str, n
 
 
 def test_waits_of_a_full_station_count_the_arrivals_that_find_room() -> None:
-    """M/M/1/2: an arrival that finds one job (share a / (1 + a) of those let in) waits an exponential time."""
+    """In M/M/1/2 an accepted arrival waits an exponential time if it finds one job, with probability a / (1 + a)."""
 
     work, time = 0.8, 2.0
     waits = work / (1 + work)
     assert mmm_wait(work / time, time, 1, 0.9, 2) == pytest.approx(time * math.log(waits / 0.1), rel=1e-9)
     assert mmm_wait(work / time, time, 1, 0.5, 2) == 0.0
     assert mmm_wait(3.0, 1.0, 4, 0.99, 4) == 0.0
-    # With much room the limit does not matter.
+    # With a large capacity, the result is that of an unlimited queue.
     assert mmm_wait(0.8, 1.0, 1, 0.95, 400) == pytest.approx(mmm_wait(0.8, 1.0, 1, 0.95), rel=1e-9)
 
 
@@ -130,7 +142,7 @@ def test_waits_where_jobs_share_the_servers_are_refused(tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("percent", ["80", "97.5"])
 def test_any_percentile_is_an_objective(tmp_path: Path, capsys: Any, percent: str) -> None:
-    """M/M/1: the percentile of the response time is -ln(1 - share) S / (1 - rho)."""
+    """For M/M/1 the percentile of the response time is -ln(1 - share) S / (1 - rho)."""
 
     model = written(tmp_path, "model.yaml", "classes: {jobs: {rate: 8 /s}}\nstations: {app: {service_time: 100 ms}}\n")
     found = sized(capsys, model, "--objective", f"p{percent} < 3 s", "--cpus", "app=1")

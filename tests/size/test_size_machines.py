@@ -1,4 +1,4 @@
-"""Machine files, the catalogue that ships with Towtank, and relative speeds of machines."""
+"""Machine files, the catalogue that is part of Towtank, and relative speeds of machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.size.machines import SHIPPED, Machine, catalogue, load_machines
 def machine(
     name: str, cpus: int | None = 2, kernels: dict[str, tuple[float, float]] | None = None, **rating: float
 ) -> Machine:
-    """Return a machine with one rating; the values of each kernel are (single, all), without spread."""
+    """Return a machine with the given ratings; each kernel has exact values for one CPU and for all CPUs."""
     measured = None
     if kernels:
         each = {
@@ -28,7 +28,11 @@ def machine(
 
 
 def test_mcu_ratio_is_the_published_one() -> None:
-    """25900 / 17400 is about 50 % more (iSeries Performance Capabilities Reference V5R3, chapter 11); per CPU."""
+    """The published ratio is 25900 / 17400, about 50 % more (iSeries Performance Capabilities Reference V5R3, chapter
+    11).
+
+    The ratio of the machines is per CPU.
+    """
     machines = catalogue()
     ratio = machines["iseries-570-0920"].speed_against(machines["iseries-825-2473"], "mcu")
     assert ratio.value * 4 / 6 == pytest.approx(1.4885, abs=5e-5)
@@ -37,7 +41,7 @@ def test_mcu_ratio_is_the_published_one() -> None:
 
 
 def test_disks_are_compared_by_their_stated_operations() -> None:
-    """5773.35 / 465.67 = 12.4 is the ratio of the published disk tests."""
+    """The ratio of the published disk tests is 5773.35 / 465.67 = 12.4."""
     machines = catalogue()
     ratio = machines["dng-rm-ssd"].speed_against(machines["dng-rm-hdd"], kernel="disk")
     assert ratio.value == pytest.approx(12.4, abs=0.01)
@@ -65,7 +69,7 @@ def test_ratio_is_per_cpu_with_the_intervals_of_both() -> None:
 
 
 def test_spread_over_kernels_widens_the_interval() -> None:
-    """The speed ratio of a mix of kernels lies between their lowest and highest ratio."""
+    """The speed ratio for a mix of kernels is between the lowest and the highest ratio of the kernels."""
     fast = machine("fast", kernels={"tls_handshake": (1, 300), "memory_triad": (1, 100)}, towtank=400)
     slow = machine("slow", kernels={"tls_handshake": (1, 100), "memory_triad": (1, 100)}, towtank=200)
     ratio = fast.speed_against(slow)

@@ -1,4 +1,4 @@
-"""Loads without a limit, and loads whose limit has no interval: their texts, and the end of the search."""
+"""Loads without a limit, and limits without an interval: their texts, and the end of the search."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ tiers: {app: {cpus: [1, 2]}}
 
 @pytest.fixture
 def models_solved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Record the number of users in every solved model."""
+    """Record the total number of users in every solved model."""
     found: list[float] = []
     solve = evaluate.solve_models
 
@@ -42,7 +42,7 @@ def models_solved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_throughput_alone_limits_no_load(tmp_path: Path, capsys: Any, models_solved: list[float]) -> None:
-    """More users of a closed network never lower its throughput, so no number of users misses the objective."""
+    """More users never lower the throughput of a closed network, so no number of users violates the objective."""
     model = written(tmp_path, "model.yaml", CLOSED)
     options = ("--objective", "throughput > 15 /s", "--uncertainty", "5 %", "--cpus", "app=1..4")
     found = sized(capsys, model, *options, "--what-if", "cpu x2")
@@ -56,7 +56,7 @@ def test_a_throughput_alone_limits_no_load(tmp_path: Path, capsys: Any, models_s
 
 
 def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, models_solved: list[float]) -> None:
-    """The search for a date solved larger and larger numbers of users, up to millions in each of 200 draws."""
+    """A former version solved ever larger numbers of users for a date, up to millions in each of 200 draws."""
     model = written(tmp_path, "model.yaml", CLOSED)
     file = written(tmp_path, "sizing.yaml", GROWING + "objectives: [throughput > 20 /s]\n")
     found = sized(capsys, model, "--for", file)
@@ -65,7 +65,7 @@ def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, mod
         assert row["limit"] is None
         assert row["missed_from"] is None
         assert row["no_limit"] == "no objective limits the load"
-    # The search of two candidates, each with 200 draws, and some single solutions.
+    # Two candidates with 200 draws each, and some single solutions, are solved.
     assert len(models_solved) < 500
     assert max(models_solved) < 20 * 1.7 * 1.7
 
@@ -79,7 +79,7 @@ def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, mod
 def test_a_utilization_that_no_load_reaches_is_searched_so_far(
     tmp_path: Path, capsys: Any, models_solved: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`app` saturates first; `db` is then used at most 25 %, half of its limit."""
+    """`app` saturates first, when the utilization of `db` is 25 %, half of its limit."""
     monkeypatch.setattr(limit_search, "_USERS_AT_MOST", 2000)
     model = written(tmp_path, "model.yaml", CLOSED + "  db: {servers: 1, discipline: ps, demand: 10 ms}\n")
     file = written(tmp_path, "sizing.yaml", GROWING.replace("[1, 2]", "1") + "utilization_at_most: {db: 50 %}\n")
@@ -89,7 +89,7 @@ def test_a_utilization_that_no_load_reaches_is_searched_so_far(
     assert answer["no_limit"].startswith("no objective limits the load, up to ")
     assert found["bottlenecks"] == []
     assert [row["missed_from"] for row in found["dates"]] == [None, None]
-    # One step of the search may exceed the bound; a draw is searched up to 16 times the load.
+    # One step of the search may exceed the bound, and in a draw up to 16 times the load is searched.
     assert max(models_solved) <= 2 * 2000
     assert len(models_solved) < 5000
 
@@ -97,8 +97,10 @@ def test_a_utilization_that_no_load_reaches_is_searched_so_far(
 def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
     tmp_path: Path, capsys: Any, models_solved: list[float]
 ) -> None:
-    """The utilization of `db` is at most D_db / D_app: above its limit of 24.5 % at the best estimate, below it in many
-    draws."""
+    """The utilization of `db` is at most D_db / D_app (ratio of demands).
+
+    This exceeds the limit of 24.5 % at the best estimate, but not in many draws.
+    """
     model = written(tmp_path, "model.yaml", CLOSED + "  db: {servers: 1, discipline: ps, demand: 10 ms}\n")
     options = ("--utilization", "db=24.5 %", "--uncertainty", "5 %", "--cpus", "app=1", "--probability", "10 %")
     answer = sized(capsys, model, *options)["answer"]
@@ -112,13 +114,15 @@ def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
 def test_a_limit_of_many_users_has_the_interval_of_its_dates_or_a_reason(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With at most one user allowed in the models of an interval, no limit has its own search."""
+    """Only models with at most one user may be solved for intervals, so no limit has an interval from its own
+    search.
+    """
     model = written(tmp_path, "model.yaml", CLOSED)
     growing = written(tmp_path, "sizing.yaml", GROWING + "objectives: [mean < 400 ms]\n")
     own = sized(capsys, model, "--for", growing)
     monkeypatch.setattr(limit_search, "_USERS_OF_INTERVALS", 1)
     dated = sized(capsys, model, "--for", growing)
-    # Ends are searched to a precision of 1 in 256.
+    # The ends are searched with a precision of 1 / 256.
     for key in ("load_at_limit_interval", "headroom_interval"):
         for end in ("low", "high"):
             scale = 1 if key == "headroom_interval" else own["answer"]["load_at_limit"]

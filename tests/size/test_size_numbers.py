@@ -1,4 +1,4 @@
-"""Numbers of a sizing, by hand."""
+"""Numbers of a sizing, compared with values by hand."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def noisy() -> tuple[History, np.ndarray]:
 
 
 def test_a_forecast_has_the_interval_of_a_further_observation() -> None:
-    """Draper and Smith, section 3.1: s sqrt(1 + 1/n + (t - mean t)^2 / S_tt) times Student's t with n - 2 degrees of
-    freedom, about the line."""
+    """The half width is s sqrt(1 + 1/n + (t - mean t)^2 / S_tt) times Student's t with n - 2 degrees of freedom.
+
+    The source is Draper and Smith, section 3.1; the interval is about the line.
+    """
     history, logs = noisy()
     times = np.arange(DAYS)
     line = stats.linregress(times, logs)
@@ -60,7 +62,7 @@ def test_hits_are_a_share_of_all_requests() -> None:
 
 
 def test_facts_of_a_content_server() -> None:
-    """0.3 of 1.2 CPUs belong to the database; 3 of 4 look-ups in a cache are hits."""
+    """The database uses 0.3 of 1.2 CPUs, and 3 of 4 look-ups in a cache are hits."""
     tables = [
         {
             'content_server_cache_hits_total{cache="content"}': {"per_s": 3.0},
@@ -82,7 +84,7 @@ def test_facts_of_a_content_server() -> None:
 
 
 def test_settings_of_postgresql_are_in_its_units() -> None:
-    """PostgreSQL 17, section 19.1: without a unit `shared_buffers` counts blocks of 8 kB, `work_mem` counts kB."""
+    """Without a unit, `shared_buffers` counts blocks of 8 kB and `work_mem` counts kB (PostgreSQL 17, section 19.1)."""
     settings = {"shared_buffers": 16384, "work_mem": 4096, "max_connections": "100", "synchronous_commit": "off"}
     found = _postgresql(settings, _Metrics([]))
     assert (found["shared_buffers"], found["work_mem"]) == (128 * 2**20, 4 * 2**20)
@@ -111,7 +113,7 @@ OPEN = "classes: {in: {rate: 30 /s}}\nstations:\n  app: {servers: 2, discipline:
 
 
 def test_one_queue_for_all_nodes_is_erlang_c(tmp_path: Path, capsys: Any) -> None:
-    """30 /s x 50 ms are 1.5 erlang on 2 x 2 servers: M/M/4, so R = 50 ms + C / (80 - 30) s with Erlang's C."""
+    """30 /s x 50 ms are 1.5 erlang on 2 x 2 servers, an M/M/4 queue: R = 50 ms + C / (80 - 30) s with Erlang's C."""
     model = written(tmp_path, "model.yaml", OPEN)
     found = sized(capsys, model, "--objective", "mean < 1 s", "--cpus", "app=2", "--nodes", "app=2")
     terms = [1.5**number / divisor for number, divisor in enumerate((1, 1, 2, 6))]
@@ -127,8 +129,10 @@ def test_means_and_shares_of_good_ones_are_not_simulated(tmp_path: Path, capsys:
 
 
 def test_dearer_ones_are_shown_up_to_one_and_a_half_times_the_cost(tmp_path: Path, capsys: Any) -> None:
-    """With 2 CPUs, utilization is 75 % and R = 114 ms; each further CPU reduces R. 3 CPUs cost one and a half times as
-    much and are shown, 4 are not."""
+    """With 2 CPUs, utilization is 75 % and R = 114 ms; each further CPU reduces R.
+
+    3 CPUs cost one and a half times as much and are shown; 4 CPUs are not shown.
+    """
     found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 120 ms", "--cpus", "app=1..8")
     assert found["answer"]["cost"] == 2
     assert [row["cost"] for row in found["pareto"]] == [2, 3]
@@ -140,7 +144,7 @@ def test_nodes_of_one_speed_cost_their_cpus(tmp_path: Path, capsys: Any) -> None
 
 
 def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() -> None:
-    """3 of 100 s went to other programs and 5 to the hypervisor; the turn that writes files is left out."""
+    """Other programs used 3 of 100 s, and the hypervisor 5 s; the measurement that writes files is left out."""
 
     def turn(kernel: str, own: float, programs: float, stolen: float) -> dict[str, Any]:
         about = {"total_s": 50.0, "own_s": own, "programs_s": programs, "stolen_s": stolen}
@@ -158,8 +162,10 @@ def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() ->
 
 
 def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
-    """Speeds between 1 and 4 with 95 %: the logarithm has the standard deviation ln 4 / 2 / 1.96; this draw is two
-    of them faster."""
+    """A speed between 1 and 4 with 95 % has a logarithm with the standard deviation ln 4 / 2 / 1.96.
+
+    The speed of this draw is higher by two standard deviations.
+    """
     fast, plain = Option(1, 2, 2.0, 1.0, 4.0, "fast"), Option(1, 2)
     question: Any = SimpleNamespace(
         draws=({"app": 1.5},),

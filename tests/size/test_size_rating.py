@@ -1,4 +1,4 @@
-"""Arithmetic of a rating, on measurements with known rates."""
+"""Arithmetic of a machine rating, on measurements with known rates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def test_the_reference_machine_has_100_units_on_one_cpu_alone() -> None:
 
 
 def test_every_area_counts_once_however_many_kernels_it_has() -> None:
-    """Seven areas: one that is four times as fast gives 100 x 4^(1/7), with one kernel or with six."""
+    """If one of seven areas is four times as fast, the rating is 100 x 4^(1/7), whether the area has one kernel or
+    six.
+    """
     expected = 100 * 4 ** (1 / 7)
     for area in ("ciphers", "tls_handshake", "network"):
         vector = {name: 4000.0 if KERNELS[name].area == area else 1000.0 for name in KERNELS}
@@ -55,7 +57,7 @@ def test_one_kernel_of_an_area_counts_its_share() -> None:
 
 
 def test_ratio_of_two_machines_does_not_depend_on_the_reference() -> None:
-    """Fleming and Wallace (1986): only the geometric mean has this property."""
+    """Only the geometric mean has this property (Fleming and Wallace 1986)."""
     fast = {name: 1000.0 + 37.0 * place for place, name in enumerate(KERNELS)}
     slow = {name: 900.0 - 11.0 * place for place, name in enumerate(KERNELS)}
     other = {name: 5.0 + 3.0 * place for place, name in enumerate(KERNELS)}
@@ -81,7 +83,7 @@ def test_disturbed_slices_and_a_disturbed_round_move_no_value_but_the_interval()
 
 
 def test_coverage_is_what_counting_says() -> None:
-    """Each of n rounds is below or above the median with probability 1/2: all but 2 of 2^n outcomes contain it."""
+    """Each of n rounds is below or above the median with probability 1/2, so all but 2 of 2^n outcomes contain it."""
     for rounds in range(2, 9):
         ways = list(product((False, True), repeat=rounds))
         inside = sum(1 for way in ways if any(way) and not all(way))
@@ -198,7 +200,7 @@ def test_the_reference_that_ships_has_every_kernel() -> None:
 
 
 def test_the_reference_that_ships_rates_itself() -> None:
-    """The ratings in the file of the reference follow from its kernels."""
+    """The published ratings of the reference machine follow from its own kernels."""
     machine = catalogue()["towtank-reference"]
     assert machine.measured is not None
     reference = reference_values(catalogue())

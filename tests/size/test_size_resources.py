@@ -1,4 +1,4 @@
-"""Memory, disks, connections and pools of a candidate, by hand."""
+"""Memory, disks, connections and pools of a candidate, compared with values by hand."""
 
 from __future__ import annotations
 
@@ -36,8 +36,11 @@ def asked(**parts: str) -> str:
 
 
 def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_path: Path, capsys: Any) -> None:
-    """20 users keep one each. Little's law: 10 /s times the response time and 2 s of idle time, slightly more than
-    20."""
+    """Each of 20 users keeps one connection.
+
+    By Little's law, an open class has 10 /s times the response time and 2 s of idle time, slightly more than 20
+    connections.
+    """
     text = asked(tiers="{app: {cpus: 1..4}}", keep_alive="2 s")
     found = sized(capsys, written(tmp_path, "model.yaml", TWO), "--for", written(tmp_path, "sizing.yaml", text))
     response = found["answer"]["scenarios"][0]["classes"]["in"]["response_time_s"]
@@ -48,8 +51,10 @@ def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_pa
 
 
 def test_memory_counts_transactions_connections_and_data(tmp_path: Path, capsys: Any) -> None:
-    """M/M/1 at 20 % utilization holds 0.25 transactions, each for 25 ms; connections stay open for 1 s more: 10.25. A
-    tenth of the data, which double until the horizon."""
+    """An M/M/1 queue at 20 % utilization holds 0.25 transactions for 25 ms each.
+
+    Connections stay open for 1 s more, so there are 10.25. A tenth of the data counts, which double until the horizon.
+    """
     memory = (
         "{app: [{what: work, size: 1 GiB, per: transaction}, {what: sockets, size: 1 GiB, per: connection}, "
         "{what: index, share: 10 %}, {what: system, size: 1 GiB, per: node}]}"
@@ -86,7 +91,7 @@ def test_data_without_a_growth_of_their_own_grow_as_the_load(tmp_path: Path, cap
 
 
 def test_the_nodes_that_are_left_need_the_memory_of_a_lost_one(tmp_path: Path, capsys: Any) -> None:
-    """1 GiB for each of 20 users: if one of two nodes is lost, the other has all users."""
+    """1 GiB is needed for each of 20 users: if one of two nodes is lost, the other node serves all users."""
     text = asked(
         tiers="{app: {cpus: 4, nodes: 2}}", nodes_lost="1", memory_free="0 %",
         memory="{app: [{what: sessions, size: 1 GiB, per: user}]}",
@@ -110,7 +115,10 @@ def test_a_what_if_says_whether_its_memory_is_enough(tmp_path: Path, capsys: Any
 
 @pytest.mark.waits
 def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, capsys: Any) -> None:
-    """A GiB for each transaction in the system: Q = 10 D / (1 - 10 D) of M/M/1, D log-normal with 20 ms and 5 %."""
+    """1 GiB is needed for each transaction in the system, Q = 10 D / (1 - 10 D) for M/M/1.
+
+    The demand D is log-normal with a mean of 20 ms and a deviation of 5 %.
+    """
     text = asked(
         tiers="{app: {machines: [small, large], nodes: 1}}",
         memory="{app: [{what: work, size: 1 GiB, per: transaction}]}",
@@ -134,8 +142,10 @@ def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, 
 
 
 def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) -> None:
-    """Work without a queue, 50 /s of 100 ms behind a pool: M/M/c with 5 erlang. W = C / (c mu - lambda) with Erlang's C
-    of 0.5875 for 6 units and 0.3241 for 7: 59 ms and 16 ms."""
+    """50 /s of 100 ms without a queue, behind a pool, are M/M/c with 5 erlang.
+
+    The wait is W = C / (c mu - lambda) with Erlang's C of 0.5875 for 6 units and 0.3241 for 7 units: 59 ms and 16 ms.
+    """
     text = asked(tiers="{app: {cpus: 1}}", pools="{threads: {holds: [work], wait_at_most: 20 ms}}")
     model = (
         "classes: {in: {rate: 50 /s}}\nstations:\n  app: {demand: 1 us}\n  work: {discipline: delay, demand: 100 ms}\n"
@@ -159,9 +169,10 @@ def erlang_c(work: float, servers: int) -> float:
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """The remaining node of two is M/M/4 with 3.6 erlang. A pool of s >= 4 units in front of it does not change the
-    number of jobs: of N > s jobs N - s wait for a unit, W = E[N - s] / lambda = C rho^(s - 4) rho / (1 - rho) /
-    lambda."""
+    """The remaining node of two is M/M/4 with 3.6 erlang; a pool of s >= 4 units does not change the number of jobs N.
+
+    If N > s, N - s jobs wait for a unit, so W = E[N - s] / lambda = C rho^(s - 4) rho / (1 - rho) / lambda.
+    """
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 5 ms}}"
     )
@@ -176,7 +187,7 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
     least = next(size for size, wait in waits.items() if wait <= 0.005)
     assert pool["size_at_best"] == least
     assert pool["lost"] == {"tier": "app", "nodes": 1}
-    # If the mean wait varies little about its best estimate, about that size is sufficient in half of the draws.
+    # The mean wait varies little in the draws, so about this size is sufficient in half of them.
     assert least <= pool["size"] <= least + 1
     assert pool["wait_s"] == pytest.approx(waits[pool["size"]], rel=0.01)
     assert pool["wait_interval"]["low"] < waits[pool["size"]] < pool["wait_interval"]["high"]
@@ -189,8 +200,11 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
 def test_the_error_of_the_simulation_counts_for_a_pool(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, uncertainty: str, above: float
 ) -> None:
-    """The same pool, with an error of 30 % of the simulated wait. Without draws the pool is sized for 1.3 times the
-    wait; with draws whose demands hardly vary, for 1.3^(1.2816 / 1.96) = 1.188 times, with probability 90 %."""
+    """The simulated wait has an error of 30 %.
+
+    Without draws the pool is sized for 1.3 times the wait. With draws whose demands hardly vary and a probability of 90
+    %, it is sized for 1.3^(1.2816 / 1.96) = 1.188 times the wait.
+    """
     load, asked_of = 3.6 / 4, list[tuple[int, float]]()
 
     def known(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
@@ -220,8 +234,11 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_for_which_hardly_anybody_waits_has_a_size(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """The limit of the wait is 20 us. So few jobs wait for 82 units that the simulated wait has an error of
-    more than a factor of two and no interval; the interval of the number of waiting jobs is used."""
+    """The limit of the wait is 20 us, which needs 82 units.
+
+    So few jobs wait that the simulated wait has an error of more than a factor of two and no interval. The interval of
+    the number of waiting jobs is used instead.
+    """
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 20 us}}"
     )

@@ -37,12 +37,14 @@ def counted(document: dict[str, Any]) -> dict[str, bool]:
 
 @pytest.mark.certify
 def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any, certified: Certified) -> None:
-    """Growth of 300 % [100 %, 600 %] on 100 /s stays within a limit L > 400 with probability Phi(ln(L / 400) / s);
-    s is the spread above the median."""
+    """Growth of 300 % [100 %, 600 %] on 100 /s stays below a limit L > 400 with probability Phi(ln(L / 400) / s).
+
+    s is the standard deviation of the logarithm above the median.
+    """
     model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, GROWTH, "tiers: {app: {cpus: [10, 11, 12, 18]}}", "probability: 50 %")
     found = sized(capsys, model, "--for", file)
-    # The limit is above the median of 4, so the part up to the 97.5 % point of 7 applies.
+    # The limit is above the median factor of 4, so the part of the distribution up to the 97.5 % point of 7 applies.
     assert found["answer"]["load_at_limit"] > 400
     spread = (math.log(7) - math.log(4)) / norm.ppf(0.975)
     expected = norm.cdf(math.log(found["answer"]["load_at_limit"] / 400) / spread)
@@ -89,7 +91,7 @@ def test_growth_without_an_interval_is_a_doubt(tmp_path: Path, capsys: Any) -> N
 
 
 def weeks(count: int, *, growth: float = 0.0, noise: float = 0.03, seed: int = 1) -> tuple[tuple[date, ...], Any]:
-    """Return daily loads from a Monday; a Sunday has 0.52 of the load of a Monday."""
+    """Return daily loads that start on a Monday; a Sunday has 0.52 times the load of a Monday."""
     start, stream = date(2026, 9, 21), np.random.default_rng(seed)
     days = tuple(start + timedelta(days=n) for n in range(7 * count))
     shape = np.array([1.0, 0.98, 0.97, 0.96, 0.9, 0.6, 0.52])
@@ -104,7 +106,10 @@ def csv_of(folder: Path, days: tuple[date, ...], loads: Any) -> str:
 
 @pytest.mark.waits
 def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path: Path, capsys: Any) -> None:
-    """Without growth, a stated peak of 100 /s stays 100 /s, and does not become 100 / 0.52 /s as on a Sunday."""
+    """The stated peak of 100 /s is that of the busiest weekday, so it stays 100 /s without growth.
+
+    It would become 100 / 0.52 /s if it were the load of a Sunday.
+    """
     csv_of(tmp_path, *weeks(9))
     model = written(tmp_path, "model.yaml", MODEL)
     load = "rate: 100 /s, horizon: 26 weeks, history: {csv: history.csv, season: weekly}"
@@ -119,7 +124,7 @@ def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path:
 @pytest.mark.parametrize(
     ("load", "gibibytes"),
     [
-        # The load of a Sunday is half of a Monday's: it doubles within the week, but the data do not.
+        # A Sunday has half of the load of a Monday. The load doubles within the week, but the data must not.
         ("rate: 50 /s, start: 2026-11-22, horizon: 26 weeks, history: {csv: history.csv, season: weekly}", 10.0),
         ("rate: 50 /s, growth: -20 % / year, horizon: 2 years", 10.0),
         ("rate: 50 /s, growth: 20 % / year, horizon: 2 years", 14.4),
@@ -136,7 +141,7 @@ def test_data_grow_with_the_years_and_not_with_the_day_of_the_week(
 
 
 def test_a_step_is_not_growth() -> None:
-    """A launch raises a constant load to 1.5 times after five of nine weeks; the forecast for a year is that level."""
+    """A launch raises a constant load to 1.5 times after five of nine weeks; a year ahead, this level is forecast."""
     days, loads = weeks(9)
     loads[35:] *= 1.5
     found = History(days, loads, "weekly")
@@ -145,7 +150,7 @@ def test_a_step_is_not_growth() -> None:
     low, high = growing.interval(365)
     assert low < 1 < high
     assert growing.factor(365) == pytest.approx(1, rel=0.25)
-    # 3 % of noise in seven weeks and two: three standard errors of the step are 6 %.
+    # With 3 % of noise, three standard errors of the step are 6 %.
     assert math.expm1(found.parameters[-1]) == pytest.approx(0.5, abs=0.06)
     assert "the load steps by" in found.notes[0]
 
@@ -162,7 +167,7 @@ def test_an_outage_is_not_growth(day: int) -> None:
 
 
 def test_growth_alone_has_no_step_and_leaves_no_day_out() -> None:
-    """200 histories of nine weeks with 2.5 % growth a week and noise: steps and excluded days are rare."""
+    """Of 200 histories of nine weeks with 2.5 % growth per week and noise, few have a step or an excluded day."""
     of_seeds = [History(*weeks(9, growth=0.0035, noise=0.05, seed=seed), "weekly").notes for seed in range(200)]
     steps = sum(any("steps by" in note for note in notes) for notes in of_seeds)
     outs = sum(any("excluded" in note for note in notes) for notes in of_seeds)
@@ -210,8 +215,10 @@ def test_a_what_if_names_the_hardware_that_it_changes(tmp_path: Path, capsys: An
 def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a station at 150 % utilization, candidates that miss at their bounds are rejected; otherwise there is no
-    answer."""
+    """The solver is changed to state a utilization of 150 %, so that its results are outside their bounds.
+
+    Candidates that miss the objective even at their bounds are rejected; for all others there is an error.
+    """
     import towtank.model  # noqa: PLC0415
     from towtank.size import evaluate  # noqa: PLC0415
 
@@ -227,7 +234,7 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     monkeypatch.setattr(evaluate, "solve_models", too_much)
     text = "classes: {web: {users: 200, think: 1 s}}\nstations:\n  app: {servers: 4, demand: 40 ms}\n"
     model = written(tmp_path, "model.yaml", text)
-    # 200 users on 2 CPUs: at most 50 /s, so at least 200 / 50 - 1 = 3 s.
+    # 200 users on 2 CPUs have at most 50 /s, so the response time is at least 200 / 50 - 1 = 3 s.
     found = sized(capsys, model, "--objective", "mean < 2 s", "--cpus", "app=1,2", status=3)
     assert found["answer"] is None
     assert "not even its bound" in found["strongest"]["why_not"][0]
@@ -254,7 +261,7 @@ fitted:
 def test_a_model_file_is_sized_by_what_limited_its_measurements(
     tmp_path: Path, capsys: Any, limit: str, status: int, doubt: str
 ) -> None:
-    """If `size` refuses results, it also refuses the model file that `model fit --out` writes from them."""
+    """If `size` refuses results, it must also refuse the model file that `model fit --out` writes from them."""
     model = written(tmp_path, "model.yaml", MODEL + LIMITED.format(limit=limit))
     options = (model, "--objective", "mean < 60 ms", "--cpus", "app=4")
     if status:

@@ -1,4 +1,4 @@
-"""The language of rules: accepted expressions, their values, and refusals with the character position."""
+"""The language of rules: valid expressions and their values, and refusals with the character position."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from towtank.size.rules.working import work_out, written
         ("2 min", 120),
         ("70 %", 0.7),
         ("1e3", 1000),
-        # 0.1 + 0.2 is 0.30000000000000004 in binary; 29 tenths of ten are 2.9, which is not below 2.9.
+        # In binary, 0.1 + 0.2 is 0.30000000000000004, and 0.29 * 100 is below 29; rules compute in decimal.
         ("if(0.1 + 0.2 <= 0.3, 1, 0)", 1),
         ("floor(0.29 * 100)", 29),
     ],
@@ -221,7 +221,7 @@ def test_what_is_written_means_what_was_read(text):
             work_out(again, values)
     else:
         assert work_out(again, values) == value
-        # The language writes powers as ^; Python has the same precedence otherwise.
+        # The language writes powers as ^; its precedence is otherwise that of Python.
         if "if(" not in text:
             assert value == pytest.approx(eval(text, {"min": min, **values}))
 

@@ -1,4 +1,4 @@
-"""Rule files: every fault with its place, and user rules in addition to those that ship with Towtank."""
+"""Rule files: every fault is reported with its position, and users can add rules to those of Towtank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of rules over the intervals of measured inputs: results have intervals, and verdicts hold within them."""
+"""Rules whose inputs are measured with intervals: results have intervals, and verdicts must hold within them."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def facts(throughput: object, demand: object, cpus: float) -> tuple[Facts, dict[
 
 def test_a_result_has_the_interval_that_follows_from_those_of_its_inputs(tmp_path: Path) -> None:
     found = advice(own_rule(tmp_path), estimate(200, 8), estimate(0.010, 0.001))
-    # 192 * 9 ms and 208 * 11 ms.
+    # The ends are 192/s * 9 ms and 208/s * 11 ms.
     assert found.answer.text == "2.00 [1.73, 2.29] CPUs"
     assert found.verdict == "follows"
 
 
 def test_an_end_beyond_what_the_rule_takes_is_moved_to_its_bound(tmp_path: Path) -> None:
     found = advice(own_rule(tmp_path), estimate(200, 50), 0.010)
-    assert found.answer.text == "2.00 [1.50, 2.10] CPUs"  # at most 210/s
+    assert found.answer.text == "2.00 [1.50, 2.10] CPUs"  # the rule allows at most 210/s
 
 
 def test_a_result_of_inputs_without_intervals_has_none(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def of_host(rule: Rule, sheet: dict[str, str], **seen: object) -> Advice:
 
 def test_a_yes_that_is_no_elsewhere_in_the_interval_is_left_open() -> None:
     sheet = {"batch.is_disk_bound": "yes", "batch.memory_is_sufficient": "yes"}
-    rule = SHIPPED["expert_cache_helps"]  # below 60 % of the CPUs
+    rule = SHIPPED["expert_cache_helps"]  # the rule requires a use below 60 % of the CPUs
     found = of_host(rule, sheet, cpu_utilization=estimate(0.59, 0.06))
     assert (found.verdict, found.answer.text) == ("cannot_be_told", "yes or no")
     assert found.why == "whether it says yes changes within the interval of cpu"
@@ -178,7 +178,7 @@ def test_a_host_that_is_full_differs_however_its_counters_round(used: float) -> 
 
 
 def test_a_condition_that_holds_in_the_middle_only_is_found() -> None:
-    """The rule applies between 16 and 24 %, but at neither end of 10 to 50 %, and not at the value itself."""
+    """The rule is followed between 16 and 24 %, but not at the ends (10 and 50 %) or at the value of 30 %."""
     rule = SHIPPED["mail_server_cpu"]
     facts = measured(COMMON, {"load.users": 100, "host.cpu_utilization": estimate(0.30, 0.20)}, "test")
     written = {"host.mail_rating": Fact("host.mail_rating", "350 MCU", "sheet", ("sheet.yaml", 1, 1))}
@@ -228,7 +228,8 @@ def test_a_law_between_figures_of_one_window_is_judged_on_these_figures(tmp_path
 @pytest.mark.parametrize("dependence", [-1.0, 0.0, 0.7, 1.0])
 def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_path: Path, dependence: float) -> None:
     """The 95 % interval of the product of two measured means contains the true product in at least 94 % of the
-    rounds."""
+    rounds.
+    """
     rule, random = own_rule(tmp_path), np.random.default_rng(2)
     rounds, error = 2000, 0.03
     first, other = random.standard_normal((2, rounds))
@@ -245,7 +246,7 @@ def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_pat
 
 
 def span(rule: Rule, name: str, value: float) -> tuple[float, float] | None:
-    """Return 80 to 125 % of a value; None if a bound of the rule lies within."""
+    """Return 80 and 125 % of a value, limited to the range that the rule allows; None if there is no such value."""
     try:
         return rule.nearest(name, 0.8 * value), rule.nearest(name, 1.25 * value)
     except ModelError:

@@ -1,4 +1,4 @@
-"""The search compared with brute force, and properties of every answer."""
+"""The search for the cheapest configuration, compared with brute force, and properties of every answer."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ stations:
 
 
 def means(configurations: list[tuple[int, int, int]]) -> dict[tuple[int, int, int], float]:
-    """Return mean response times by nodes, CPUs per node and database CPUs: each node is a station, all solved in one
-    call."""
+    """Return mean response times by number of nodes, CPUs per node and database CPUs.
+
+    Each node is a separate station; all models are solved in one call.
+    """
     models = []
     for nodes, app, db in configurations:
         stations = [(f"app{n}", app, 0.040, 1 / nodes) for n in range(nodes)] + [("db", db, 0.025, 1.0)]
@@ -63,8 +65,10 @@ def test_the_answer_is_that_of_brute_force_over_the_whole_grid(tmp_path: Path, c
 
 
 def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, capsys: Any) -> None:
-    """40 customers an hour, 4 minutes each: with 4 cashiers they wait 1.135 min, 5.135 min in all; with 3, far
-    longer."""
+    """40 customers an hour need 4 minutes each. With 4 cashiers they wait 1.135 min and stay 5.135 min.
+
+    With 3 cashiers they wait far longer.
+    """
     book = case("V37")
     text = "classes: {customers: {rate: 40 /h}}\nstations:\n  cashiers: {demand: 4 min}\n"
     model = written(tmp_path, "model.yaml", text)
@@ -75,9 +79,12 @@ def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, c
 
 
 def test_a_fitted_demand_that_depends_on_the_load_stays_what_it_is(tmp_path: Path, capsys: Any) -> None:
-    """With its own number of CPUs, the fitted model agrees with `model solve`; with two nodes, each has half of the
-    demand."""
-    rates = [0.625, 1.3 / 1.3 * 2 / 1.3, 2.0]  # D(u) = D (1 + 0.6 (1 - u)) on two CPUs
+    """With its own number of CPUs, the fitted model gives the same result as `model solve`.
+
+    With more CPUs the response time is shorter.
+    """
+    # D(u) = D (1 + 0.6 (1 - u)) on two CPUs, with demand D(u) at utilization u
+    rates = [0.625, 1.3 / 1.3 * 2 / 1.3, 2.0]
     text = f"""
 classes: {{a: {{users: 40, think: 1 s}}}}
 stations:
@@ -106,8 +113,7 @@ def test_what_is_one_step_cheaper_misses_and_says_why(tmp_path: Path, capsys: An
 
 
 def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -> None:
-    """An open class offers 30 /s x 0.1 s = 3 erlang: at 70 % this requires 5 servers, the next integer above 3 / 0.7 =
-    4.29."""
+    """An open class of 30 /s x 0.1 s is 3 erlang; at most 70 % utilization needs 3 / 0.7 = 4.29, so 5 servers."""
     text = "classes:\n  in: {rate: 30 /s}\nstations:\n  cpu: {servers: 4, demand: 100 ms}\n"
     found = sized(capsys, written(tmp_path, "model.yaml", text), "--utilization", "70 %", "--cpus", "cpu=1..20")
     assert found["answer"]["tiers"]["cpu"]["cpus"] == 5
@@ -117,8 +123,10 @@ def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -
 
 
 def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
-    """If one of n nodes is lost, the others carry n / (n - 1) of their load: at 80 /s and 50 ms on nodes of 2 CPUs, the
-    4 erlang need 3 nodes for a steady state, and 4 if one is lost."""
+    """If one of n nodes is lost, the other nodes carry n / (n - 1) of their load.
+
+    80 /s of 50 ms are 4 erlang, which need 3 nodes of 2 CPUs for a steady state, and 4 nodes if one is lost.
+    """
     text = "classes:\n  in: {rate: 80 /s}\nstations:\n  app: {servers: 2, discipline: ps, demand: 50 ms}\n"
     model = written(tmp_path, "model.yaml", text)
     options = ("--objective", "mean < 10 s", "--cpus", "app=2", "--nodes", "app=1..8")
@@ -133,7 +141,9 @@ def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
 
 @pytest.mark.waits
 def test_the_load_grows_by_steps(tmp_path: Path, capsys: Any) -> None:
-    """1000 users, 1.5 at the peak, 20 % a year for two years, 10 % headroom: 1000 x 1.5 x 1.44 x 1.1 = 2376."""
+    """1000 users, 1.5 times as many at the peak, 20 % growth in each of two years, 10 % headroom: 1000 x 1.5 x 1.44 x
+    1.1 = 2376.
+    """
     model = written(tmp_path, "model.yaml", MODEL)
     options = ("--users", "1000", "--peak", "1.5", "--growth", "20 % / year", "--horizon", "2 years",
                "--headroom", "10 %")  # fmt: skip
@@ -187,13 +197,16 @@ def test_the_front_has_nobody_who_is_better_in_everything(tmp_path: Path, capsys
 
 
 def test_the_next_bottleneck_is_what_limits_after_the_first_is_doubled(tmp_path: Path, capsys: Any) -> None:
-    """With 4 CPUs of 40 ms and 6 of 25 ms the application saturates at 100 /s; with 8 the database does, at 160 /s."""
+    """The application with 4 CPUs saturates first (40 ms, 100 /s), and the database with 3 CPUs next (25 ms, 120
+    /s).
+    """
     model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 20 s", "--cpus", "app=4", "--cpus", "db=3")
     first, second = found["bottlenecks"][:2]
     assert (first["station"], second["station"]) == ("app", "db")
     assert second["load"] > first["load"] > 200
-    # Near saturation N = X (Z + R) with X of the bottleneck: 100 /s (2 s + 20 s), then 120 /s with 3 CPUs of 25 ms.
+    # Near saturation N = X (Z + R) with the throughput X of the bottleneck: 100 /s (2 s + 20 s), then 120 /s with 3
+    # CPUs of 25 ms.
     assert first["load"] == pytest.approx(2200, rel=0.01)
     assert second["load"] == pytest.approx(2640, rel=0.01)
 

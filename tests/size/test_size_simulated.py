@@ -1,4 +1,4 @@
-"""Simulated percentiles: the simulated values that count, and doubts about them."""
+"""Simulated percentiles in a sizing: which of their values are used, and doubts about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Json], None]], None]:
-    """Changes the answers of the simulator."""
+    """Return a function that changes the results of the simulator."""
 
     def change(how: Callable[[Json], None]) -> None:
         simulate = simulated.simulate_models
@@ -88,7 +88,7 @@ def test_a_value_beyond_its_interval_still_has_an_error(tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("factor", [Factor(1.02, 0.9, 1.0), Factor(0.88, 0.9, 1.0), Factor(1.0, 0.0, 1.1)])
 def test_no_factor_becomes_certain_in_silence(factor: Factor) -> None:
-    """The drawn factors span the interval, widened to contain the value."""
+    """The drawn factors cover the interval of the factor, which is extended to contain the value."""
     draws = [drawn_factors({0: factor}, {}, (place, 200), None)[0].value for place in range(200)]
     assert max(draws) - min(draws) > 0.09
     assert max(draws) == pytest.approx(max(factor.value, factor.high), rel=0.1)
@@ -106,8 +106,10 @@ stations:
 
 
 def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0) -> float:
-    """Return the mean response time of the only user of the lower rank, by the Markov chain of both classes at one
-    server. [s]"""
+    """Return the mean response time of the only user with the lower priority. [s]
+
+    It is computed from the Markov chain of both classes at one server.
+    """
     states = [(high, low) for high in range(users + 1) for low in (0, 1)]
     place = {state: number for number, state in enumerate(states)}
     rates = np.zeros((len(states), len(states)))
@@ -128,8 +130,9 @@ def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0)
 
 
 def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: Any) -> None:
-    """The approximation of ranks among closed classes underestimates the lower rank by a third, with 8 users
-    fivefold."""
+    """For priorities of closed classes the approximation is too low: by a third for the lower priority, fivefold with 8
+    users.
+    """
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     objective = ("--objective", f"mean of lo < {2 * exact:.0f} s", "--cpus", "cpu=1")
     rough = sized(capsys, model, *objective, "--no-simulation")
@@ -148,7 +151,7 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
 
 
 def test_a_coarse_approximation_within_the_objective_is_no_answer(tmp_path: Path, capsys: Any) -> None:
-    """The approximation gives 80 % of the exact time on one CPU, which therefore misses the objective."""
+    """By the approximation, one CPU has 80 % of the exact time and seems to meet the objective, which it misses."""
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     asked = ("--objective", f"mean of lo < {0.8 * exact:.1f} s", "--cpus", "cpu=1..2")
     assert sized(capsys, model, *asked, "--no-simulation")["answer"]["tiers"]["cpu"]["cpus"] == 1
@@ -179,7 +182,7 @@ pools: {threads: {holds: [app, db], wait_at_most: 20 ms}}
 
 @pytest.mark.waits
 def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsys: Any) -> None:
-    """The approximation of pools over several classes halves the wait, and takes 8 units for sufficient."""
+    """The approximate wait for a pool of several classes is half of the true wait, so 8 units would seem sufficient."""
     model = written(tmp_path, "model.yaml", SHARED)
     settings = SimulationSettings(precision=0.02, seed=9)
 

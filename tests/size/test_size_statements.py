@@ -1,4 +1,4 @@
-"""Each rule about further statements of a sizing can fail: a changed statement violates its rule."""
+"""Checks that each rule about further statements of a sizing can fail: a changed statement violates its rule."""
 
 from __future__ import annotations
 

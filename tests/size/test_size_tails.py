@@ -29,7 +29,7 @@ def first(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.waits
 def test_a_pause_of_two_in_a_hundred_is_in_the_99th_percentile_only(tmp_path: Path, capsys: Any) -> None:
-    """p95 as computed, p99 five times as long: 500 ms instead of about 110 ms, which misses an objective of 150 ms."""
+    """p95 is as computed, but p99 is five times as long: 500 ms instead of about 110 ms, which misses 150 ms."""
     plain = written(tmp_path, "plain.yaml", MODEL.split("fitted:", maxsplit=1)[0])
     model = written(tmp_path, "model.yaml", MODEL + TAILS)
     near = first(sized(capsys, model, *COMMON, "--objective", "p95 < 10 s"))["value"]

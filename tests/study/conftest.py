@@ -1,4 +1,4 @@
-"""The small study and the shipped files as fixtures."""
+"""Fixtures with the small study and with the shipped files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    """The three files, written into a folder of the test."""
+    """The three files of the small study, in the folder of the test."""
     return write_files(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The shipped files with changes."""
+"""Checks of shipped files with changed text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from towtank.filecheck import check_file
 
 
 def reports(path: Path, text: str) -> Iterator[list[Fault]]:
-    """Yield the faults of a file with another text: checked by itself, and with the study in its folder."""
+    """Yield the faults of a file whose text is replaced: first those of the file, then those of the study in its
+    folder.
+    """
     written = path.read_text("utf-8")
     path.write_text(text, "utf-8")
     try:

@@ -1,4 +1,4 @@
-"""A small valid study with all three files; tests change single places of it."""
+"""A small valid study with a workload and a system; tests change single texts of its files."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ groups:
 
 @dataclass
 class Files:
-    """The three files in a folder."""
+    """The three files of a study in a folder."""
 
     folder: Path
 

@@ -1,4 +1,4 @@
-"""Claims in study files: accepted forms, and every fault at its place."""
+"""Claims in study files: accepted forms, and all faults with their lines."""
 
 from __future__ import annotations
 

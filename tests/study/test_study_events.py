@@ -1,4 +1,4 @@
-"""Events of a study: times, keys of each kind, places of faults, and settings by levels of factors."""
+"""Events of a study: times, keys of each kind, lines of faults, and settings by levels of factors."""
 
 import pytest
 from small_study import Files

@@ -1,7 +1,7 @@
-"""Faults in files: each is reported at its exact place with the allowed values, exit status 2, and never a traceback.
+"""Each fault in a file is reported at its exact line and column with the allowed values and exit status 2.
 
-In the replacement of a case the sign `⟦` marks the place at which the fault must be reported; it is removed before the
-file is written.
+There is never a traceback. In the replacement text of a case, the sign `⟦` marks the position at which the fault must
+be reported; it is removed before the file is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MARK = "⟦"
 
 @dataclass(frozen=True)
 class Case:
-    """Fault: a text in a file, the replacement that causes the fault, and words of the message."""
+    """A fault: a text in a file, the replacement that causes the fault, and words of the message."""
 
     name: str
     kind: str
@@ -31,13 +31,13 @@ class Case:
 
 
 def case(name: str, kind: str, old: str, new: str, *words: str) -> Case:
-    """Create a case; `new` contains the mark."""
+    """Create a case; `new` contains the mark once."""
     assert new.count(MARK) == 1, name
     return Case(name, kind, old, new, words)
 
 
 CASES = [
-    # Form of YAML
+    # Syntax of YAML
     case("not yaml", "study", "question: How", "question: [How\ntitle⟦: many", "must be YAML"),
     case("tab for indentation", "study", "  users: [10", "⟦\tusers: [10", "must be YAML"),
     case("repeated key", "study", "seed: 7", "seed: 7\n⟦seed: 8", "twice", "line 7"),
@@ -46,7 +46,7 @@ CASES = [
     case("tag of an object", "study", "seed: 7", "seed: ⟦!!python/object:os.system 7", "no tag"),
     case("second document", "study", "seed: 7", "seed: 7\n⟦---\na: 1", "one YAML document"),
     case("list as key", "study", "seed: 7", "seed: 7\n? ⟦[a]\n: 1", "text as key"),
-    # Form of the study
+    # Structure of the study
     case(
         "unknown key",
         "study",
@@ -132,7 +132,7 @@ CASES = [
         "file that exists",
         "sistem.yaml",
     ),
-    # The workload
+    # Workload
     case(
         "no weight above 0",
         "workload",
@@ -282,7 +282,7 @@ CASES = [
     case("path without slash", "workload", "get: /browser", "⟦get: browser", "begins with /"),
     case("parameter that is a list", "workload", "think_mean: 1 s", "think_mean: ⟦[1 s]", "number or text"),
     case("share without unit", "workload", "share: 30 %", "share: ⟦30", "share in %", "unit"),
-    # The system
+    # System
     case("unknown kind", "system", "kind: content_server", "kind: ⟦content_sever", "did you mean 'content_server'"),
     case("unknown host", "system", "    host: here", "    host: ⟦there", "host of this file", "'there'"),
     case(
@@ -308,7 +308,7 @@ CASES = [
 
 
 def place_of(text: str) -> tuple[int, int]:
-    """Return line and column of the mark, from 1."""
+    """Return line and column of the mark, both counted from 1."""
     before = text[: text.index(MARK)]
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
@@ -327,7 +327,7 @@ def test_fault_is_reported_at_its_place(fault: Case, files: Files, capfd: pytest
     lines = [each for each in printed.err.splitlines() if each.startswith(f"{path}:{line}:{column}: ")]
     assert lines, f"expected a fault at {line}:{column}, got\n{printed.err}"
     assert any(all(word in each for word in fault.words) for each in lines), printed.err
-    # One mistake causes one message, without consequential faults.
+    # One mistake causes one message; the faults that follow from it are not reported.
     assert len(printed.err.splitlines()) == 1, printed.err
 
 
@@ -469,7 +469,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_file_that_gives_an_error_when_it_is_read() -> None:
-    # File modes do not apply to root; no process can read the memory of a process at address 0.
+    # Root can read a file whatever its mode, but no process can read its own memory at address 0.
     done = run("validate", "/proc/self/mem")
     assert done.returncode == 2
     assert done.stderr == "/proc/self/mem: must be a file that can be read, got: Input/output error\n"

@@ -1,4 +1,4 @@
-"""Mutated files: any content is either accepted or reported as a fault."""
+"""Mutated files: every content is either accepted or reported as a fault."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ JUNK: list[Any] = [
 
 
 def replaced(node: Node, path: tuple[str | int, ...], value: Any, rename: str | None) -> Any:
-    """Return the plain data with one value replaced, or one key renamed."""
+    """Return the plain data with one value replaced or one key renamed."""
     data = node.plain()
     inner = data
     for part in path[:-1]:
@@ -109,7 +109,7 @@ def test_every_place_is_reached(kind: str) -> None:
     assert len([place for place in NODES if place[0] == kind]) >= 20
 
 
-# Mappings whose keys the user chooses: a slip makes another valid name.
+# Mappings whose keys are chosen by the user: a misspelt key is another valid name.
 FREE = frozenset(
     ("headers", "query", "form", "multipart", "json", "values", "groups", "targets", "services", "factors", "presets",
      "set", "extract")
@@ -119,26 +119,26 @@ LEAST_SHARE = 0.9
 
 
 def is_free(path: tuple[str | int, ...]) -> bool:
-    """Return True if the last part of a path is a name that the user chooses, and that nothing else may refer to."""
+    """Return True if the last part of a path is a name that the user chooses and that may be used nowhere else."""
     parts = [part for key in path for part in str(key).split(".")]
     return parts[-2] in FREE or (len(path) > 2 and path[-3] == "factors") or "disks" in parts
 
 
 def keys_of(root: Node) -> list[tuple[str, tuple[int, int], tuple[str | int, ...]]]:
-    """Return the keys of two letters or more with their places and paths."""
+    """Return the keys of two letters or more, each with its line and column and its path."""
     mappings = [node for node in root.walk() if isinstance(node.value, dict)]
     return [(key, node.keys[key], (*node.path, key)) for node in mappings for key in node.value if len(key) > 1]
 
 
 def slipped(word: str, draw: random.Random) -> str:
-    """Return a word with one letter omitted, doubled or swapped with the next one."""
+    """Return a word with a typing error: one letter is omitted, doubled, or swapped with the next one."""
     at = draw.randrange(len(word) - 1)
     swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
     return draw.choice([word[:at] + word[at + 1 :], word[: at + 1] + word[at:], swapped])
 
 
 def draws(shipped: Path) -> Iterator[tuple[Path, str, tuple[str | int, ...]]]:
-    """Yield shipped files, each with a text with one slip in a key, and the path of the key."""
+    """Yield shipped files, each with its text with a typing error in one key, and the path of this key."""
     draw = random.Random(20261128)
     paths = sorted(path for path in shipped.rglob("*.yaml") if re.match("study|workload|system", path.name))
     documents = [yamlfile.load(path) for path in paths]

@@ -70,11 +70,11 @@ def test_what_is_none_is_reported(text, words):
 
 AT_A_LOAD = [
     ("users: [10, 20]", "p95 < 1 s at 20 users", None),
-    ("users: [10, 20]", "p95 < 1 s at 100 users", None),  # a level of the preset `full`
+    ("users: [10, 20]", "p95 < 1 s at 100 users", None),  # a level in the preset `full`
     ("users: [10, 20]", "p95 < 1 s at 30 users", "must be at a load of a run (10 users, 20 users, 100 users), got 30"),
     ("users: [10, 20]", "p95 < 1 s at 5 /s", "must be at a load of a run (10 users, 20 users, 100 users), got 5 /s"),
     ("users: [10, 20]", "p95 < 1 s at 20 % of the limit", "got 20 % of the limit instead"),
-    ("users: [20 %, 50 %]", "p95 < 1 s at 30 users", None),  # the limit may be at 60 users
+    ("users: [20 %, 50 %]", "p95 < 1 s at 30 users", None),  # valid, because the limit may be 60 users
     ("users: [20 %, 50 %]", "p95 < 1 s at 50 % of the limit", None),
     (
         "users: [20 %, 50 %]",

@@ -1,4 +1,4 @@
-"""The files of a study are read once, however many presets it has."""
+"""Each file of a study is read only once, for any number of presets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRESETS = "presets: {quick: {repetitions: 2}, slow: {repetitions: 3}}\n"
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count the files that are read, by name."""
+    """Count how often each file is read, by file name."""
     counted: Counter[str] = Counter()
     load = yamlfile.load
 

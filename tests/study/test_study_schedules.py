@@ -1,4 +1,4 @@
-"""Loads with listed stages, or that follow a trace: plans, numbers, faults."""
+"""Loads with a list of stages or from a trace: plans, numbers, and faults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ presets:
 
 @pytest.fixture
 def put(files: Files):
-    """Put another load into the study, without a load factor."""
+    """Return a function that replaces the load of the study and removes the factor for the load."""
 
     def replace(load: str) -> Files:
         files.edit("study", LOAD, load)
@@ -110,7 +110,7 @@ load:
         (1, (0.5, 0.5), [1, 0]),
         (10, (1 / 3, 1 / 3, 1 / 3), [4, 3, 3]),
         (0, (0.2, 0.8), [0, 0]),
-        # Quotas 3.22, 1.96 and 1.82: the two remaining ones go to the remainders 0.96 and 0.82.
+        # The quotas are 3.22, 1.96 and 1.82. The two users left over go to the largest remainders, 0.96 and 0.82.
         (7, (0.46, 0.28, 0.26), [3, 2, 2]),
     ],
 )
@@ -194,7 +194,7 @@ def test_a_trace_is_one_steady_stage_that_follows_the_file(put) -> None:
         "duration_s": 5400.0,
         "rates": [[0.0, 1.0], [1800.0, 3.0], [5400.0, 0.0]],
     }
-    # 1800 s at 2 /s on average and 3600 s at 1.5 /s are 9000 arrivals in 5400 s.
+    # 1800 s with 2 /s on average and 3600 s with 1.5 /s on average give 9000 arrivals in 5400 s.
     assert study.design()[0].rate == pytest.approx(9000 / 5400)
     trace = study.describe()["load"]["trace"]
     assert (trace["arrivals"], trace["length_s"], trace["peak_rate_per_s"]) == (9000.0, 5400.0, 3.0)

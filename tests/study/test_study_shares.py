@@ -1,4 +1,4 @@
-"""Load levels as shares of the limit: read, checked, and turned into users once the limit is known."""
+"""Load levels as shares of the limit: read, checked, and converted to users when the limit is known."""
 
 from dataclasses import replace
 from pathlib import Path

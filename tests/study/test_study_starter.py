@@ -1,4 +1,4 @@
-"""`towtank init`: the files of a first study from an address, a command, a description, or a recording."""
+"""`towtank init`: files of a first study, made from an address, a command, a description, or a recording."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IMPORTS = Path(__file__).parents[1] / "data" / "imports"
 def made(folder: Path, **options: Any) -> Starter:
     found = starter_of(StarterOptions(folder / "shop", **options))
     write_starter(found)
-    load_study(folder / "shop" / "study.yaml")  # raises if a file is not valid
+    load_study(folder / "shop" / "study.yaml")  # this raises an error if a file is not valid
     return found
 
 

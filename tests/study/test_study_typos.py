@@ -1,7 +1,7 @@
-"""One typing error in a shipped file is one fault, at its place and with the correction; other faults stay.
+"""A typing error in a shipped file is reported as one fault, at its position and with the correction.
 
-In the text of a case `⟦word⟧` is the word that is misspelt, and `▸` the place of the fault if it differs from
-that of the word.
+Other faults are not hidden by it. In the text of a case, `⟦word⟧` is the misspelt word. `▸` is the position of the
+reported fault if it differs from that of the word.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from towtank.workload import load_workload
 
 
 class Case(NamedTuple):
-    """A text of a shipped file, and the wrong spelling of the marked word."""
+    """A text of a shipped file, and a wrong spelling of the marked word."""
 
     file: str
     text: str
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
     @property
     def clean(self) -> str:
-        """The text as the file has it."""
+        """The text without the marks, as in the file."""
         return re.sub("[▸⟦⟧]", "", self.text)
 
     @property
@@ -46,7 +46,7 @@ class Case(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """Place of the fault within the text."""
+        """Position of the reported fault in the text."""
         return re.sub("[⟦⟧]" if "▸" in self.text else "⟧", "", self.text).index("▸" if "▸" in self.text else "⟦")
 
 
@@ -107,7 +107,7 @@ CASES = [
 
 
 def with_typo(text: str, case: Case) -> tuple[str, tuple[int, int]]:
-    """Return a text with the misspelt word of a case, and the place of the fault."""
+    """Return a text with the misspelt word of a case, and the line and column of the fault."""
     assert text.count(case.clean) == 1, case
     before = text[: text.index(case.clean)] + case.misspelt[: case.offset]
     return text.replace(case.clean, case.misspelt), (before.count("\n") + 1, len(before) - before.rfind("\n"))
@@ -141,7 +141,7 @@ def test_a_file_with_a_typing_error_is_never_accepted(case: Case, shipped: Path)
 
 
 def faults_of(files: Files, *edits: tuple[str, str, str]) -> list[str]:
-    """Return the faults of the small study after edits, as `file:line: message`."""
+    """Return the faults of the small study after some edits, as `file:line: message`."""
     for kind, old, new in edits:
         files.edit(kind, old, new)
     return [f"{Path(fault.file).stem}:{fault.line}: {fault.message}" for fault in check_file(files.study).faults]
@@ -218,7 +218,9 @@ def test_a_key_is_not_renamed_to_one_that_is_there_already(files: Files) -> None
 
 
 def test_a_word_misspelt_inside_a_place_of_a_shipped_study_is_one_fault(tmp_path: Path) -> None:
-    """The check of the study reads the texts of its workload, too, and reports what the workload's check reports."""
+    """The check of the study also reads the texts of its workload, and does not report the fault of the workload
+    twice.
+    """
     shipped = find_shipped("content-users")
     assert shipped is not None
     folder = tmp_path / "study"

@@ -1,4 +1,4 @@
-"""Tests of a group run on one worker, so that their common fixtures are created once."""
+"""Tests of a group run on one worker, so that the fixtures they share are created only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report on processes and temporary files left behind by tests names the test."""
+"""The report on processes and temporary files that remain after a test names the test."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_that_forgets_a_process():
 def test_that_forgets_a_file(forgotten):
     Path(tempfile.gettempdir(), "towtank-left-by-a-test").touch()
 """
-# Long enough for processes that end, too short for those that stay.
+# This time is long enough for processes that end, and shorter than the life of those that remain.
 WITHIN = {"TOWTANK_LEFT_WITHIN_S": "10"}
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with workers"])
 
@@ -125,7 +125,7 @@ def test_that_forgets_a_network_device():
 def test_mounts_namespaces_control_groups_and_devices_are_named_with_their_file(tmp_path: Path) -> None:
     group = f"towtank-left-{os.getpid()}"
     own = "mount -t tmpfs tmpfs /run && mkdir /run/netns && mount -t sysfs sysfs /sys --make-private"
-    # Control group folders are below /sys; a separate view of them requires a separate network.
+    # Folders of control groups are below /sys; a separate /sys requires a separate network namespace.
     own = f'mkdir "$0" && mount --rbind /sys/fs/cgroup "$0" && {own} && mount --rbind "$0" /sys/fs/cgroup && exec "$@"'
     behind = ("unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", own, str(tmp_path / "groups"))
     (tmp_path / "temporary").mkdir()

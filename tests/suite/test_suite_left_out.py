@@ -1,4 +1,4 @@
-"""The end of a test run: number of skipped tests, reasons, and the command that enables them."""
+"""End of a test run: number of skipped tests, the reasons, and the command that makes them run."""
 
 from __future__ import annotations
 

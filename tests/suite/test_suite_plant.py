@@ -1,4 +1,6 @@
-"""Planted faults: each is as described, its tests judge it, and the list of equivalents has no stale entry."""
+"""Planted faults: each is as described and judged by its tests; the list of equivalent mutants has no outdated
+entry.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ print(copy.pass_all([test], 1.0))
 
 
 def test_a_fault_is_noticed_where_a_test_fails(tmp_path: Path) -> None:
-    """Twice 3 plus 1 is 7: the test checks the factor and the sum, but no negative values."""
+    """The test passes if 3 * 2 + 1 is 7, so it detects changes of the factor and the sum, but not of negative
+    values.
+    """
     package = tmp_path / "python" / "smallpackage"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -141,12 +145,12 @@ def test_the_outcomes_of_rust_are_counted(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_the_share_has_an_exact_interval() -> None:
-    """For 0 of n noticed faults the upper end is 1 - 0.025^(1/n), for n of n the lower end is 0.025^(1/n)."""
+    """For 0 of n detected faults the upper end is 1 - 0.025^(1/n); for n of n the lower end is 0.025^(1/n)."""
     from planting.share import interval  # noqa: PLC0415
 
     assert interval(0, 12) == pytest.approx((0.0, 1 - 0.025 ** (1 / 12)), rel=1e-9)
     assert interval(12, 12) == pytest.approx((0.025 ** (1 / 12), 1.0), rel=1e-9)
-    # Equal to `binomtest(90, 100).proportion_ci(method="exact")` of SciPy.
+    # Values of SciPy's `binomtest(90, 100).proportion_ci(method="exact")`.
     assert interval(90, 100) == pytest.approx((0.823777, 0.950995), abs=1e-6)
 
 

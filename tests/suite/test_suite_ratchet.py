@@ -1,4 +1,4 @@
-"""The counts of `scripts/ratchet`: each finds its places, and a count that differs from its ceiling is a fault."""
+"""Counts of `scripts/ratchet`: each count finds its occurrences; a count that differs from its ceiling is a fault."""
 
 from __future__ import annotations
 

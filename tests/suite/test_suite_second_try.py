@@ -1,4 +1,4 @@
-"""The second try of tests that wait: disturbed tests are listed, and faults fail the run."""
+"""Second try of tests that wait: tests that pass the second time are listed as disturbed; faults fail the run."""
 
 from __future__ import annotations
 

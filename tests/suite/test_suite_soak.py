@@ -1,4 +1,4 @@
-"""Slopes of memory and open files: an increase is reported, variation is not."""
+"""Slopes of memory and open files over a long run: an increase is reported, random variation is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The list of words: each is found in its part of a file with its place, and every allowed use stays allowed."""
+"""The list of words: each word is found with its position in the part of a file it applies to; allowed uses stay
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ DATA = Path(__file__).parents[1] / "data" / "words"
 
 
 def examples(section: str) -> list[dict[str, Any]]:
-    """Return the examples of one section of examples.yaml: name and text of a file, and the words found in it."""
+    """Return the examples of a section of examples.yaml: name and text of a file, and the words that must be found."""
     read: list[dict[str, Any]] = yaml.safe_load((DATA / "examples.yaml").read_text("utf-8"))[section]
     assert read
     return read

@@ -1,4 +1,4 @@
-"""Runs shell commands under various conditions of machine and user: limits, folders, locales, output streams."""
+"""Runs shell commands under various conditions: limits, folders, locales and output streams."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def null_server(*options: str) -> Iterator[str]:
 
 
 def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell in which `$towtank` is the command; a variable whose value is None is removed."""
+    """Run a shell command line in which `$towtank` is the command; environment variables with the value None are
+    removed.
+    """
     given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
     variables = {key: value for key, value in given.items() if value is not None}
     return subprocess.run(

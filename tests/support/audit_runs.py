@@ -1,6 +1,6 @@
-"""Writes runs of closed and open loads from random picks, pauses and arrivals, for tests of the audit.
+"""Writes runs of closed and open loads with random transaction choices, pauses and arrivals, for tests of the audit.
 
-Writes only what the audit reads: the plan, and the engine's segments with the events of each interval.
+Writes only the files that the audit reads: the plan, and the engine's segments with the events of each interval.
 """
 
 from __future__ import annotations
@@ -57,15 +57,16 @@ def _stages(seconds: float, key: str, value: float) -> list[dict[str, Any]]:
 
 
 Event = tuple[float, int, float]
-"""Start time [s] of a pick, pause or arrival; number of the transaction or group; length of the pause or gap
-[s].
+"""Event of a load: start time [s], number of the transaction or group, and length of the pause or gap [s].
+
+The length is 0 for the choice of a transaction.
 """
 
 
 def closed_load(
     seed: int, *, users: int, seconds: float, pause: Draw, times_s: Sequence[float], weights: Sequence[float] = WEIGHTS
 ) -> tuple[list[Event], list[Event]]:
-    """Simulate users that pick a transaction, execute it and pause; return the picks and the pauses."""
+    """Simulate users that choose a transaction, execute it and pause; return the choices and the pauses."""
     stream = np.random.default_rng(seed)
     shares = np.array(weights) / sum(weights)
     queue = [(RAMP_S * user / users, user) for user in range(users)]
@@ -87,9 +88,7 @@ def closed_load(
 def open_load(
     seed: int, *, rate: float, seconds: float, gap: Draw, shares: Sequence[float] = (1.0,)
 ) -> tuple[list[Event], list[Event]]:
-    """Draw arrivals with random gaps; return the picks of transactions, and the arrivals with their group and
-    gap.
-    """
+    """Draw arrivals with random gaps; return the choices of transactions, and the arrivals with their group and gap."""
     stream = np.random.default_rng(seed)
     size = int(3 * rate * (RAMP_S + seconds) + 100)
     gaps = np.array([gap(stream) for _ in range(size)])
@@ -113,7 +112,7 @@ def write_audit_run(
     every_s: float = 1.0,
     groups: int = 1,
 ) -> RunFolder:
-    """Write a run folder with intervals of length `every_s`; fewer intervals are quicker to write."""
+    """Write a run folder with intervals of length `every_s`; longer intervals make the folder quicker to write."""
     run = RunFolder.create(path, {"run": path.name, "status": "complete", "users": None if arrivals else 50})
     if plan is not None:
         write_json(run.plan, plan)

@@ -13,7 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
-# Unique to this process of pytest: other workers start commands too, and the arguments of all processes are searched.
+# The value is unique to this pytest process: other pytest workers also start commands, and the arguments of all
+# processes are searched.
 _RUN = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID')} {os.getpid()}"
 MARK = f"cAnAry{hashlib.sha256(_RUN.encode()).hexdigest()[:8]}"
 _EVERY_S = 0.01
@@ -71,11 +72,16 @@ def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
 
 
 class Arguments:
-    """Polls the arguments of all processes, except the commands that a test starts."""
+    """Polls the arguments of all processes; `found` contains the processes with a canary, except `python -m towtank`
+    commands.
+
+    The test itself passes the canaries to these commands.
+    """
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
-        # Until a child executes its program, it has the arguments of its parent.
+        # A child process has the arguments of its parent until it executes its own program, so commands of the test are
+        # excluded by their first words.
         self._typed = f"{sys.executable} -m towtank "
         self.seen: set[str] = set()
         self._stop = Event()
@@ -127,14 +133,14 @@ class Listener:
             do_GET = do_POST = _answer  # noqa: N815 - names of the base
 
             def log_message(self, *_: object) -> None:
-                """Print nothing."""
+                """Suppress the log of requests."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
 
     def authorizations(self, path: str) -> set[str | None]:
-        """Return the Authorization headers of the requests for a path, whatever the query."""
+        """Return the Authorization headers of the requests for a path with any query."""
         return {authorization for asked, authorization in self.asked if asked.partition("?")[0] == path}
 
 

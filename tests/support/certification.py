@@ -29,7 +29,7 @@ _QUANTITIES = "case | quantity | truth | shown | difference | tolerance"
 
 @dataclass(frozen=True)
 class Section:
-    """Table of the page.
+    """Section of the page with one table.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Section:
     columns : str
         Titles of the columns, separated by ` | `.
     about : str
-        Method, and tolerance.
+        Description of the method and of the tolerance.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Section:
     about: str = ""
 
     def text(self, lines: list[str]) -> str:
-        """Return the text below the title."""
+        """Return the text below the title: description, machine and table."""
         machine = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs"
         about = f"{self.about} " if self.about else ""
         rule = "|".join("---" for _ in self.columns.split(" | "))
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Return True if the shown value is within the larger of both tolerances."""
+        """Return True if the difference is within the relative or the absolute tolerance, whichever is larger."""
         return abs(self.shown - self.truth) <= max(self.relative * abs(self.truth), self.absolute)
 
     @property
@@ -91,7 +91,7 @@ _HARMS = Section(
 )
 _LINES: dict[Section, list[str]] = {}
 _TRIED: dict[str, tuple[int, int]] = {}
-"""Number of tries and number of tries without harm, by attack or fault."""
+"""Number of attempts and number of attempts without harm, for each kind of attack or fault."""
 Certified = Callable[..., None]
 Tabled = Callable[..., None]
 Tried = Callable[..., None]
@@ -99,9 +99,7 @@ Tried = Callable[..., None]
 
 @pytest.fixture
 def tabled() -> Iterator[Tabled]:
-    """Store lines of a table for the page; after all lines, the test fails if a line is outside of its
-    tolerance.
-    """
+    """Store lines of a table of the page; at the end of the test, it fails if a line is outside its tolerance."""
     wrong: list[str] = []
 
     def record(section: Section, *cells: str, holds: bool) -> None:

@@ -1,4 +1,4 @@
-"""Runs self-counting programs under observation, and compares the observed values with the programs' own counts."""
+"""Observes programs that count their own resource use, and compares the observed values with the programs' counts."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ CASES = (
     "shared_memory",
     "many_sessions",
 )
-"""Self-counting programs by name."""
+"""Names of the programs that count their own resource use."""
 WITHIN_S = 90.0
 TICK_S = 0.01
-# Context switches of the guard, of the shell before it, and of printing the result.
+# Allowed difference: context switches of the guard process, of the shell before it, and of printing the result.
 _AROUND = 15
 _MIB = 1 << 20
 _CPU = ("cpu_user_s_total", "cpu_system_s_total")
 
 
 def command(case: str, folder: Path | str) -> list[str]:
-    """Return the command of one case."""
+    """Return the command that runs the self-counting program of a case."""
     return [sys.executable, "-S", str(PROGRAM), case, str(folder)]
 
 
@@ -64,7 +64,7 @@ def await_counts(read: Callable[[], str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of groups of processes, while the programs worked, and later when all programs were at rest."""
+    """Samples of process groups: while the programs worked, and later while all programs were idle."""
 
     working: list[dict[str, Any]]
     resting: list[dict[str, Any]]
@@ -75,9 +75,9 @@ def observe_groups(
 ) -> tuple[dict[str, dict[str, float]], Samples]:
     """Observe groups until their programs have printed their resource use; return the printed counts and the samples.
 
-    A memory measurement takes time in proportion to the memory, and the next one waits for a multiple of this
-    time. So a second probe makes the first measurement of programs at rest: during the start of processes the
-    true value is not known.
+    The true memory is unknown while processes start, so a second observation measures the idle programs from its
+    beginning. The first observation cannot: its memory measurements take time in proportion to the memory, and the
+    pause between them is a multiple of this time.
     """
     run, rest = (RunFolder.create(folder / name, {"run": name}) for name in ("r001", "r002"))
     with Observation(run, groups, interval_s=0.5, probes=probes) as working:

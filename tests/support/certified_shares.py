@@ -1,4 +1,4 @@
-"""Section of the certification on intervals of fits, predictions and forecasts; several tests fill it."""
+"""Section of the certification page on intervals of fits, predictions and forecasts, filled by several tests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SECTION = Section(
 def record_share(tabled: Tabled, of: str, system: str, held: int, series: int, *, least: float) -> None:
     """Store the share of intervals that contain the true value.
 
-    The share is not allowed to be too low. If all intervals of 100 or more series contain the true value, the
-    intervals are too wide, which is not allowed either.
+    The test fails if the share is too low. It also fails if all intervals of 100 or more series contain the true
+    value, because these intervals are too wide.
     """
     always = held == series >= 100
     cells = (str(series), percent(held / series), percent(least))

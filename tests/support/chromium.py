@@ -14,7 +14,7 @@ DARK = "--blink-settings=preferredColorScheme=0"
 
 
 def run(page: Path, profile: Path, *options: str) -> tuple[str, str]:
-    """Load a page with further options; return the output and the log of the browser."""
+    """Load a page with additional browser options; return the output and the log of the browser."""
     command = [
         str(CHROMIUM),
         "--headless=new",
@@ -37,5 +37,5 @@ def run(page: Path, profile: Path, *options: str) -> tuple[str, str]:
 
 
 def dump(page: Path, profile: Path, *options: str) -> tuple[str, str]:
-    """Load a page; return the final elements of the page and the log of the browser."""
+    """Load a page; return the HTML after its scripts have run, and the log of the browser."""
     return run(page, profile, "--dump-dom", *options)

@@ -46,7 +46,7 @@ class CmisClient:
         return found
 
     def of(self, identifier: str) -> dict[str, Any]:
-        """Return the properties of the object with an identifier."""
+        """Return the properties of the object with the given identifier."""
         query = {"objectId": identifier, "cmisselector": "object", "succinct": "true"}
         return self._properties(self.send("/root", query), 200)
 
@@ -62,7 +62,7 @@ class CmisClient:
         return body
 
     def create(self, folder: str, name: str, content: bytes) -> dict[str, Any]:
-        """Create a document in the folder with an identifier, and return the properties of the document."""
+        """Create a document in the folder with the given identifier, and return the properties of the document."""
         fields = {
             "cmisaction": "createDocument",
             "succinct": "true",
@@ -82,14 +82,14 @@ class CmisClient:
         return self._properties(answer, 201)
 
     def children(self, folder: str) -> list[dict[str, Any]]:
-        """Return the properties of the objects in a folder, 10,000 at most."""
+        """Return the properties of at most 10,000 objects in a folder."""
         query = {"objectId": folder, "cmisselector": "children", "succinct": "true", "maxItems": "10000"}
         status, body = self.send("/root", query)
         assert status == 200, body[:300]
         return [child["object"]["succinctProperties"] for child in json.loads(body)["objects"]]
 
     def query(self, statement: str) -> list[dict[str, Any]]:
-        """Return the results of a query, 1,000 at most."""
+        """Return the results of a query, at most 1,000."""
         query = {"cmisselector": "query", "succinct": "true", "maxItems": "1000", "q": statement}
         status, body = self.send("", query)
         assert status == 200, body[:300]

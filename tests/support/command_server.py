@@ -1,4 +1,4 @@
-"""Small server for tests of services of kind `command`: answers with its settings, and counts requests."""
+"""Small server for tests of services of kind `command`; it returns its settings and counts requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COUNTS = {"requests": 0}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers `/metrics` with the count, `/late` with status 503, all others with the arguments of the process."""
+    """Returns the request count at `/metrics`, status 503 at `/late`, and the process arguments at all other paths."""
 
     protocol_version = "HTTP/1.1"
 
@@ -34,11 +34,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body.encode())
 
     def log_message(self, format: str, *args: object) -> None:
-        """Print nothing."""
+        """Suppress the log of requests."""
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """Report the signal, and end."""
+    """Print the number of the signal, and exit."""
     print(f"signal {number}", flush=True)
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Runs for comparisons with a known truth: six transactions whose logarithms differ from run to run."""
+"""Random runs for comparisons with a known difference: six transactions whose response times vary from run to run."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ _TIMES = {Metric.MEAN: 1.0, Metric.P50: 1.2, Metric.P95: 1.5, Metric.P99: 3.0}
 def drawn_run(
     rng: np.random.Generator, name: str, lifts: dict[str, float], *, together: float, apart: float, within: float
 ) -> ComparedRun:
-    """Return a run with one value of each figure.
+    """Return a run with random figures of six transactions.
 
     Parameters
     ----------
     lifts : dict
         Factors of the response times by transaction. [1]
     together, apart : float
-        Standard deviation from run to run of all transactions together, and of each. [1]
+        Standard deviations of the logarithm of response times from run to run: of a part common to all transactions,
+        and of a separate part of each transaction. [1]
     within : float
-        Standard error of the mean within a run, relative; that of the percentiles is larger. [1]
+        Relative standard error of the mean within a run; the errors of percentiles are larger. [1]
     """
     figures: dict[Place, Measured] = {}
     common = rng.normal(0, together)
@@ -51,7 +52,7 @@ def drawn_side(
     apart: float = 0.02,
     within: float = 0.02,
 ) -> Side:
-    """Return a side of several runs."""
+    """Return one side of a comparison, with several random runs."""
     made = (
         drawn_run(rng, f"r{number}", lifts or {}, together=together, apart=apart, within=within)
         for number in range(runs)

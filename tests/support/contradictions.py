@@ -11,12 +11,12 @@ Rule = Callable[[Json], Iterator[str]]
 
 
 def counts(point: Json) -> bool:
-    """Return True if a level has at least one run that is not invalid."""
+    """Return True if at least one run of a level is not invalid."""
     return any(verdict != "invalid" for verdict in point["verdicts"])
 
 
 def limit_and_top_level(summary: Json) -> Iterator[str]:
-    """A limit has kind `none` only if the highest measured level is valid and no tier is saturated there."""
+    """A limit has kind `none` only if the highest measured level is valid and no tier is saturated at this level."""
     for configuration in summary["configurations"]:
         limit, points = configuration["limit"], configuration["points"]
         if limit["kind"] != "none":
@@ -53,7 +53,7 @@ def limit_and_resource(summary: Json) -> Iterator[str]:
 
 
 def limit_and_reached(summary: Json) -> Iterator[str]:
-    """`reached` follows from the kind of the limit."""
+    """`reached` is False for kind `none`, None for kind `undecided`, and True for all other kinds."""
     expected = {"none": False, "undecided": None}
     for configuration in summary["configurations"]:
         limit = configuration["limit"]
@@ -62,9 +62,9 @@ def limit_and_reached(summary: Json) -> Iterator[str]:
 
 
 def limit_and_headline(summary: Json) -> Iterator[str]:
-    """The headline denies a limit only if the measured levels show that there is none.
+    """The headline states that the limit was not reached only if a configuration has no limit.
 
-    It names the CPU only if the limit or the diagnosis of a configuration does.
+    It names the CPU only if the CPU is the limit or the diagnosed cause of a configuration.
     """
     kinds = {configuration["limit"]["kind"] for configuration in summary["configurations"]}
     causes = {configuration["diagnosis"]["cause"] for configuration in summary["configurations"]}
@@ -83,7 +83,7 @@ def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
 
 
 def search_and_plateaus(summary: Json) -> Iterator[str]:
-    """No level above the upper end of a limit that a search found has passed."""
+    """If a search found a limit, no level above the upper end of the limit passed."""
     for configuration in summary["configurations"]:
         found = configuration["found_limit"]
         for run in summary.get("_runs", ()):
@@ -114,7 +114,9 @@ def objectives_and_runs(summary: Json) -> Iterator[str]:
 
 
 def verdict_and_runs(summary: Json) -> Iterator[str]:
-    """The verdict counts the runs, and an invalid study gives no number without stating that it is invalid."""
+    """The verdict has the correct number of runs of each level, and the headline of an invalid study states that it is
+    invalid.
+    """
     verdict = summary["verdict"]
     levels = [run["verdict"] for run in summary["runs"]]
     for level in ("valid", "suspect", "invalid"):

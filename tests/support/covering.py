@@ -1,7 +1,7 @@
 """Series whose true parameters are known, and the coverage of intervals estimated from them.
 
-The environment variable TOWTANK_CERTIFY sets the number of series for each cell of the tables; without it the tests use
-few. `row` returns the cells of a line of a table.
+The environment variable TOWTANK_CERTIFY sets the number of series for each cell of the tables. If it is not set, the
+tests use a small number. `row` returns the cells of one table row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.histograms import Layout
 
 SERIES = int(os.environ.get("TOWTANK_CERTIFY", "0"))
-"""Number of series for each cell of the tables; 0 for the small number that the normal suite uses."""
+"""Number of series for each cell of the tables; 0 stands for the small number of the normal suite."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 LAYOUT = Layout(1, 3_600_000_000_000, 3)
 
@@ -34,7 +34,7 @@ class Cell:
     held: int = 0
 
     def take(self, found, truth):
-        """Count one estimate, and whether its interval contains the true value."""
+        """Count one estimate; if it has an interval, also count if the interval contains the true value."""
         self.made += 1
         if found.low is not None:
             self.given += 1
@@ -58,7 +58,7 @@ class Cell:
         return self.held / self.given if self.given else None
 
     def row(self, *head):
-        """Return the cells of a table row: the given first cells, then shares in per cent."""
+        """Return the cells of a table row: the cells in `head`, then shares in per cent."""
         held = "-" if self.coverage is None else f"{100 * self.coverage:.1f} %"
         return (*head, f"{100 * self.share_given:.0f} %", held, f"{100 * self.wrong:.1f} %")
 
@@ -94,8 +94,9 @@ class Recorded(TimedHistograms):
 def queue(stream, rate, utilization, seconds):
     """Return the second and the response time of each M/M/1 request that ends within a window, in steady state.
 
-    The waiting time is the distance of a random walk from its lowest point so far (Lindley 1952), so that a run is a
-    sum and a minimum. Response times are exponential with mean 1 / (mu - lambda).
+    The waiting time is the distance of a random walk from its lowest point so far (Lindley 1952), so a cumulative sum
+    and a running minimum simulate the queue. Response times are exponential with mean 1 / (mu - lambda), where mu is
+    the service rate and lambda the arrival rate.
     """
     service = utilization / rate
     warm_up = max(20.0, 20 * service / (1 - np.sqrt(utilization)) ** 2)
@@ -124,7 +125,7 @@ def of_queue(seed, series, rate, utilization, seconds):
 
 
 def of_independent(seed, series, load_of, draw, truths):
-    """Return the coverage for independent response times at Poisson arrivals.
+    """Return the coverage for independent response times with Poisson arrivals.
 
     `load_of` is the pair of arrival rate [1/s] and length [s].
     """
@@ -138,7 +139,7 @@ def of_independent(seed, series, load_of, draw, truths):
 
 
 def counted(cells, seconds, second, times, truths):
-    """Count the estimates of one run in its cells."""
+    """Estimate throughput, mean and quantiles of one run, and count each estimate in its cell."""
     timed, chosen = Recorded(seconds, second, times), np.ones(seconds, dtype=bool)
     sums = np.bincount(second, weights=times, minlength=seconds)
     merged = timed.merged(chosen)

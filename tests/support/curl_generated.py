@@ -1,6 +1,4 @@
-"""Generates random curl command lines with known requests: without files, and without anything that causes a
-note.
-"""
+"""Generates random curl command lines with known requests; they use no files, and their import causes no notes."""
 
 from __future__ import annotations
 
@@ -92,6 +90,6 @@ def _form(draw: Random) -> list[str]:
 
 
 def _query(draw: Random) -> list[str]:
-    # `-G` would put a space into the URL, which curl refuses.
+    # `-G` would put the space of `two words` into the URL, and curl refuses spaces in URLs.
     fields = [word.replace("two words", "two+words") for word in _data(draw)]
     return draw.choice((["-G", *fields], ["--url-query", shlex.quote(f"n={draw.choice(_VALUES)}")]))

@@ -1,6 +1,7 @@
-"""Writes random results folders from a seed: small studies, odd studies, and studies with damaged files.
+"""Writes random results folders from a seed: small studies, unusual studies, and studies with damaged files.
 
-The record of a study is a few seconds long, so that every command answers at once. `study_damage` damages the files.
+The recordings of a study are only a few seconds long, so every command finishes quickly. `study_damage` damages the
+files.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _planned(drawn: RandomStudy, cell: tuple[float, str, int], number: int) -> J
     return {"run": f"r{number:03d}", "index": number, "repetition": repetition, "factors": factors}
 
 
-# Oddities that concern a whole study.
+# Oddities that concern a whole study; each function changes the random study.
 
 
 def one_level(drawn: RandomStudy, _: random.Random) -> None:
@@ -165,36 +166,36 @@ def without_cpu_time(script: Script, _: random.Random) -> Script:
 
 
 def all_failed(script: Script, stream: random.Random) -> Script:
-    """Every exchange failed."""
+    """Every request failed."""
     kind = stream.choice(("timeout", "connect", "status_5xx", "closed", "something_new"))
     return replace(script, exchanges=[replace(each, failure=kind) for each in script.exchanges])
 
 
 def some_failed(script: Script, stream: random.Random) -> Script:
-    """A share of the exchanges failed."""
+    """A random share of the requests failed."""
     share = stream.random()
     failed = [replace(each, failure="check") if stream.random() < share else each for each in script.exchanges]
     return replace(script, exchanges=failed)
 
 
 def one_kind_failed(script: Script, _: random.Random) -> Script:
-    """All exchanges of the first transaction failed."""
+    """All requests of the first transaction failed."""
     failed = [replace(each, failure="check") if each.transaction == 0 else each for each in script.exchanges]
     return replace(script, exchanges=failed)
 
 
 def nothing_done(script: Script, stream: random.Random) -> Script:
-    """No exchange began, in some runs or in all."""
+    """No request was sent, in some runs or in all runs."""
     return replace(script, exchanges=[]) if stream.random() < 0.7 else script
 
 
 def never_answered(script: Script, _: random.Random) -> Script:
-    """Some exchanges began but were not answered before the end."""
+    """Requests were sent, but received no response before the end of the run."""
     return replace(script, exchanges=[replace(each, end=each.end + 1000.0) for each in script.exchanges])
 
 
 def one_exchange(script: Script, _: random.Random) -> Script:
-    """A run has a single exchange."""
+    """A run has a single request."""
     return replace(script, exchanges=script.exchanges[:1])
 
 
@@ -213,7 +214,7 @@ def without_pauses(script: Script, _: random.Random) -> Script:
 
 
 def at_once(script: Script, _: random.Random) -> Script:
-    """All exchanges end at the instant of their start."""
+    """Each request ends at the time of its start."""
     return replace(script, exchanges=[_instant(each) for each in script.exchanges])
 
 
@@ -227,7 +228,7 @@ def tiers_missing(script: Script, stream: random.Random) -> Script:
 
 
 def no_steady_stage(script: Script, stream: random.Random) -> Script:
-    """Stages have one phase only, or no length."""
+    """The run has a single stage of one phase, which may be very short."""
     phase = stream.choice(("ramp_up", "steady", "ramp_down"))
     seconds = stream.choice((0.5, 2.0, 6.0))
     return replace(script, stages=[Stage("only", phase, seconds, script.users)])

@@ -1,4 +1,4 @@
-"""Server that sends given bytes and then single bytes at intervals, without end."""
+"""Server that sends the given bytes, and then single bytes at intervals without end."""
 
 from __future__ import annotations
 

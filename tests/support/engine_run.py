@@ -12,7 +12,7 @@ from towtank.engine import binary
 from towtank.results import segments
 from towtank.workload import compile_workload, load_workload
 
-# Time limit of the engine, longer than any test takes, even on a busy machine. [s]
+# Time limit of the engine. No test takes this long, even on a busy machine. [s]
 _ENDS_WITHIN_S = 120
 
 
@@ -38,7 +38,7 @@ def plan_of(
 
 
 def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
-    """Run the engine on a plan; return `engine.json`, and the recorded sums of each step by name."""
+    """Run the engine on a plan; return `engine.json`, and for each step by name its successes and transferred bytes."""
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))
     command = [str(binary()), "load", str(path)]

@@ -1,4 +1,4 @@
-"""Scripts of runs in which users start at even intervals and all operational laws hold exactly."""
+"""Scripts of runs in which users start at equal intervals and all operational laws hold exactly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def even_script(
     transactions: Sequence[str] = ("read",),
     **changes: Any,
 ) -> Script:
-    """Return the script of an even schedule; `changes` are further fields of the script."""
+    """Return the script of a run with such an even schedule; `changes` are further fields of the script."""
     exchanges, starts, ends = even_schedule(
         users=users,
         response_s=response_s,

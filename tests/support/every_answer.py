@@ -1,4 +1,4 @@
-"""Passes a results folder through every command that reads it, and collects the faults."""
+"""Runs every command that reads a results folder, and collects the internal faults."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SIZE = ("--users", "20", "--objective", "mean < 1 s", "--cpus", "content=1..4",
 
 
 def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
-    """Return the arguments of every command that reads a results folder; the forms of a command alternate."""
+    """Return the arguments of every command that reads a results folder; an odd `turn` adds options of `size`."""
     results = str(folder)
     given = [
         ["report", results, "--out", str(out / "report.html")],
@@ -48,13 +48,14 @@ def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
 
 
 def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
-    """Return the faults of all commands on a results folder, each with its traceback; contained faults are
-    included.
+    """Return the internal faults of all commands on a results folder, each with its traceback.
+
+    Faults that a command catches to continue without one of its parts are included.
     """
     faults: list[str] = []
     with _watched(faults):
         for number, arguments in enumerate(commands(folder, out, turn)):
-            # Every second command prints JSON, the others print text.
+            # Every second command prints JSON, and the others print text.
             asked = [*arguments, "--json"] if (number + turn // 2) % 2 else arguments
             faults += _answered(asked)
         try:
@@ -72,7 +73,7 @@ def _answered(arguments: list[str]) -> list[str]:
     with redirect_stdout(printed), redirect_stderr(errors):
         status = app.run(arguments)
     text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    # The fault is already in the list.
+    # A fault with status INTERNAL is already in the list.
     wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {errors.getvalue()}"]
     if "--json" in arguments and text:
         try:
@@ -88,7 +89,7 @@ def _refused(constant: str) -> Any:
 
 @contextmanager
 def _watched(faults: list[str]) -> Iterator[None]:
-    """Collect the faults that the boundary contains, and the faults that the command line catches."""
+    """Record every internal fault that a command catches for one of its parts, or that the command line catches."""
     make_failed, make_file = containment._failed, app._internal_fault
 
     def failed(parts: Any, part: str, error: Exception, *, internal: bool) -> Any:
@@ -104,7 +105,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
         patch.object(containment, "_failed", failed),
         patch.object(app, "_internal_fault", internal),
         patch.object(pictures, "static_svg", lambda _: "<svg></svg>"),
-        # The boundary would write a file for each fault.
+        # Without this patch, a file would be written for each fault.
         patch.object(containment, "keep_fault", lambda *_: None),
         few_replicates(),
         quickly(),
@@ -114,9 +115,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Speed up the commands without changing results: files are not forced to disk, and commands are built
-    once.
-    """
+    """Speed up the commands without changing results: files are not forced to disk, and parsers are built only once."""
     with (
         patch.object(os, "fsync", lambda _: None),
         patch.object(app, "application", lambda arguments: _built(arguments[0])),
@@ -131,7 +130,7 @@ def _built(name: str) -> Any:
 
 @contextmanager
 def few_replicates() -> Iterator[None]:
-    """Draw few replicates of fitted models; the code paths are the same as with many."""
+    """Use few replicates for fitted models, to save time; the code paths are the same as with many replicates."""
     with (
         patch.object(replicates.replicates, "__defaults__", (_FEW, replicates.SEED)),
         patch.object(network_replicates.fit_network, "__defaults__", (_FEW, network_replicates.SEED)),

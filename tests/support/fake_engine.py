@@ -1,8 +1,8 @@
 """Stand-in for `towtank-engine` in tests of the conductor: imitates processes and exit statuses, without load.
 
-`guard` ends its child when standard input closes; `load` writes frames and results for the stages of its
-plan. `FAKE_ENGINE` selects a fault: `exit:74`, `deaf` (never ends by itself), `waits` (continues to wait for
-answers until the second request to stop), `crash` (killed by signal 9 half way).
+`guard` ends its child when standard input closes. `load` writes frames and results for the stages of its plan.
+`FAKE_ENGINE` selects a fault: `exit:74`, `deaf` (ends only when it is killed), `waits` (ends only at the second stop
+signal), `crash` (kills itself with signal 9 in the steady stage).
 """
 
 import http.server
@@ -87,7 +87,7 @@ class Load:
         print(json.dumps(frame), flush=True)
 
     def _end(self, reason: str) -> int:
-        # The handlers are removed when the interpreter ends; a further signal would kill the process.
+        # Further signals are ignored: Python removes its handlers at exit, so a signal would then kill the process.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         out = Path(self.plan["out"])

@@ -1,4 +1,4 @@
-"""Generates random HAR recordings; a recording lists the requests of a server, and its import must reproduce them."""
+"""Generates random HAR recordings, whose import must reproduce the recorded requests."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PATHS = (
     "/",
 )
 _TEXTS = ("1", "two words", "a+b", "a&b=c", "x/y", "ä", "", "${no}")
-# Values of `params` that are the same whether or not a program encodes them; programs differ in this.
+# Values of `params` that decoding does not change, because some programs write encoded values and others do not.
 _PLAIN = ("1", "two words", "x/y", "ä", "")
 _HEADERS = (("X-One", "a b"), ("X-Two", "2"), ("X-Two", "again"), ("Accept-Language", "de"), ("X-Empty", ""))
 
 
 def recorded(seeds: range, address: str) -> dict[str, Any]:
-    """Return a recording with the requests of several seeds one after the other, without overlap."""
+    """Return a recording with the requests of several seeds, one request after another without overlap."""
     entries = [entry for seed in seeds for entry in _requests(Random(seed), address)]
     for number, entry in enumerate(entries):
         entry["startedDateTime"] = f"2026-01-01T00:00:{number // 100:02}.{number % 100:02}0+00:00"

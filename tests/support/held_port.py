@@ -11,7 +11,7 @@ from contextlib import contextmanager
 def held_port() -> Iterator[int]:
     """Reserve a port of loopback, and yield the number of the port.
 
-    The port refuses connections until a server that reuses addresses, as most servers do, listens on it. No
+    The port refuses connections until a server with the option SO_REUSEADDR, which most servers set, listens on it. No
     other program on the machine gets the port in the meantime.
     """
     with socket.socket() as held:

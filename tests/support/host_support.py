@@ -1,6 +1,4 @@
-"""Common parts of tests of hosts: builds hosts from keys of a system file, and skips tests that cannot run
-here.
-"""
+"""Helpers for tests of hosts: build hosts from keys of a system file, and skip tests that cannot run here."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def virtual_host(edge: dict[str, Any] | None = None, **keys: Any) -> VirtualHost
 
 
 def virtual_hosts(link: str, count: int = 2, **keys: Any) -> list[VirtualHost]:
-    """Return the hosts `web`, `far` and `third` of one site, joined by a link and not yet created."""
+    """Return the first `count` of the hosts `web`, `far` and `third`, joined by a link and not yet created."""
     part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
     network = Network.model_validate({"link": link})
     site = Site(["web", "far", "third"][:count], network, part.network.mtu)
@@ -74,11 +72,11 @@ class SshServer:
 
 @contextmanager
 def ssh_server(folder: Path) -> Iterator[SshServer]:
-    """Run an SSH server on loopback that accepts a key of the test and the password `opens`."""
+    """Run an SSH server on loopback that accepts a new key and the password `opens`."""
     asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh")
     made = SshServer()
     connections: list[Any] = []
-    # A remote machine has other environment variables.
+    # The commands keep the present environment, because a remote machine does not see variables that a test sets later.
     environment = dict(os.environ)
     host_key, user_key = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ssh-ed25519")
     user_key.write_private_key(str(folder / "key"))

@@ -1,5 +1,6 @@
-"""Generates random JMeter test plans whose requests are known: without chance, time, and causes of import
-notes.
+"""Generates random JMeter test plans with known requests.
+
+The plans contain no random or time-dependent values, and their import causes no notes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _PATHS = (
 )
 _VALUES = ("1", "two words", "a+b", "a&b=c", "50%", "x/y", "(z)", "ä", "")
 _ENCODED = ("1", "two+words", "a%2Bb", "x%2Fy", "%C3%A4")
-# Variables at the beginning of paths.
+# Variables with which a path may begin.
 _BEGINNINGS = {"slash": "/s", "plain": "p", "empty": "", "slashes": "/s/", "whole": "http://HOST:PORT/w"}
 _BODIES = (('{"a": [1, "x"]}', "application/json"), ("{}", "application/json"), ("plain text", "text/plain"))
 
@@ -91,7 +92,7 @@ def _at(path: str, below: str = "", inside: str = "", method: str = "GET") -> st
 
 
 def header_manager(headers: list[tuple[str, str]]) -> str:
-    """Return a header manager."""
+    """Return the XML of a header manager."""
     entries = "".join(
         f'<elementProp name="" elementType="Header"><stringProp name="Header.name">{name}</stringProp>'
         f'<stringProp name="Header.value">{value}</stringProp></elementProp>'

@@ -57,9 +57,7 @@ def post(path: str, inside: str, method: str = "POST") -> str:
 
 
 def assertion(field: str, kind: int, *texts: str) -> str:
-    """Return a response assertion; `kind` is a sum of 1 match, 2 contains, 4 not, 8 equals, 16 substring, 32
-    or.
-    """
+    """Return a response assertion; `kind` is a sum of 1 match, 2 contains, 4 not, 8 equals, 16 substring and 32 or."""
     inner = "".join(f'<stringProp name="{number}">{text}</stringProp>' for number, text in enumerate(texts))
     return (
         f'<ResponseAssertion testname="A"><collectionProp name="Asserion.test_strings">{inner}</collectionProp>'
@@ -68,7 +66,7 @@ def assertion(field: str, kind: int, *texts: str) -> str:
     )
 
 
-# Editors whose name is not the name of the element followed by `Gui`.
+# Names of JMeter's editor classes that are not the name of the element followed by `Gui`.
 _EDITORS = {
     "CookieManager": "CookiePanel",
     "AuthManager": "AuthPanel",
@@ -80,7 +78,7 @@ _DEFAULTS = 'guiclass="HttpDefaultsGui" testclass="ConfigTestElement" testname'
 
 
 def whole(text: str, loops: int) -> str:
-    """Return a plan that JMeter can read: with the class of each element, and with a number of loops."""
+    """Return a plan that JMeter can read, with the class of each element and the given number of loops."""
     classed = re.sub(
         r'<(\w+) testname="',
         lambda found: (

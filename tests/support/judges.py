@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-# Headers that a tool adds on its own account.
+# Headers that tools add to every request, which are not compared.
 OWN = frozenset({"host", "connection", "content-length", "user-agent", "accept", "accept-encoding", "expect", "cookie"})
 # Paths that set or delete a cookie: `/set/NAME` and `/drop/NAME`.
 _COOKIES = {"set": "server; Path=/", "drop": "; Path=/; Max-Age=0"}
@@ -28,7 +28,7 @@ class Log:
 
     address: str
     asked: list[dict[str, Any]] = field(default_factory=list)
-    # Times of the requests since the last call of `taken`. [s]
+    # Arrival time [s] and path of each request of the present load.
     times: list[tuple[float, str]] = field(default_factory=list)
 
     def taken(self) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ class Log:
 
 @contextmanager
 def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
-    """Yield a server that answers every request with the same JSON, some paths with another status or a cookie."""
+    """Yield a server that returns the same JSON for every request; some paths have another status or set a cookie."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -70,7 +70,7 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
         do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = answer  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
-            """Print nothing."""
+            """Suppress the log of requests."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     log = Log(f"127.0.0.1:{server.server_address[1]}")
@@ -85,7 +85,7 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
 
 
 def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
-    """Return the parts of a request in which two tools should agree; repeated headers are joined."""
+    """Return the parts of a request that must be equal for two tools; repeated headers are joined."""
     # The case of the hexadecimal digits after a percent sign does not matter.
     split = urlsplit(re.sub("%[0-9a-f]{2}", lambda found: found[0].upper(), url))
     given: dict[str, str] = {}
@@ -123,7 +123,7 @@ def _json(text: str) -> Any:
 
 
 def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 1) -> list[dict[str, Any]]:
-    """Import a file and load a server with it, long enough for each request; return the logged requests."""
+    """Import a file, run it as a load on the logging server, and return the logged requests."""
     out = file.with_name("imported.yaml")
     _towtank("import", form, str(file), "--out", str(out), "--force", folder=file.parent)
     log.taken()

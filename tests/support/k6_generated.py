@@ -1,4 +1,7 @@
-"""Generates random k6 scripts whose requests are known: without chance, time, and causes of import notes."""
+"""Generates random k6 scripts with known requests.
+
+The scripts contain no random or time-dependent values, and their import causes no notes.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def generated(seed: int) -> str:
 
 
 def _once(draw: Random) -> str:
-    """Return a statement for the first iteration of a user."""
+    """Return a statement that only the first iteration of a user executes."""
     if draw.random() < 0.5:
         return f"if (__ITER === 0) {{ {_call(draw)}; }}"
     return "if (!kept) { kept = http.get(`${base}/token`).json('token'); }\nvisit(`/kept/${kept}`);"
@@ -88,7 +91,10 @@ def _token(draw: Random, number: int) -> str:
 
 
 def _tested(draw: Random, number: int) -> str:
-    """Return a condition that ends the iteration if it is not met, which happens for status 201."""
+    """Return a request and a condition on its status that ends the iteration if it does not hold.
+
+    Some conditions expect status 201 and never hold, because the server returns 200.
+    """
     status = draw.choice((200, 200, 200, 201))
     test = draw.choice(
         (
@@ -116,13 +122,13 @@ def _failing(draw: Random, _: int) -> str:
 
 
 def _known(draw: Random, number: int) -> str:
-    """Return conditions whose value is known before the run."""
+    """Return an `if` statement whose condition is known before the run."""
     condition = draw.choice(("words.length > 2", "words[0] === 'two'", "!words.length", f"{number} % 2 === 0", "true"))
     return f"if ({condition}) {{ {_call(draw)}; }} else {{ {_call(draw)}; }}"
 
 
 def _batch(draw: Random, number: int) -> str:
-    """Return a batch with one request, so that the order is certain."""
+    """Return a batch with only one request, because the order of several requests is not defined."""
     entry = draw.choice(
         (
             "['GET', `${base}/batch`, null, { headers: { 'X-B': '1' } }]",
@@ -134,7 +140,7 @@ def _batch(draw: Random, number: int) -> str:
 
 
 def _addressed(draw: Random, number: int) -> str:
-    """Return a URL built from parts or from data."""
+    """Return a request whose URL is built from environment variables or chosen from a list."""
     url = draw.choice(
         (
             f"`${{__ENV.SCHEME{number} || 'http'}}://ADDRESS/parts`",

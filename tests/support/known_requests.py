@@ -20,12 +20,12 @@ _WARM = 3000
 
 @dataclass(frozen=True)
 class Known:
-    """Requests with their truth.
+    """Requests with their true throughput and response times.
 
     Attributes
     ----------
     throughput_per_s : float
-        [1/s]
+        True throughput. [1/s]
     times_s : dict
         True mean and percentiles of the response time. [s]
     """
@@ -36,10 +36,14 @@ class Known:
 
 
 def queue(rng: np.random.Generator, count: int, utilization: float, service_s: float = 0.01) -> Known:
-    """Return the requests of M/M/1 in equilibrium; response times are exponential with mean S / (1 - rho)."""
+    """Return the requests of an M/M/1 queue in equilibrium.
+
+    Response times are exponential; their mean is the mean service time divided by (1 - utilization).
+    """
     gaps = rng.exponential(service_s / utilization, count + _WARM)
     services = rng.exponential(service_s, count + _WARM)
-    # Lindley: the wait is the walk of service minus gap above its lowest point so far.
+    # Lindley's recursion: the waiting time is the height of a random walk (sum of service times minus gaps) above its
+    # lowest point so far.
     walk = np.cumsum(np.concatenate([[0.0], services[:-1] - gaps[1:]]))
     response = walk - np.minimum.accumulate(np.minimum(walk, 0.0)) + services
     starts = np.cumsum(gaps)[_WARM:]
@@ -51,7 +55,7 @@ def queue(rng: np.random.Generator, count: int, utilization: float, service_s: f
 def lognormal(
     rng: np.random.Generator, count: int, correlation: float, gap_s: float = 0.02, median_s: float = 0.01
 ) -> Known:
-    """Return requests at a fixed rate whose logarithms of response times are first-order autoregressive."""
+    """Return requests at a fixed rate; the logarithms of the response times are first-order autoregressive."""
     noise = rng.normal(size=count + 500) * math.sqrt(1 - correlation**2)
     logs = lfilter([1.0], [1.0, -correlation], noise)[500:]
     times = {name: median_s * math.exp(SIGMA * float(norm.ppf(share))) for name, share in QUANTILES.items()}
@@ -66,7 +70,7 @@ def _requests(starts: np.ndarray, elapsed: np.ndarray) -> Requests:
 
 
 def write_csv(path: Path, requests: Requests) -> Path:
-    """Write requests as plain CSV."""
+    """Write requests as a CSV file."""
     rows = zip(requests.start_s.tolist(), requests.elapsed_s.tolist(), requests.ok.tolist(), strict=True)
     lines = (f"{start:.9f},{1e3 * elapsed:.9f},{int(ok)}\n" for start, elapsed, ok in rows)
     path.write_text("start_s,elapsed_ms,ok\n" + "".join(lines), "utf-8")

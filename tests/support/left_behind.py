@@ -1,10 +1,12 @@
 """Plugin of pytest that fails a test session which leaves processes, mounts or temporary files behind.
 
-Every process that a test starts inherits a variable with the name of the test, so that a leftover process can
-be attributed, even beside other workers and sessions. Mounts, network devices and namespaces, control groups
-and temporary files carry no such mark: a new one that still exists at the end is attributed to the test file
-after which it was first seen. Only names of Towtank count. On a shared machine the names could belong to
-another session, so they are only listed; in CI they fail the session.
+Every process that a test starts inherits a variable with the name of the test. So a leftover process can be
+attributed to its test, even if other workers and sessions run on the machine.
+
+Mounts, network devices and namespaces, control groups and temporary files have no such mark. If a new item still exists
+at the end of the session, it is attributed to the test file after which it was first seen. Only items with names of
+Towtank count. On a shared machine they may belong to another session, so they are only listed; in CI they fail the
+session.
 """
 
 from __future__ import annotations
@@ -26,20 +28,21 @@ from towtank.system.identity import identity
 
 MARK = "TOWTANK_TEST"
 _SESSION = "a fixture of the session: "
-# Longest wait for cleaning up, which takes time on a busy machine; in CI a leftover fails the whole session.
-# [s]
+# Longest wait for processes and files to disappear, which takes time on a busy machine. The limit is longer in CI,
+# where a leftover fails the whole session. [s]
 _WITHIN_S = float(os.environ.get("TOWTANK_LEFT_WITHIN_S") or (60.0 if os.environ.get("CI") else 10.0))
 _POLL_S = 0.05
 _SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
 _PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 _OURS = re.compile(r"(?:^| |/)towtank-")
-# Programs that Python keeps for the lifetime of the process that started them.
+# Helper programs of Python's `multiprocessing`, which end only with the process that started them.
 _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 
 
 def running(owner: str) -> dict[str, str]:
-    """Return the test that started each process with the mark of an owner, by process number and command
-    line.
+    """Return the processes with the mark of `owner`, and for each the test that started it.
+
+    A key consists of the process number and the command line.
     """
     found: dict[str, str] = {}
     wanted = f"{MARK}={owner} "
@@ -70,7 +73,7 @@ def things() -> set[str]:
 
 
 def is_in_use(thing: str) -> bool:
-    """Return True if a mount, device or file belongs to a running system of another run on this machine."""
+    """Return True if a mount, device or file belongs to a system that another process on this machine still runs."""
     if found := _SCRATCH.search(thing):
         return identity(int(found[1])) == (int(found[1]), int(found[2]))
     prefix = _PREFIX.search(thing)
@@ -78,7 +81,7 @@ def is_in_use(thing: str) -> bool:
 
 
 def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
-    """Search until nothing is found or the time limit is reached; return the last result."""
+    """Repeat a search until it finds nothing or the time limit is reached; return the last result."""
     deadline = time.monotonic() + within_s
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -86,7 +89,7 @@ def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
 
 
 class Watch:
-    """Watches the processes and files of the tests in one process of pytest."""
+    """Watches the processes and files of the tests in one pytest process."""
 
     def __init__(self) -> None:
         self.owner = secrets.token_hex(4)
@@ -95,7 +98,7 @@ class Watch:
         self._seen = things()
 
     def mark(self, test: str) -> None:
-        """Let all processes that start after this call inherit the name of a test."""
+        """Set the variable with the name of a test, which all processes started from now on inherit."""
         os.environ[MARK] = f"{self.owner} {test}"
 
     @pytest.hookimpl(wrapper=True)
@@ -113,7 +116,7 @@ class Watch:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
-        """Mark the processes of fixtures of the session."""
+        """Mark the processes that fixtures of session or package scope start."""
         before = os.environ.get(MARK, "")
         if fixturedef.scope in ("session", "package"):
             self.mark(f"{_SESSION}{fixturedef.argname}")
@@ -151,7 +154,7 @@ class Verdict:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Add the report that a worker of xdist sends at its end; a crashed worker sends none."""
+        """Add the report that an xdist worker sends at its end; a crashed worker sends no report."""
         output = getattr(node, "workeroutput", {})
         self.add(output.get("left", []), output.get("seen_after", {}))
 
@@ -182,7 +185,7 @@ class Verdict:
 
 
 class Worker:
-    """Sends the report of a worker of xdist to the controller."""
+    """Sends the report of an xdist worker to the controller."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch

@@ -1,7 +1,8 @@
-"""Plugin of pytest that ends a run with the number of skipped tests, the reasons, and the command that enables them.
+"""Plugin of pytest that prints at the end the number of skipped tests, the reasons, and the command that enables them.
 
-In CI, where all requirements of tests are installed, a skipped test is a failure. A test that does not apply to a value
-of its parameter is not collected: `@pytest.mark.applies(parameter=predicate)`.
+In CI, where all requirements of tests are installed, a skipped test is a failure. A test marked
+`@pytest.mark.applies(parameter=predicate)` is not collected for values of its parameter for which the predicate is
+false.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return the missing requirement of a skipped test: the package in its reason, root, or the reason itself."""
+    """Return the missing requirement of a skipped test: a package, `root`, or else the whole reason."""
     if found := _INSTALL.search(reason):
         return found[2]
     return "root" if _ROOT.search(reason) else reason.removeprefix("Skipped: ")
@@ -46,7 +47,7 @@ def line(reasons: Iterable[str]) -> str | None:
 
 
 class LeftOut:
-    """Collects the reasons of skipped tests, and prints a line with their numbers."""
+    """Collects the reasons of skipped tests, and prints one line with the number of tests for each reason."""
 
     def __init__(self, in_ci: bool) -> None:
         self.in_ci = in_ci

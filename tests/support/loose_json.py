@@ -56,7 +56,7 @@ def _elements(tokens: list[str]) -> Iterator[Any]:
 
 
 def keys(document: Any, named: frozenset[str], below: str = "") -> set[str]:
-    """Return the paths of all keys; keys below a key in `named` are names that users choose, and are shown as `*`.
+    """Return the paths of all keys; keys below a key in `named` are names that users choose, and are replaced by `*`.
 
     An element of `named` may have two parts, such as `services.*`.
 

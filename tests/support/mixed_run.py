@@ -15,7 +15,7 @@ UNTIMED = ("connect", "closed")
 
 
 def _exchange(number: int) -> Exchange:
-    """Return one of 40 exchanges at intervals of 0.09 s; time-outs take longest."""
+    """Return one of 40 requests that start at intervals of 0.09 s; requests with a time-out take longest."""
     failure = _FAILURES.get(number)
     intended = 0.05 + 0.09 * number
     took = 0.31 if failure == "timeout" else 0.010 + 0.001 * (number * 7 % 40)

@@ -12,12 +12,12 @@ from towtank.model import load_model, solve_models
 
 
 def seconds(value: Any) -> Any:
-    """Return numbers as durations of a model file; applied to each value of a mapping."""
+    """Return a number of seconds as a duration of a model file, or each number of a mapping likewise."""
     return {key: seconds(part) for key, part in value.items()} if isinstance(value, dict) else f"{value!r} s"
 
 
 def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    """Return a model in the form of a model file, from numbers in seconds and rates."""
+    """Return a model in the form of a model file, from times in seconds and rates per second."""
     units = {"think": seconds, "rate": lambda rate: f"{rate!r} /s", "demand": seconds, "service_time": seconds}
     write = lambda part: {key: units.get(key, lambda same: same)(value) for key, value in part.items()}  # noqa: E731
     return {
@@ -28,7 +28,7 @@ def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> di
 
 
 def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
-    """Write a model to a file and return the solution; faults are raised in the same way as by the command."""
+    """Write a model to a file and return the solution; faults raise the same error as in the command."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")

@@ -1,4 +1,4 @@
-"""Changes recorded runs as if their probe had been on another machine."""
+"""Changes recorded runs so that their probe appears to have run on another machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from towtank.results.folder import RunFolder
 
 
 def move_away(run: RunFolder, offset_ns: int) -> None:
-    """Change a run such that the probe's recording seems to come from a machine whose clock is ahead by
-    `offset_ns`.
-    """
+    """Change a run so that its probe appears to run on a machine whose clock is ahead by `offset_ns`."""
     path = run.observe / "probe.ndjson"
     documents = list(lines.read(path, lines.Damage()))
     with (run.observe / "far.probe.ndjson").open("wb") as far, path.open("wb") as here:
@@ -25,9 +23,9 @@ def move_away(run: RunFolder, offset_ns: int) -> None:
 
 
 def to_another_machine(run: RunFolder, tier: str, sound: bytes, host: str = "far") -> None:
-    """Change a run such that a tier seems to be on a host of provider ssh.
+    """Change a run so that a tier appears to be on a host of provider ssh.
 
-    The present recording becomes that of the host's probe; `sound` becomes the recording of the local probe.
+    The existing recording becomes the recording of the host's probe; `sound` becomes the recording of the local probe.
     """
     path = run.observe / "probe.ndjson"
     move_away(run, 3_000 * SECOND)

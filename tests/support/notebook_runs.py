@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-# All cells share one name space. The value of a final expression is shown as text and, if available, as HTML.
+# Program that runs the cells in one shared namespace. It prints the value of a final expression as text and, if
+# available, as HTML.
 _RUNNER = """
 import ast, contextlib, io, json, sys
 

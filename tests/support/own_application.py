@@ -69,8 +69,7 @@ def has_database() -> bool:
 def own_database(port: int | None = None) -> Iterator[Path]:
     """Start a private PostgreSQL with a socket in its folder and, with `port`, on loopback; yield the folder.
 
-    The folder is not in the folder of the test, because PostgreSQL, which does not run as root, could not
-    enter it.
+    The folder is outside the folder of the test: PostgreSQL does not run as root, so it cannot enter the test's folder.
     """
     script = str(EXAMPLE / "database.sh")
     with tempfile.TemporaryDirectory(prefix="towtank-own-database-") as folder:
@@ -101,8 +100,8 @@ def own_application(
     workers : int
         Number of workers.
     wrapper : tuple of str
-        Beginning of the command: a program that sets a control group or CPUs and then executes the application in its
-        place, such as `taskset -c 0`.
+        Beginning of the command, such as `taskset -c 0`: a program that sets a control group or CPUs and then replaces
+        itself by the application.
     database_port : int or None
         Port of the database on loopback; None for a connection over a Unix socket.
     """

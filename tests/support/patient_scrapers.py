@@ -1,4 +1,4 @@
-"""Sets a longer timeout of scrapers, for servers on a busy machine."""
+"""Sets longer timeouts for scrapers, because servers on a busy machine respond slowly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _PATIENCE_S = 30
 
 @contextmanager
 def patient_scrapers() -> Iterator[None]:
-    """Let scrapers wait longer than during a run, where one scrape must not delay the next scrape."""
+    """Set the timeouts of all scrapers to 30 s until the end of the block.
+
+    Timeouts during a run are shorter, because a slow scrape must not delay the next scrape.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for module in (command_socket, page):
             patch.setattr(module, "TIMEOUT_S", _PATIENCE_S)

@@ -14,7 +14,7 @@ class QuotaServer:
     Attributes
     ----------
     cpus : float
-        Part of a CPU. [1]
+        Quota as a number of CPUs. [1]
     period_s : float
         Length of a period. [s]
     """
@@ -26,7 +26,7 @@ class QuotaServer:
     left_s: float = -1.0
 
     def end(self, now_s: float, work_s: float) -> float:
-        """Return the time at which work that arrives now is complete. [s]"""
+        """Return the time at which work that arrives now is completed. [s]"""
         at = max(now_s, self.free_s)
         current = int(at / self.period_s)
         if self.left_s < 0 or current > self.period:
@@ -62,12 +62,12 @@ def closed_stations(
     seed: int,
     visits: int = 1,
 ) -> tuple[float, float]:
-    """Return throughput [1/s] and mean response time [s] of closed users.
+    """Return throughput [1/s] and mean response time [s] of a closed load.
 
-    Each transaction makes several visits to random stations.
+    Each transaction makes `visits` visits to random stations.
     """
     stream = random.Random(seed)
-    # Each event: time, number of the user, visits left, start of the transaction.
+    # Elements of an event: time, user, remaining visits, start of the transaction.
     events = [(at, user, visits, at) for user in range(users) for at in (stream.expovariate(1 / think_s),)]
     heapq.heapify(events)
     done, total, begin_s = 0, 0.0, until_s / 5

@@ -1,6 +1,6 @@
 """Random queueing networks, each solved and simulated, to certify the solver.
 
-The seed of a network is the number of the network, so that a single network of many can be examined.
+The number of a network is also its random seed, so a single network can be examined alone.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Compared:
 
 
 def network(seed: int) -> tuple[str, str, Json]:
-    """Return kind, load and model of the network with a seed; the model is in the form of the engine."""
+    """Return kind, load and model of the network with a seed; the model has the engine's JSON format."""
     rng = random.Random(seed)
     kind, load = KINDS[seed % len(KINDS)], LOADS[seed // len(KINDS) % len(LOADS)]
     if kind == "finite":
@@ -91,7 +91,7 @@ def network(seed: int) -> tuple[str, str, Json]:
 
 
 def _around(rng: random.Random, kind: str, servers: int) -> Json:
-    """Return a pool around both stations, or a fork to both."""
+    """Return a pool that holds both stations, or a fork with one branch to each station; empty for other kinds."""
     if kind == "pool":
         return {"pools": [{"name": "p", "size": servers * rng.choice((2, 4)), "holds": ["s", "t"]}]}
     return {"forks": [{"name": "f", "branches": [["s"], ["t"]]}]} if kind == "fork" else {}
@@ -144,13 +144,16 @@ def compared(seed: int, kind: str, load: str, answer: Json, simulated: Json) -> 
     for name, found in answer["classes"].items():
         low, high = simulated["classes"][name]["confidence_interval"]["response_time_s"]
         stated, time = answer.get("approximate_within"), float(found["response_time_s"])
-        # A time with very few observations has no interval to compare with.
+        # A response time with very few observations has no interval to compare with.
         if low is not None:
             yield Compared(seed, kind, load, answer["method"], answer["exact"], stated, time, float(low), float(high))
 
 
 def full_station(seed: int) -> Json:
-    """Return a station with one or two classes, servers from 1 to 64, and service times that differ up to 50 times."""
+    """Return a station of finite capacity with 1 to 64 servers, and one or two classes.
+
+    The mean service times of the classes differ by a factor of at most 50.
+    """
     rng = random.Random(seed)
     servers, order = rng.choice((1, 2, 4, 8, 64)), rng.choice(ORDERS)
     room = servers + rng.choice((0, 2, 5, 10, 20))

@@ -1,4 +1,4 @@
-"""Lines of an engine that rates a machine, with known rates."""
+"""Output of an engine that measures the speed of a machine, with known rates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lines(
     factors : tuple of float
         Factor of all rates in each round; 1 by default.
     conditions : dict, optional
-        Differences from a quiet machine, in each turn.
+        Conditions that differ from a quiet machine, reported with each measurement.
     failed : dict of str to str, optional
         Reason why a kernel could not be measured.
     """

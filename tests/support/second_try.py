@@ -1,8 +1,8 @@
-"""Plugin of pytest: with `--second-try`, a failed test that waits is run once more, alone, after all others.
+"""Plugin of pytest: with `--second-try`, a failed test marked `waits` runs once more, alone, after all other tests.
 
 Tests marked `waits` use servers, networks and real time, so another program on the machine can disturb them. A test
-that fails beside others and passes alone is *disturbed*: it does not fail the run, and the summary lists its name with
-both outcomes. A run with more disturbed tests than 1 % (at least one is allowed) fails.
+that first fails and then passes alone is *disturbed*: it does not fail the run, and the summary lists its name with
+both outcomes. A run fails if more than 1 % of its tests are disturbed; one disturbed test is always allowed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-# Share of disturbed tests above which a session fails.
+# Largest allowed share of disturbed tests; a session with a larger share fails.
 _SHARE = 0.01
 _GROUP = re.compile(r"@[^@\]]*$")
 _ALONE_WITHIN_S = 900
@@ -71,9 +71,7 @@ class SecondTry:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Run the failed tests once more, unless there are too many of them or a test without the mark
-        failed.
-        """
+        """Run the failed tests once more, unless too many failed or a test without the mark `waits` failed."""
         if not self.failed or self.others or len(self.failed) > self.most:
             return
         self.outcomes = {test: self._alone(test, self.folder) for test in self.failed}

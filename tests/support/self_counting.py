@@ -1,6 +1,6 @@
-"""Programs that count their own resource use: each works, prints its counts as one line of JSON, and waits for its end.
+"""Programs that count their own resource use: each program works, prints its counts as one JSON line, and waits.
 
-python self_counting.py CASE [FOLDER [later]]; `later` waits for the file FOLDER/go.
+python self_counting.py CASE [FOLDER [later]]; with `later` the work starts when the file FOLDER/go exists.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import threading
 import time
 from collections.abc import Callable
 
-# The kernel shows user and system time of each process in whole clock ticks: at most 40 ms too little for two
-# processes.
+# CPU time of each program. [s] The kernel shows user and system time of each process in whole clock ticks, so the
+# values of two processes are up to 40 ms too small.
 BUSY_S = 2.4
 MIB = 1 << 20
 
@@ -46,13 +46,13 @@ def wait() -> None:
 
 
 def say(**counts: float) -> None:
-    """Print the counts, and wait until the process is ended."""
+    """Print the counts, and wait for the end of the process."""
     print(json.dumps(counts), flush=True)
     wait()
 
 
 def duty_cycle(_: str) -> None:
-    """Work and sleep in turn, in one process."""
+    """Alternate between work and sleep of 5 ms each, in one process."""
     while used_s() < BUSY_S:
         burn(0.005)
         time.sleep(0.005)
@@ -61,7 +61,7 @@ def duty_cycle(_: str) -> None:
 
 
 def threads(_: str) -> None:
-    """Compute in eight threads at once."""
+    """Compute in eight concurrent threads."""
     block = bytes(8 * MIB)
 
     def work() -> None:
@@ -77,7 +77,7 @@ def threads(_: str) -> None:
 
 
 def children(_: str) -> None:
-    """Start children of 20 ms each and wait for them."""
+    """Start child processes that each use 20 ms of CPU time, and wait for them."""
     for _ in range(round(BUSY_S / 0.020)):
         child = os.fork()
         if not child:
@@ -101,7 +101,10 @@ def _reported(work: Callable[[int], None]) -> float:
 
 
 def grandchildren(_: str) -> None:
-    """Start grandchildren of 60 ms each whose parents have ended; the half millisecond of each exit is not counted."""
+    """Start grandchildren that each use 60 ms of CPU time after their parents have ended.
+
+    The CPU time of each exit (half a millisecond) is not counted.
+    """
 
     def work(answer: int) -> None:
         if os.fork():
@@ -114,7 +117,7 @@ def grandchildren(_: str) -> None:
 
 
 def detached(_: str) -> None:
-    """Start a worker that detaches at once (fork, setsid, fork) and continues after its work."""
+    """Start a worker that immediately detaches (fork, setsid, fork), and that remains after its work."""
 
     def work(answer: int) -> None:
         os.setsid()
@@ -141,7 +144,7 @@ def detached_program(_: str) -> None:
 
 
 def report(answer: str) -> None:
-    """Use CPU time and report it, as the program that a detached worker executes."""
+    """Use CPU time and report it; this is the program that a detached worker executes."""
     burn(BUSY_S)
     os.write(int(answer), f"{used_s()}\n".encode())
     wait()
@@ -162,22 +165,23 @@ def sleeping_threads(_: str) -> None:
     def work() -> None:
         for _ in range(150):
             time.sleep(0.010)
-        # The kernel drops the context switches of a thread that has ended.
+        # The threads stay alive, because the kernel drops the context switches of a thread that has ended.
         asleep.wait()
         threading.Event().wait()
 
     for _ in range(4):
         threading.Thread(target=work, daemon=True).start()
     asleep.wait()
-    # Time until all threads are in their final wait, even on a busy machine.
+    # After this time all threads are in their final wait, even on a busy machine.
     time.sleep(2.0)
     say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
 
 
 def buffered_writes(folder: str) -> None:
-    """Write through the page cache, each 4 MiB followed by fsync.
+    """Write 64 MiB through the page cache, with fsync after each 4 MiB.
 
-    A large write creates large folios, and a folio that the kernel writes back during the write counts twice.
+    The writes are small, because a large write creates large folios, and the kernel counts a folio twice if it is
+    written back during the write.
     """
     with open(os.path.join(folder, "buffered"), "wb", buffering=0) as file:  # noqa: PTH118, PTH123
         for _ in range(16):
@@ -202,10 +206,10 @@ def shared_memory(_: str) -> None:
 
 
 def many_sessions(_: str) -> None:
-    """Share 384 MiB among 40 processes, as sessions of a database do.
+    """Share 384 MiB among 40 processes, like the sessions of a database.
 
-    The expected value omits the stack and the page tables of each process, 30 to 80 KiB: below 1 % of the shared
-    memory.
+    The expected value omits the stack and the page tables of each process. They take 30 to 80 KiB, less than 1 % of the
+    shared memory.
     """
     _memory(private=0, shared=384 * MIB, processes=40)
 
@@ -261,7 +265,7 @@ int main(int count, char **arguments) {
 
 
 def _memory(private: int, shared: int, processes: int) -> None:
-    """Execute a small C program, since the memory of Python would blur the known amount."""
+    """Execute a small C program, because the memory of Python itself would make the true amount uncertain."""
     folder = sys.argv[2]
     source, program = os.path.join(folder, "memory.c"), os.path.join(folder, "memory")  # noqa: PTH118
     with open(source, "w", encoding="ascii") as file:  # noqa: PTH123
@@ -271,7 +275,7 @@ def _memory(private: int, shared: int, processes: int) -> None:
 
 
 def await_go(folder: str) -> None:
-    """Wait for the file that signals the start of the work."""
+    """Wait until the file that starts the work exists."""
     while not os.path.exists(os.path.join(folder, "go")):  # noqa: PTH110, PTH118
         time.sleep(0.02)
 

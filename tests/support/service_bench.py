@@ -1,4 +1,4 @@
-"""Folder with a system file for one kind of service, and the systems built from this file."""
+"""Folder with a system file for one kind of service, and the system built from this file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from towtank.system.system import System
 
 @dataclass
 class Bench:
-    """Folder with system files for one service, and the systems built from these files."""
+    """Folder with a system file for one service, and the system built from this file."""
 
     folder: Path
     case: ServiceCase
     system: System | None = None
 
     def file(self, settings: str = "", port: int = 0) -> Path:
-        """Write a system file with the service and the services that it depends on; return the path."""
+        """Write a system file with the service under test and a null server; return the path."""
         path = self.folder / "system.yaml"
         settings = settings or self.case.always
         given = f"settings: {{{settings}}}, " if settings else ""
@@ -45,6 +45,6 @@ class Bench:
         return self.system
 
     def service(self) -> Any:
-        """Return the only service of the system."""
+        """Return the service under test."""
         assert self.system is not None
         return next(service for service in self.system._services if service.name == "served")

@@ -1,4 +1,4 @@
-"""Kinds of services for the conformance suite, each with a real operation and a setting to read back."""
+"""Kinds of services for the conformance suite, each with a real operation and with settings to read back."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class ServiceCase:
     expected : object
         The expected values.
     wrong : dict
-        Settings that are refused when the file is read, each with words of the fault.
+        Settings that are refused when the file is read, each with a part of the error message.
     grows : str
         Observed counter that `use` increases.
     intrude : callable, optional
         Asserts that another user of the machine is refused, if the service holds data or accepts commands.
     account : str
-        User that the server runs as where Towtank is root and the machine has that user; empty if it has none.
+        User as which the server runs if Towtank runs as root and the user exists; empty for kinds without such a user.
     always : str
-        Settings where a test gives none.
+        Settings that are used if a test gives no settings.
     """
 
     kind: str
@@ -126,7 +126,7 @@ def redis_info(store: Any) -> tuple[str, str]:
 
 
 def as_another_user(work: Callable[[], object]) -> object:
-    """Run a function as an unprivileged user and return the error; skip the test without root."""
+    """Run a function as an unprivileged user and return its exception; skip the test if it does not run as root."""
     if os.geteuid() != 0:
         pytest.skip("only root becomes another user")
     with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_become_nobody) as pool:
@@ -142,7 +142,7 @@ def _become_nobody() -> None:
 def is_closed_to_strangers(store: Any) -> None:
     """Check that Redis refuses commands without the password.
 
-    A client must not get around the password by means of other commands.
+    Commands that could be misused, such as CONFIG and MODULE, are unknown even with the password.
     """
     for words in (("PING",), ("GET", "key")):
         with pytest.raises(ScrapeError, match="NOAUTH"):
@@ -155,14 +155,14 @@ def is_closed_to_strangers(store: Any) -> None:
 
 
 def takes_commands_of_its_owner_alone(gateway: Any) -> None:
-    """Check that HAProxy's command socket is closed to other users, and that no port accepts commands."""
+    """Check that HAProxy's command socket is closed to other users."""
     socket_path = str(gateway.commands)
     assert stat.S_IMODE(gateway.commands.stat().st_mode) == 0o600
     assert isinstance(as_another_user(partial(ask_once, socket_path, "show info")), ScrapeError)
 
 
 def has_no_known_administrator(directory: Any) -> None:
-    """Check that the administrator of slapd has no known password."""
+    """Check that slapd refuses guessed passwords of the administrator, and changes without a login."""
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
     server = ldap3.Server(directory.url, get_info=ldap3.NONE)
@@ -199,7 +199,7 @@ def denies_strangers(database: Any) -> None:
 
 
 def finds_a_user(directory: Any) -> None:
-    """Check that a search finds a user of the seed, and that only the user's password is accepted."""
+    """Check that a search finds a user of the initial data, and that only the user's password is accepted."""
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
     user = list(users(3, seed=5))[-1]
@@ -264,7 +264,7 @@ def mariadb_variables(database: Any) -> list[str]:
 
 
 def answers_with_its_arguments(program: Any) -> None:
-    """Check that the program answers, with its working folder."""
+    """Check that the program responds, with its working folder."""
     status, _, body = fetch(program.address)
     assert (status, Path(json.loads(body)["folder"]).name) == (200, "site")
 

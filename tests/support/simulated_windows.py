@@ -1,4 +1,4 @@
-"""Simulated queues as windows of seconds, in the form that the test of a window reads."""
+"""Simulates queues and returns windows with one-second intervals, in the form that the steady-state tests read."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ def window_of(
     is_open: bool,
     tiers_cpu_s: dict[str, Times] | None = None,
 ) -> Window:
-    """Return a window of `seconds` seconds from `start_s` after the tests of a window, with CPU times of
-    tiers per second.
+    """Return a window of `seconds` intervals of 1 s from `start_s`, with the results of the steady-state tests.
+
+    `tiers_cpu_s` contains the CPU time of each tier in each second.
     """
     arrivals, ends = arrivals - start_s, ends - start_s
     edges = np.arange(seconds + 1.0)
@@ -66,7 +67,7 @@ def window_of(
     )
     begun, done = np.sort(arrivals), np.sort(ends)
     flying = np.searchsorted(begun, edges, "right") - np.searchsorted(done, edges, "right")
-    # Mean over each second, from samples every hundredth of a second.
+    # Mean number of users in the system in each second, from samples every hundredth of a second.
     fine = np.arange(0, seconds, 0.01)
     held = (np.searchsorted(begun, fine, "right") - np.searchsorted(done, fine, "right")).reshape(seconds, 100)
     measured = SimpleNamespace(
@@ -86,7 +87,7 @@ def window_of(
 
 
 def verdict_on(window: Window) -> str:
-    """Return the most serious level of the doubts about a steady state; `valid` without doubts."""
+    """Return the most serious level among the doubts about a steady state; `valid` without doubts."""
     evidence: Any = SimpleNamespace(window=window)
     levels = {str(doubt.level) for doubt in checks.steady(evidence)}
     return next((level for level in ("invalid", "suspect") if level in levels), "valid")

@@ -15,7 +15,7 @@ stations:
   app: {servers: 2, demand: 40 ms}
   db: {servers: 1, demand: 20 ms}
 """
-"""Model of users at two tiers; a percentile near its limit, so that it is simulated."""
+"""Model of users at two tiers. A percentile is near its limit, so the sizing simulates it."""
 
 
 def written(folder: Path, name: str, text: str) -> str:

@@ -14,7 +14,7 @@ import sizing_statements
 Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
-# First words of a what-if question that changes the load.
+# First words of what-if questions that change the load.
 _LOADS = ("users", "rate")
 _FIRST_DAY = date(2026, 1, 5).toordinal()
 """A Monday: the first day of every history."""
@@ -23,8 +23,7 @@ _LIMIT = 0.003
 
 
 def _rows(document: Json) -> Iterator[Json]:
-    """Yield all rows with objectives and a probability: the answer, the candidates beside it, and the what-if
-    rows."""
+    """Yield all rows with objectives and a probability: the answer, the other candidates, and the what-if rows."""
     for key in ("answer", "next_cheaper", "strongest"):
         if document[key] is not None:
             yield document[key]
@@ -33,14 +32,18 @@ def _rows(document: Json) -> Iterator[Json]:
 
 
 def probability_and_asked(document: Json) -> Iterator[str]:
-    """The probability of an answer is at least the requested probability."""
+    """The probability of the answer is at least the requested probability."""
     answer = document["answer"]
     if answer and answer["probability"] is not None and answer["probability"] < document["probability_asked"]:
         yield f"{answer['probability']} of {document['probability_asked']} asked"
 
 
 def probability_and_dates(document: Json) -> Iterator[str]:
-    """An answer that satisfies its objectives until the horizon with its probability does not miss them earlier."""
+    """The answer does not miss its objectives before the horizon.
+
+    The day from which the objectives are missed is also not after the expected day, if its probability is below one
+    half.
+    """
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is None or row["days"] is None:
         return
@@ -63,7 +66,7 @@ def dates_and_their_interval(document: Json) -> Iterator[str]:
 
 
 def answer_and_dates(document: Json) -> Iterator[str]:
-    """The table of dates states the same load limit for the answer as the answer."""
+    """The load limit of the answer is the same in the table of dates and in the answer."""
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is not None:
         carried = document["answer"]["load_at_limit"]
@@ -72,7 +75,7 @@ def answer_and_dates(document: Json) -> Iterator[str]:
 
 
 def answer_and_limit(document: Json) -> Iterator[str]:
-    """An answer carries at least the requested load, and has the load limit of the first bottleneck."""
+    """The load limit of the answer is at least the requested load, and equals the load of the first bottleneck."""
     answer = document["answer"]
     if answer is None:
         return
@@ -104,7 +107,7 @@ def answer_and_what_if(document: Json) -> Iterator[str]:
 
 
 def what_if_and_hardware(document: Json) -> Iterator[str]:
-    """If a question changes only the load, its configuration is the configuration of the hardware that it names."""
+    """A question that changes only the load has the configuration of the hardware that it names."""
     for row in document["what_if"]:
         if "refused" in row or any(word in row["what_if"] for word in ("cpus", "nodes")):
             continue
@@ -115,7 +118,7 @@ def what_if_and_hardware(document: Json) -> Iterator[str]:
 
 
 def met_and_values(document: Json) -> Iterator[str]:
-    """`met`, the values and the reasons are consistent."""
+    """`met` agrees with the objectives and with the reasons why objectives are missed."""
     for row in document["what_if"]:
         if "refused" in row:
             continue
@@ -166,7 +169,7 @@ def value_and_interval(document: Json) -> Iterator[str]:
 
 
 def interval_and_limit(document: Json) -> Iterator[str]:
-    """Without a probability, an interval that contains the limit raises a doubt."""
+    """If the answer has no probability, an interval that contains the limit raises a doubt."""
     answer = document["answer"]
     if answer is None or answer["probability"] is not None:
         return
@@ -187,7 +190,11 @@ def utilization_and_objective(document: Json) -> Iterator[str]:
 
 
 def laws(document: Json) -> Iterator[str]:
-    """U = X D / m, N = X (R + Z) and Q = X R hold for the values of an answer."""
+    """The values of an answer satisfy the operational laws U = X D / m, N = X (R + Z) and Q = X R.
+
+    U is the utilization, X the throughput, D the demand, m the number of servers, N the number of users, R the response
+    time, Z the think time and Q the number of users in the system.
+    """
     answer, model = document["answer"], document["_model"]
     for scenario in answer["scenarios"] if answer else ():
         classes = scenario["classes"]
@@ -215,7 +222,7 @@ def laws(document: Json) -> Iterator[str]:
 
 
 def trust_and_range(document: Json) -> Iterator[str]:
-    """`inside` and `beyond` follow from the ratio to the highest measured throughput."""
+    """`inside` and `beyond` agree with the ratio of the load's throughput to the highest measured throughput."""
     trust = document["trust"]
     times = trust.get("times_measured")
     if times is not None and (trust["range"] == "inside") != (times <= 1 + _TOLERANCE):
@@ -223,7 +230,7 @@ def trust_and_range(document: Json) -> Iterator[str]:
 
 
 def draws_and_probability(document: Json) -> Iterator[str]:
-    """There is a probability and a counted part if and only if there are draws; otherwise a reason is stated."""
+    """A sizing with draws states a probability and its counted parts; a sizing without draws states a reason."""
     trust = document["trust"]
     drawn = trust["draws"] > 0
     if drawn != bool(trust["counted"]) or drawn == bool(trust["no_interval"]):
@@ -233,8 +240,10 @@ def draws_and_probability(document: Json) -> Iterator[str]:
 
 
 def capacity_and_probability(document: Json) -> Iterator[str]:
-    """The low end of the carried load is above the requested load if and only if 97.5 % of the draws hold.
-    Throughput objectives are left out."""
+    """The interval of the load limit lies above the requested load if and only if 97.5 % of the draws hold.
+
+    Throughput objectives are ignored.
+    """
     answer = document["answer"]
     rows = [row for row in document["what_if"] if "refused" not in row and row["what_if"].split()[0] not in _LOADS]
     for row in (*([answer] if answer else []), *rows):
@@ -248,7 +257,8 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
         spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
         if spare is not None and (spare["low"] >= 0) != sure:
             yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
-        # Without growth in the draws the load is certain. The interval contains the best estimate.
+        # Only a load without uncertainty can be compared, so growth must not be among the draws. A load limit below the
+        # requested load is skipped, because its interval contains the best estimate.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:
@@ -256,7 +266,7 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
 
 
 def basis_and_counted(document: Json) -> Iterator[str]:
-    """Each part of the basis is named once, and is marked as counted if and only if the probability counts it."""
+    """Each part of the basis is named once, and is marked as counted if and only if the probability includes it."""
     parts = {part["part"]: part for part in document["trust"]["rests_on"]}
     if list(parts) != ["load", "growth", "demands", "stations", "machines"]:
         yield f"rests on {list(parts)}"
@@ -269,7 +279,7 @@ def basis_and_counted(document: Json) -> Iterator[str]:
 
 
 def uncounted_and_doubts(document: Json) -> Iterator[str]:
-    """Uncertainty that is not counted raises a doubt: growth taken as certain, demands without an error."""
+    """Uncertainty outside the probability raises a doubt: growth taken as certain, or demands without an error."""
     doubts = " ".join(document["trust"]["doubts"])
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if "as if certain" in growth["text"] and document["_horizon_d"] and "uncertainty of the growth" not in doubts:
@@ -301,7 +311,7 @@ def answer_and_neighbours(document: Json) -> Iterator[str]:
 
 
 def load_and_steps(document: Json) -> Iterator[str]:
-    """The load of the answer equals the load of the last step, and lies in its interval."""
+    """The total load equals the load of the last step, and the load of each class lies in its interval."""
     steps = [step for step in document["steps"] if step["step"].startswith("load ") and " of " not in step["step"]]
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     if abs(steps[-1]["value"] / total - 1) > _TOLERANCE:
@@ -318,7 +328,10 @@ def _throughput(document: Json) -> float:
 
 
 def pools_and_waits(document: Json) -> Iterator[str]:
-    """A pool has a reason, or a size sufficient at the best estimate and in the requested share of draws."""
+    """A pool has a size or a reason why it has no size.
+
+    The size is sufficient for the best estimate and in the requested share of draws.
+    """
     for name, pool in document["pools"].items():
         if (pool["size"] is None) == (not pool["why_not"]):
             yield f"pool {name}: size {pool['size']}, why not: {pool['why_not']}"
@@ -326,7 +339,8 @@ def pools_and_waits(document: Json) -> Iterator[str]:
             continue
         if pool["wait_s"] > pool["wait_at_most_s"] * (1 + _TOLERANCE):
             yield f"pool {name}: waits {pool['wait_s']}, at most {pool['wait_at_most_s']}"
-        # Requests held without the pool are in the pool or wait for it: Q = X W.
+        # Requests that a model without the pool holds are in the pool or wait for it. By Little's law, the number that
+        # waits is the throughput times the waiting time.
         waiting = pool["wait_s"] * _throughput(document)
         if pool["held"] > (pool["size"] + waiting) * 1.05:
             yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"
@@ -339,7 +353,7 @@ def pools_and_waits(document: Json) -> Iterator[str]:
 
 
 def memory_and_intervals(document: Json) -> Iterator[str]:
-    """A tier needs memory if and only if the question asks for memory, and the value lies in its interval."""
+    """A tier has a memory size if and only if the question asks for memory, and the size lies in its interval."""
     for name, tier in (document["answer"] or {"tiers": {}})["tiers"].items():
         need, known = tier["memory_bytes"], tier["memory_interval"]
         if bool(need) != (name in document["_memory"]):
@@ -350,7 +364,7 @@ def memory_and_intervals(document: Json) -> Iterator[str]:
 
 
 def history_and_growth(document: Json) -> Iterator[str]:
-    """Growth is measured if and only if there is a history, and then the probability counts it."""
+    """Growth is measured if and only if there is a history, and then the probability includes it."""
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if (growth["origin"] == "measured") != document["_history"]:
         yield f"growth is {growth['origin']}, history: {document['_history']}"
@@ -359,7 +373,7 @@ def history_and_growth(document: Json) -> Iterator[str]:
 
 
 def mix_and_load(document: Json) -> Iterator[str]:
-    """The load has the requested mix."""
+    """The classes have the requested shares of the load."""
     load = document["load"]["users"] or document["load"]["rate_per_s"]
     for name, share in document["_mix"].items():
         if abs(load[name] / sum(load.values()) - share) > 1e-3:
@@ -441,8 +455,7 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
 
 
 def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool) -> Json:
-    """Add a history, a mix, think times, pools, memory and data to some questions; return facts that the
-    rules need."""
+    """Add a history, a mix, think times, pools, memory and data to some questions; return facts that the rules need."""
     known: Json = {"_history": False, "_memory": [], "_mix": {}, "_files": {}}
     load = sizing["load"]
     if "growth" in load and stream.random() < 0.5:
@@ -477,7 +490,9 @@ def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool
 
 def _history(stream: random.Random, days: int, *, weekly: bool) -> str:
     """Return daily loads with constant growth and noise.
-    The load of a weekly series is lower on the last two days of a week."""
+
+    The load of a weekly series is lower on the last two days of a week.
+    """
     growth, noise = stream.uniform(-0.001, 0.003), stream.uniform(0.01, 0.08)
     rows = ["date,users"]
     for day in range(days):

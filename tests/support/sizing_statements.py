@@ -29,7 +29,7 @@ def _answered(document: Json) -> list[Json]:
 
 
 def costs(document: Json) -> Iterator[str]:
-    """The cost of the answer is the sum over its tiers, and candidates listed as cheaper cost less."""
+    """The cost of the answer is the sum over its tiers, and each candidate listed as cheaper costs less."""
     answer = document["answer"]
     if answer is None:
         return
@@ -46,7 +46,7 @@ def costs(document: Json) -> Iterator[str]:
 
 
 def counts_of_the_search(document: Json) -> Iterator[str]:
-    """No candidate counts twice, and only tried candidates are simulated."""
+    """No candidate is counted twice, and only candidates that were tried are simulated."""
     search = document["search"]
     counted = search["cut"] + search["passed_over"] + search["tried"]
     if counted > search["candidates"] or search["simulated"] > search["tried"]:
@@ -72,9 +72,9 @@ def words_and_tiers(document: Json) -> Iterator[str]:
 
 
 def tiers_and_scenarios(document: Json) -> Iterator[str]:
-    """A tier has the utilization of the scenario with all nodes up; each tier of several nodes has a scenario.
+    """A tier has the utilization of the scenario with all nodes up, and each tier of several nodes has a scenario.
 
-    In the scenario of a tier, a node of this tier is lost.
+    In this scenario one node of the tier is lost.
     """
     answer = document["answer"]
     if answer is None:
@@ -108,14 +108,15 @@ def worst_scenario(document: Json) -> Iterator[str]:
             pairs = zip(answer["objectives"], scenario["objectives"], strict=True)
             yield from (f"{mine} of the answer, {other} of the scenario" for mine, other in pairs if mine != other)
     if not near or near[answer["scenario"]] < max(near.values()) - _SOLVED:
-        # The utilization of a station, which is not among the objectives, may make a scenario the worst.
+        # If stations have utilization limits, a station may make a scenario the worst, although its utilization is not
+        # among the objectives.
         limits = document["utilization_at_most"]
         if not limits:
             yield f"the worst scenario is {answer['scenario']} of {near}"
 
 
 def _share(check: Json) -> float:
-    """Return the value of an objective relative to its limit; 1 is the limit. [ratio]"""
+    """Return the ratio of an objective's value to its limit (inverse for throughput); 1 is at the limit. [ratio]"""
     upward = "throughput" in check["objective"]
     return float(check["limit"] / check["value"] if upward else check["value"] / check["limit"])
 
@@ -133,7 +134,9 @@ def busiest_station(document: Json) -> Iterator[str]:
 
 
 def bottlenecks_and_loads(document: Json) -> Iterator[str]:
-    """Each doubling carries at least as much, and the load factor is the carried load divided by the requested load."""
+    """Doubling a bottleneck does not lower the load limit; the load factor is this limit divided by the requested
+    load.
+    """
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     reached = 0.0
     for row in document["bottlenecks"]:
@@ -147,7 +150,9 @@ def bottlenecks_and_loads(document: Json) -> Iterator[str]:
 
 
 def met_and_carried(document: Json) -> Iterator[str]:
-    """Hardware carries the load if and only if it meets every objective, apart from throughput objectives."""
+    """Hardware meets every objective if and only if its load limit exceeds the load; throughput objectives are
+    ignored.
+    """
     load = document["load"]["users"] or document["load"]["rate_per_s"]
     for row in _answered(document):
         changes_load = any(word.strip().split()[0] in ("users", "rate") for word in row["what_if"].split(","))
@@ -160,8 +165,9 @@ def met_and_carried(document: Json) -> Iterator[str]:
 
 
 def dates_and_what_if(document: Json) -> Iterator[str]:
-    """The table of dates and the what-if table state the same capacity of the present hardware, and the same
-    days.
+    """Dates agree with their numbers of days, and both tables state the same load limit of the present hardware.
+
+    The tables are the table of dates and the what-if table.
     """
     rows = _answered(document)
     for row in document["dates"]:
@@ -224,7 +230,7 @@ def values_and_intervals(document: Json) -> Iterator[str]:
 
 
 def bands_and_intervals(document: Json) -> Iterator[str]:
-    """The band of a what-if row equals the interval of the row."""
+    """Each band of a what-if row equals the interval of the same value."""
     for row in _answered(document):
         pairs = {check["objective"]: (check["band_95"], check["interval"]) for check in row["objectives"]}
         for name, values in row["classes"].items():
@@ -236,7 +242,7 @@ def bands_and_intervals(document: Json) -> Iterator[str]:
 
 
 def one_queue_and_nodes(document: Json) -> Iterator[str]:
-    """One common queue for all nodes is at least as fast as a queue for each node."""
+    """Response times with one common queue for all nodes are not longer than with a queue for each node."""
     answer = document["answer"]
     if answer is None:
         return
@@ -249,7 +255,7 @@ def one_queue_and_nodes(document: Json) -> Iterator[str]:
 
 
 def connections_and_users(document: Json) -> Iterator[str]:
-    """Each user has a connection; without a keep-alive, each request of an open class has one during its lifetime."""
+    """The number of connections is the number of users plus the number of requests of open classes in the system."""
     answer = document["answer"]
     if answer is None:
         return
@@ -261,7 +267,7 @@ def connections_and_users(document: Json) -> Iterator[str]:
 
 
 def steps_and_tables(document: Json) -> Iterator[str]:
-    """Values of the steps equal the values in the tables, and the work of a step is X D."""
+    """Values of the steps equal the values in the tables, and the work of a step is throughput times demand."""
     answer = document["answer"]
     if answer is None:
         return
@@ -292,7 +298,7 @@ def steps_and_tables(document: Json) -> Iterator[str]:
 
 
 def limits_and_reasons(document: Json) -> Iterator[str]:
-    """A load without a limit has a reason and no number; a load with a limit has a number and no reason."""
+    """A row has either a load limit or a reason why the load has no limit."""
     rows = [*_answered(document), *([document["answer"]] if document["answer"] else [])]
     for row in rows:
         if (row["load_at_limit"] is None) != bool(row["no_limit"]):

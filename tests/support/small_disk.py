@@ -20,7 +20,7 @@ class SmallDisk:
     path: Path
 
     def resize(self, size: str) -> None:
-        """Change the size, in the notation of `tmpfs`; the size in use is the minimum."""
+        """Change the size, in the notation of `tmpfs`; the new size is at least the size in use."""
         subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True)
 
     def used(self) -> int:

@@ -1,4 +1,4 @@
-"""Receiver of metrics that stores its requests and returns prepared answers."""
+"""Receiver of metrics that stores its requests and returns prepared responses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Request = tuple[str, dict[str, str], bytes]
 
 
 class Receiver:
-    """Received requests and prepared answers; without a prepared answer, the answer is success.
+    """Received requests and prepared responses; if no response is prepared, the receiver reports success.
 
     Attributes
     ----------
     answers : list of (int, dict, bytes)
-        Status, headers and body of the next answers.
+        Status, headers and body of the next responses.
     before : callable
-        Called before each answer; may wait.
+        Called before each response; may wait.
     requests : list of (str, dict, bytes)
         Path, headers and body of each request.
     """
@@ -45,7 +45,7 @@ class Receiver:
                 self.wfile.write(answer)
 
             def log_message(self, *_: object) -> None:
-                """Print nothing."""
+                """Suppress the log of requests."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -69,7 +69,7 @@ def listening() -> Iterator[Receiver]:
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """Yield a URL that refuses connections; the port is reserved, so that no other process can take it."""
+    """Yield a URL that refuses connections; its port is reserved, so no other process can listen on it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -1,6 +1,7 @@
 """Stand-in for the load engine that advances one second per step and writes the files of recorded results.
 
-The engine executes commands of the conductor; the response of the system is a function of the load.
+The engine executes commands of the conductor. The throughput and the response time of the simulated system are a
+function of the load.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ class SteppedEngine:
     ----------
     folder : Path
         `RUN/engine`.
-    plan : dict
+    load : dict
         `load` of the plan.
     answer : callable
         Returns throughput and response time.
     waiting : callable, optional
-        Returns arrivals that wait, as a function of the same arguments.
+        Returns the number of waiting arrivals, as a function of the same arguments as `answer`.
     """
 
     def __init__(self, folder: Path, load: dict[str, Any], answer: Answer, waiting: Answer | None = None) -> None:

@@ -84,8 +84,8 @@ CASES = (
         hosts=_BRICKS,
         services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
-        # When one copy is full before the other, only the other is good; then the other fills up as well, and
-        # no good copy is left.
+        # If one copy fills up before the other, only the other copy remains valid. When that copy is full too, no valid
+        # copy is left and the error is EIO.
         refusals=("ENOSPC", "EIO"),
     ),
 )
@@ -95,7 +95,7 @@ ON_TWO_HOSTS = StorageCase(
     hosts=f"{_BRICKS}  second: {{provider: namespaces}}\n",
     services=_mount("ping_timeout: 20 s", hosts="[web, second]"),
 )
-"""A mount on two hosts."""
+"""Case of one file system that two hosts mount."""
 
 
 @dataclass
@@ -113,7 +113,7 @@ class StorageBench:
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
 
     def lacks(self) -> list[str]:
-        """Return what this machine lacks to run the system, one text for each."""
+        """Return the requirements of the system that this machine does not meet."""
         services = [text for service in self.system._services if (text := service.missing())]
         return [*self.system._hosts.lacks(), *services]
 

@@ -1,6 +1,6 @@
 """Random damage to results folders: truncated, empty and missing files, and values that no program writes.
 
-Each function changes one place in the folder and returns a description of it.
+Each function makes one kind of change to the folder, and returns a description of the change.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def shuffled(folder: Path, stream: random.Random) -> str:
 
 
 def clock_step(folder: Path, stream: random.Random) -> str:
-    """Add a step of the clock, forward or backward, to one stream."""
+    """Add a step of the clock, forward or backward, to the times of one stream."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
     step = stream.choice((-1, 1)) * stream.choice((10**6, 10**9, 5 * 10**9, 10**13, 10**19))
@@ -152,7 +152,7 @@ def _spots(tree: Any) -> list[tuple[Any, Any]]:
 
 
 def odd_numbers(folder: Path, stream: random.Random) -> str:
-    """Replace numbers of a stream by odd numbers."""
+    """Replace numbers of a stream by unusual numbers."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
     damage = [str(path.relative_to(folder))]
@@ -169,7 +169,7 @@ def odd_numbers(folder: Path, stream: random.Random) -> str:
 
 
 def odd_series(folder: Path, stream: random.Random) -> str:
-    """Replace one key in all lines of all streams by one odd number."""
+    """Replace the values of one key in all lines of all streams by one unusual number."""
     key = stream.choice(
         ("ok", "offered", "started", "picked", "response_sum_ns", "user_ns", "users", "cpu_ns", "count")
     )
@@ -220,7 +220,7 @@ def odd_values(folder: Path, stream: random.Random) -> str:
 def _line(document: dict[str, Any]) -> bytes:
     try:
         return lines.encode(document)
-    except UnicodeEncodeError:  # half a pair of surrogates, which no stream can hold
+    except UnicodeEncodeError:  # half of a surrogate pair, which cannot be encoded
         return b""
 
 

@@ -41,7 +41,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Transaction that consists of one request; times are since the start of the run. [s]"""
+    """Transaction that consists of one request; times count from the start of the run. [s]"""
 
     transaction: int
     intended: float
@@ -84,9 +84,12 @@ class Script:
     )
     status: str = "complete"
     plan: dict[str, Any] | None = None
-    """Plan of the engine; None writes no file."""
+    """Plan of the engine; if it is None, no file is written."""
     work: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
-    """Busy periods of a CPU by tier, of shape (n_stretches, 2); replaces `service` of the exchanges. [s]"""
+    """Start and end of the busy periods of a CPU by tier, of shape (n_stretches, 2).
+
+    They replace `service` of the exchanges. [s]
+    """
 
 
 def stage_table(stages: Sequence[Stage]) -> list[dict[str, Any]]:
@@ -152,8 +155,10 @@ def closed_queue(
 def even_schedule(
     *, users: int, response_s: float, think_s: float, seconds: float, service_s: float, transactions: int = 1
 ) -> tuple[list[Exchange], list[float], list[float]]:
-    """Return a schedule with users at equal distances and cycles of `response_s + think_s`.
-    All operational laws hold exactly over whole cycles."""
+    """Return a schedule in which users start at equal intervals and each cycle takes `response_s + think_s`.
+
+    All operational laws hold exactly over whole cycles.
+    """
     cycle = response_s + think_s
     exchanges = []
     for user in range(users):
@@ -167,7 +172,7 @@ def even_schedule(
 
 
 def encode_histogram(values_ns: Iterable[float]) -> str | None:
-    """Encode values as the engine does; None without values."""
+    """Encode values as a histogram in the engine's format; return None without values."""
     histogram = HdrHistogram(1_000, 3_600_000_000_000, 3)
     for value in values_ns:
         histogram.record_value(max(1, round(value)))
@@ -175,7 +180,7 @@ def encode_histogram(values_ns: Iterable[float]) -> str | None:
 
 
 def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
-    """Return the edges of the intervals (whole seconds and stage edges), with the stage of each interval."""
+    """Return start, end and stage of each interval; intervals end at whole seconds and at the ends of stages."""
     intervals = []
     for number, row in enumerate(stage_table(stages)):
         at = row["start_s"]

@@ -31,7 +31,7 @@ _PASS_BY = """(() => {
   return !next;
 })()"""
 _CLOSE_FOLDS = "for (const part of window.opened) part.open = false; window.scrollTo(0, 0); 0"
-# Address of the proxy, where no program listens.
+# Address of a proxy that does not exist, so that the browser has no network access.
 _NOWHERE = "127.0.0.1:9"
 
 
@@ -84,7 +84,7 @@ class Tab:
         await self.until(f"document.readyState === 'complete' && location.href.startsWith({page.as_uri()!r})")
 
     async def load_live(self, page: Path) -> None:
-        """Load a report, and scroll past all figures, including folded figures, until they are interactive."""
+        """Load a report and scroll past all figures, including figures in folded parts, until they are interactive."""
         await self.load(page)
         await self.evaluate(_OPEN_FOLDS)
         await self.until(_PASS_BY)
@@ -99,7 +99,7 @@ class Tab:
         await self.call("Emulation.setEmulatedMedia", features=features)
 
     async def evaluate(self, expression: str) -> Any:
-        """Return the value of a JavaScript expression, after awaiting its promise.
+        """Return the value of a JavaScript expression; a promise is awaited.
 
         The security policy of the page does not apply to the expression.
         """

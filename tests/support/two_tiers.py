@@ -1,7 +1,8 @@
 """A system of two tiers and two transactions with known service demands, simulated request by request.
 
-Web has two CPUs and app has one, both first come, first served; the rest of a transaction is a pure delay. `measured`
-returns measurements in the form that a network model fits, `write_two_tiers` writes a whole results folder.
+The tier `web` has two CPUs and the tier `app` has one; both serve requests in the order of arrival. The rest of a
+transaction is a delay without queueing. `measured` returns measurements in the form to which a network model is fitted.
+`write_two_tiers` writes a whole results folder.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], di
     free = {tier: [0.0] * servers for tier, servers in TIERS.items()}
     stretches: dict[str, list[tuple[float, float]]] = {tier: [] for tier in TIERS}
     exchanges: list[Exchange] = []
-    # Time of the event, sequence number, user, next station, transaction, start of the transaction.
+    # Elements of an event: time, sequence number, user, next station, transaction, start of the transaction.
     events = [(stream.expovariate(1 / THINK_S), user, user, 0, 0, 0.0) for user in range(users)]
     heapq.heapify(events)
     made = users
@@ -68,9 +69,7 @@ def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], di
 
 
 def measured(seconds: float, seed: int, levels: Sequence[int] = LEVELS) -> Measured:
-    """Return measurements of one run at each level, in intervals of one second, without the first five
-    seconds.
-    """
+    """Return measurements of one run at each level, in intervals of 1 s, without the first 5 s."""
     runs = [_run(place, users, seconds, seed + place) for place, users in enumerate(levels)]
     count = len(levels)
     return Measured(

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Time limit that is longer than any condition of the tests takes, even on a busy machine that suspends
-# processes for seconds. [s]
+# Time limit. No condition in the tests takes this long, even on a busy machine that suspends processes for seconds. [s]
 PATIENCE_S = 60.0
 
 

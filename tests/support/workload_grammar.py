@@ -43,7 +43,7 @@ class Grammar:
     ----------
     seed : int
     wrong : float, default 0.012
-        Probability of a value that may be wrong, in [0, 1].
+        Probability that a value is drawn from the invalid and unusual values, in [0, 1].
     """
 
     def __init__(self, seed: int, wrong: float = 0.012) -> None:
@@ -62,7 +62,7 @@ class Grammar:
         return make() if self.random.random() < chance else None
 
     def some(self, **makers: Callable[[], Any]) -> dict[str, Any]:
-        """Return a mapping that contains a random part of the keys."""
+        """Return a mapping with a random part of the keys, and with a value made for each of them."""
         made = {key: self.maybe(make) for key, make in makers.items()}
         return {key: value for key, value in made.items() if value is not None}
 

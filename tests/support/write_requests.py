@@ -13,7 +13,7 @@ STALE_BITS = 0x7FF0000000000002
 
 @dataclass(frozen=True)
 class Point:
-    """Sample of a series; `bits` distinguish a stale marker from any other NaN."""
+    """Sample of a series; `bits` distinguishes a stale marker from any other NaN."""
 
     at_ms: int
     value: float

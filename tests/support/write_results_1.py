@@ -105,7 +105,7 @@ def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(path: Path) -> None:
-    """Write the folder, in place of an existing one."""
+    """Write the folder, replacing an existing folder."""
     if path.exists():
         shutil.rmtree(path)
     cells = [(users, index) for users in LEVELS for index in DEMANDS_S]

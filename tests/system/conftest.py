@@ -1,4 +1,4 @@
-"""A stand-in engine for tests of the conductor, see `tests/support/fake_engine.py`, and patient scrapers."""
+"""Fixtures: a stand-in engine for tests of the conductor (see `tests/support/fake_engine.py`), and patient scrapers."""
 
 import sys
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """Let scrapers in a module's tests wait longer for answers."""
+    """Give the scrapers in the tests of a module a longer time limit for responses."""
     with patient_scrapers():
         yield
 
 
 @pytest.fixture
 def fake_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Path of the stand-in, used as the engine during the test."""
+    """Path of the stand-in engine, which the test uses as the engine."""
     path = tmp_path / "towtank-engine"
     path.write_text(f"#!{sys.executable} -I\n" + (SUPPORT / "fake_engine.py").read_text())
     path.chmod(0o755)

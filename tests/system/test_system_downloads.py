@@ -1,4 +1,4 @@
-"""Pinned files from a small server: download, resumption, verification, refusal, and the choice of the repository."""
+"""Pinned files from a small server: download, resumption, verification, refusal, and choice of the repository."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PATH = "/maven/org/example/some/thing/1.2/thing-1.2.jar"
 
 
 class Repository:
-    """A server of one file.
+    """HTTP server with one file.
 
     Attributes
     ----------
     content : bytes
         Content that the server returns.
     cut : int or None
-        After so many bytes the first answer breaks off.
+        Number of bytes after which the first response ends.
     gives_parts : bool
         True if the server supports ranges.
     asked : list of tuple
@@ -51,14 +51,14 @@ class Repository:
                 outer.answer(self)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Print nothing."""
+                """Suppress the log of requests."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}/maven"
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        """Send the file, or the requested part."""
+        """Send the file, or the requested range."""
         wanted = handler.headers.get("Range")
         self.asked.append((handler.path, wanted))
         if handler.path != PATH:

@@ -1,4 +1,4 @@
-"""Environment of the processes of a system: variables passed on by the conductor."""
+"""Environment of the processes of a system: the variables that the conductor passes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Foreign files in a temporary folder block nothing, and are neither followed nor removed."""
+"""Files of other users in a temporary folder block nothing; they are neither followed nor removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HERE = Path("/proc/self/ns/pid").stat().st_ino
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty temporary folder."""
+    """Use an empty temporary folder."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -33,7 +33,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def planted(folder: Path, kind: str) -> Path:
-    """A folder with an invalid owner note."""
+    """Create a folder with an invalid owner file; return the path of this file."""
     folder.mkdir()
     note = folder / "owner"
     if kind == "pipe":

@@ -1,4 +1,6 @@
-"""A system that stays up without a study: stored, described, and taken down in any state of its keeper."""
+"""A system that stays up without a study: it is stored, described, and taken down in any state of its keeper
+process.
+"""
 
 import json
 import os

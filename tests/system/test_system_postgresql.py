@@ -1,4 +1,4 @@
-"""A private PostgreSQL: starts beside others, answers queries, leaves nothing behind."""
+"""A private PostgreSQL starts beside others, answers queries, and leaves nothing behind."""
 
 import hmac
 import os
@@ -52,7 +52,7 @@ def test_private_instance_comes_up_with_its_settings_and_leaves_nothing(tmp_path
 
 
 def refused(dsn: str, query: str = "SELECT 1") -> str:
-    """Return the message of psql about a query that the server refuses."""
+    """Return the error message of psql for a query that the server refuses."""
     command = [str(program("psql")), "-wAt", dsn, "-c", query]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode != 0, said.stdout
@@ -136,7 +136,7 @@ def test_a_population_brings_its_rows(tmp_path: Path) -> None:
 
 
 def test_the_databases_of_a_system_have_one_secret_and_those_of_another_system_have_another() -> None:
-    """A target of several databases logs in to each of them in the same way."""
+    """All databases of a system have the same secret, because a target of several databases uses one login for all."""
     several, other = [service() for _ in range(4)], service()
     for database in several:
         database.meet([each for each in several if each is not database])
@@ -191,7 +191,7 @@ def test_its_secrets_are_no_arguments_and_in_no_log(tmp_path: Path) -> None:
 
 
 def test_a_verifier_is_that_of_the_standard() -> None:
-    # RFC 7677, section 3: the server's signature of the exchange, with the key stored in the verifier.
+    # Example of RFC 7677, section 3: the signature of the server, computed with the key stored in the verifier.
     first = "n=user,r=rOprNGfwEbeRWgbNEkqO"
     nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     exchange = f"{first},r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r={nonce}"
@@ -208,7 +208,7 @@ def test_folder_of_a_killed_conductor_is_swept(tmp_path: Path) -> None:
     with System([service()], tmp_path / "data", tmp_path / "logs") as system:
         system.up()
         assert not stale.exists()
-        assert mine.exists()  # the owner is unknown, so the folder is left alone
+        assert mine.exists()  # this folder has no known owner, so it is not removed
     mine.rmdir()
 
 

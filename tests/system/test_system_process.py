@@ -1,4 +1,4 @@
-"""One process under its guard: start, log, end, and the report of its end."""
+"""A process under its guard: start, log, end, and the report of its end."""
 
 import os
 import re

@@ -1,5 +1,7 @@
-"""Settings in a system file from an unknown source: none escapes from its server, none sends variables of this
-machine."""
+"""Settings in a system file from an unknown source.
+
+No setting can leave the syntax of its server's configuration, or send variables of this machine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A system of small real servers: ordered start, observation, complete stop; every failure is reported."""
+"""A system of small real servers: ordered start, observation, complete stop, and a report of every failure."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ os.kill(os.getpid(), 9)
 
 
 class Small(PlainService):
-    """A server from the standard library, or the given program in its place."""
+    """A server that runs the given program, by default an HTTP server of the standard library."""
 
     kind = "small"
     ready_within_s = 20.0
@@ -141,7 +141,7 @@ def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal:
     system.up()
     system.stop("content")
     (_, ended) = system._processes[1]
-    ended.stop = system.down  # as by another thread at the same time
+    ended.stop = system.down  # simulates another thread that takes the system down at the same time
     with pytest.raises(TargetError, match="content is not started again: the system goes down"):
         system.start("content")
     assert system.status() == {}

@@ -1,4 +1,4 @@
-"""Targets at https:// in a system file: their part of the plan, and refusals."""
+"""Targets with https:// addresses in a system file: their part of the plan, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output faults do not end a command: missing characters, closed pipes, full disks."""
+"""Faults of the output do not crash a command: missing characters, closed pipes, full disks."""
 
 import os
 import select
@@ -60,7 +60,7 @@ def test_a_descriptor_that_does_not_wait_loses_nothing() -> None:
     read, written = os.pipe()
     os.set_blocking(written, False)
     process = write(out=written)
-    # The test starts to read when the pipe is full; the program writes more than a pipe holds.
+    # The test begins to read when the pipe is full; the program writes more than a pipe can hold.
     poll = select.poll()
     poll.register(written, select.POLLOUT)
     while poll.poll(0):

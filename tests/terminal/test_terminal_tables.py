@@ -1,4 +1,4 @@
-"""Tables at any width: every digit is printed, names are wrapped, and tables that are too wide become lines."""
+"""Tables at any width: every digit is printed, names are wrapped, and tables that are too wide are printed as lines."""
 
 import io
 import re
@@ -67,7 +67,7 @@ def test_a_pipe_gets_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def driven(**more: object) -> dict[str, object]:
-    """Return a document of `towtank drive`."""
+    """Return a result document of `towtank drive`."""
     return {
         "target": "http://127.0.0.1/",
         "throughput_per_s": 1234.56,
@@ -107,7 +107,7 @@ def test_answers_are_shown_by_status_code(counts: dict[str, int] | None, line: s
 def test_times_of_drive_have_the_digits_that_are_known(width: int) -> None:
     table = next(part for part in drive_table(driven()) if isinstance(part, Table))
     shown = printed(table, width)
-    # Times without an interval have three digits.
+    # Times that have no interval are printed with three digits.
     assert shown.count("12,300") == 2 * len(TIMES) - 1
     for known in ("12,350", "12,100", "12,600"):
         assert shown.count(known) == 1
@@ -118,7 +118,7 @@ def test_drive_shows_the_interval_of_the_throughput() -> None:
 
 
 def test_drive_says_that_failed_answers_are_among_the_times() -> None:
-    """A failed answer has a response time; a refused connection has none."""
+    """Failed responses have a response time, but refused connections have none."""
     said = drive_table(driven(errors_by_kind={"connect": 7, "status_5xx": 4, "check": 1}))
     assert "the times above are of all answers, 5 failed ones included" in said
     assert not any("failed ones" in str(part) for part in drive_table(driven(errors_by_kind={"connect": 7})))

@@ -1,4 +1,4 @@
-"""Every reader of external files and answers accepts damaged input or refuses it with its documented error."""
+"""Every reader of external files and responses accepts damaged input, or refuses it with its documented error."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def contents(paths: list[Path]) -> list[bytes]:
 
 
 def text_reader(parse: Callable[[str], Any]) -> Callable[[Path], None]:
-    """Return the reader of a text received over a connection."""
+    """Return a function that decodes a file like text received over a connection, and parses it."""
 
     def run(path: Path) -> None:
         parse(path.read_bytes().decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Connections to names with several addresses, and descriptions of their failures."""
+"""Connections to host names with several addresses, and descriptions of failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def listening() -> socket.socket:
 def test_the_next_address_is_tried_where_the_first_refuses() -> None:
     with closing(listening()) as server:
         port = server.getsockname()[1]
-        # The same port of another loopback address has no listener.
+        # At another loopback address, no program listens on this port.
         made, number = connect_first(["127.0.0.9", "127.0.0.1"], port, 60.0)
         with closing(made):
             assert number == "127.0.0.1"
@@ -87,7 +87,7 @@ def test_each_failure_has_a_fact_and_a_next_step(error: BaseException) -> None:
 
 
 def test_each_code_of_a_name_has_its_own_fact() -> None:
-    # Codes with the same number, as EAI_NODATA and EAI_NONAME on some systems, have the same description.
+    # Codes with equal numbers, such as EAI_NODATA and EAI_NONAME on some systems, have the same description.
     assert {code for code in EAI if code < 0} <= set(dialing.NAME_ERRORS)
 
 

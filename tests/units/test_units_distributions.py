@@ -1,4 +1,4 @@
-"""Quantiles and tails agree with scipy.stats over the range that intervals need."""
+"""Quantiles and tail probabilities agree with scipy.stats in the range that intervals need."""
 
 import math
 

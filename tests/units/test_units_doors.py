@@ -1,4 +1,4 @@
-"""A package that imports its names when they are used has the names that a type checker sees."""
+"""A package with lazy imports has exactly the names that a type checker sees."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PACKAGE = Path(str(files("towtank")))
 
 
 def doors() -> Iterator[str]:
-    """Yield the names of all packages with such a door."""
+    """Yield the names of all packages with lazy imports."""
     for path in sorted(PACKAGE.rglob("__init__.py")):
         if "door(" in path.read_text("utf-8"):
             yield ".".join(path.parent.relative_to(PACKAGE.parent).parts)
 
 
 def declared(package: str) -> set[str]:
-    """Return the names that a package imports for type checkers."""
+    """Return the names that a package imports for type checkers only."""
     tree = ast.parse(Path(str(files(package)), "__init__.py").read_text("utf-8"))
     checked = next(node for node in tree.body if isinstance(node, ast.If))
     return {alias.name for node in checked.body if isinstance(node, ast.ImportFrom) for alias in node.names}
@@ -37,7 +37,7 @@ def test_a_door_has_the_declared_names(package: str) -> None:
 
 @pytest.mark.parametrize("package", list(doors()))
 def test_no_name_is_that_of_a_module(package: str) -> None:
-    """Importing a module sets its name in the package, which would hide a function of this name."""
+    """The import of a module sets its name in the package, which would hide a function with the same name."""
     modules = {path.stem for path in Path(str(files(package))).iterdir()}
     assert declared(package) & modules == set()
 

@@ -1,4 +1,4 @@
-"""Stored and printed faults of Towtank hold no secret."""
+"""Stored and printed faults of Towtank contain no secret."""
 
 from pathlib import Path
 

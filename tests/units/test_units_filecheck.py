@@ -1,4 +1,4 @@
-"""Kinds of files, and the requirements of a check of each kind."""
+"""Kinds of files, and the requirements for checking each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of SciPy are imported only when used, as they take half a second of CPU time."""
+"""Parts of SciPy are imported only when they are used, because their import takes half a second of CPU time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PARTS = frozenset({f"scipy.{part}" for part in ("interpolate", "linalg", "optimi
 
 
 def imported_by(program: str) -> set[str]:
-    """Return the parts of SciPy that a new Python has imported after a program."""
+    """Return the parts of SciPy that a new Python process has imported after a program."""
     program += "\nimport sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
     return PARTS & set(done.stdout.split())

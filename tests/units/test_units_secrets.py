@@ -1,4 +1,4 @@
-"""The name of a value, not its content, determines whether it is hidden."""
+"""The name of a value determines whether it is hidden, not its content."""
 
 import time
 from typing import Any
@@ -115,7 +115,7 @@ def test_the_time_for_a_text_is_proportional_to_its_length(part: str) -> None:
             taken.append(time.process_time() - begin)
         return min(taken)
 
-    # A pattern that reads each character twice takes 64 times as long for 8 times the text.
+    # With a pattern of quadratic run time, 8 times the text would take 64 times as long.
     assert seconds(800_000) < 24 * max(seconds(100_000), 1e-3)
 
 

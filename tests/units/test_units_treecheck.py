@@ -19,7 +19,7 @@ WORKLOAD = (
 
 
 def calls_for(folder: Path, misspelt: int) -> int:
-    """Return the calls of functions while a workload with so many misspelt keys is checked."""
+    """Return the number of function calls while a workload with the given number of misspelt keys is checked."""
     path = folder / "workload.yaml"
     path.write_text(WORKLOAD + "".join(f"transaktion{number}: x\n" for number in range(misspelt)), "utf-8")
     root, calls = yamlfile.load(path).root, 0

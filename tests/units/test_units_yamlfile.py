@@ -1,4 +1,4 @@
-"""YAML files: scalars of YAML 1.2, places of keys and values, merging, bounds."""
+"""YAML files: scalars of YAML 1.2, lines and columns of keys and values, merging, and bounds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The engine accepts every workload that `validate` accepts.
 
-Valid and invalid workloads of the whole grammar are generated from seeds. `TOWTANK_WORKLOADS` is their number: 1,000 in
-the suite, more in nightly runs.
+Valid and invalid workloads of the whole grammar are generated from seeds. `TOWTANK_WORKLOADS` is the number of seeds:
+1,000 in the suite, more in nightly runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.waits
 
 OPTIONS = {"shop": {"scheme": "https", "host": "shop", "http": "2"}}
 IN_SUITE = 1_000
-# Threads and connections, more than any generated plan needs. [1]
+# Number of open files for threads and connections, which is more than any generated plan needs. [1]
 _FILES_OF_ALL = 8192
 STAGES = [
     {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": 4},
@@ -55,7 +55,7 @@ def plan_of(compiled: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def engine_faults(plans: list[dict[str, Any]]) -> list[list[str]]:
-    """Return the faults that the engine finds in each plan."""
+    """Return the faults that the engine reports for each plan."""
     text = "".join(f"{json.dumps(plan)}\n" for plan in plans)
     done = subprocess.run(
         [str(binary()), "load", "--check"], input=text, capture_output=True, text=True, check=True, timeout=300
@@ -73,8 +73,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def compiled(folder: Path, seed: int) -> list[dict[str, Any]]:
-    """Return the compiled workload of a seed and, if it stores data, the one that reads it back; none if `validate`
-    refuses it."""
+    """Return the compiled workload of a seed; if it stores data, also the workload that reads the data back.
+
+    The list is empty if `validate` refuses the workload.
+    """
     path = folder / f"w{seed}.yaml"
     path.write_text(json.dumps(Grammar(seed).document()), encoding="utf-8")
     try:
@@ -92,7 +94,7 @@ def test_the_engine_takes_every_workload_that_validate_takes(folder: Path) -> No
     count = int(os.environ.get("TOWTANK_WORKLOADS", IN_SUITE))
     (folder / "keys.csv").write_text("key\na\n")
     plans = {seed: made for seed in range(count) if (made := compiled(folder, seed))}
-    # The sample must contain both accepted and refused workloads.
+    # The sample must contain accepted workloads and refused workloads.
     assert 0.2 * count < len(plans) < 0.9 * count
     seeds = [seed for seed, made in plans.items() for _ in made]
     faults = engine_faults([plan_of(plan, folder) for made in plans.values() for plan in made])
@@ -121,7 +123,9 @@ def mappings(document: Any) -> Iterator[dict[str, Any]]:
 
 
 def _of_this_user(fault: str) -> bool:
-    """Return True if the engine refuses a plan for this user's limit of open files, which `validate` does not know."""
+    """Return True if the engine refuses a plan because of this user's limit of open files, which `validate` does not
+    check.
+    """
     return "open files each (ulimit -Hn)" in fault and resource.getrlimit(resource.RLIMIT_NOFILE)[1] < _FILES_OF_ALL
 
 
@@ -152,7 +156,7 @@ def test_the_engine_takes_every_tls_that_a_system_file_may_have(folder: Path) ->
     assert engine_faults([plan_of(plan, folder) for plan in plans]) == [[] for _ in plans]
 
 
-# Parts of generated patterns: both dialects, and syntax between them.
+# Parts of generated patterns: syntax of both dialects, and syntax that is valid in only one of them.
 PIECES = [
     "a", "é", ".", r"\d", r"\w", r"\s", r"\.", r"\b", "[a-z]", "[^x]", "[]a]", r"[\]]", "(", "(?:", "(?i)", "(?P<n>",
     ")", "|", "*", "+", "?", "{2}", "{1,3}", "{,2}", "{", "}", "[", "]", "^", "$", r"\A", r"\Z", r"\z", r"\<", r"\x41",

@@ -1,4 +1,4 @@
-"""Steps of drivers: their checks, and their part of a plan."""
+"""Steps that use drivers: their checks, and their part of a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATABASE = {"db": ["postgresql://towtank@127.0.0.1:5432/orders"]}
 
 
 def workload(folder: Path, steps: str) -> Path:
-    """Write a workload of one transaction."""
+    """Write a workload that has one transaction."""
     path = folder / "workload.yaml"
     path.write_text(
         "schema: towtank/workload/1\nname: w\ntransactions:\n  t:\n"

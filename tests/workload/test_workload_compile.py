@@ -1,4 +1,4 @@
-"""Compiling a small workload results in exactly this plan."""
+"""Compiling a small workload gives exactly the expected plan."""
 
 from __future__ import annotations
 
@@ -339,7 +339,7 @@ def test_bodies_lists_and_blocks_of_the_plan(folder: Path) -> None:
 
 
 def plan_of(folder: Path, step: str, parameters: str = "{}") -> dict[str, Any]:
-    """Return the request of the plan of a workload with a single step."""
+    """Return the compiled request of a workload with a single step."""
     file = folder / "single.yaml"
     head = f"schema: towtank/workload/1\nname: single\nparameters: {parameters}\n"
     file.write_text(f"{head}transactions: {{t: [{step}]}}\ngroups: {{g: {{loop: {{mix: {{t: 1}}}}}}}}\n")
@@ -360,7 +360,7 @@ def test_parts_of_a_list_may_have_one_name(folder: Path) -> None:
 
 
 def test_a_path_with_any_letters_is_good(folder: Path) -> None:
-    # The engine encodes the path: crates/load/src/program/path.rs.
+    # The engine, not the compiler, encodes the path: crates/load/src/program/path.rs.
     assert plan_of(folder, "{get: '/über?q=\"x\"', query: {n: é}}")["path"] == ['/über?q="x"&n=%C3%A9']
 
 

@@ -1,4 +1,4 @@
-"""`defaults.connections`: each form, and refusals with their places."""
+"""`defaults.connections`: each form, and refusals with their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cookies` of a group: their part of the plan, and refusals with their places."""
+"""`cookies` of a group: their part of the plan, and refusals with their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of LDAP: their checks, and their part of a plan."""
+"""LDAP steps: their checks, and their part of a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIRECTORY = {"people": ["ldap://127.0.0.1:389"]}
 
 
 def compiled(folder: Path, steps: str, targets: dict[str, list[str]] | None = None) -> list[dict[str, Any]]:
-    """Return the compiled calls of a workload of one transaction."""
+    """Return the compiled calls of a workload that has one transaction."""
     path = folder / "workload.yaml"
     path.write_text(
         "schema: towtank/workload/1\nname: w\ntransactions:\n  t:\n"
@@ -36,7 +36,8 @@ def equal(attribute: str, value: int) -> dict[str, Any]:
     return {"equal": {"attribute": attribute, "value": value}}
 
 
-# The examples of RFC 4515, section 4, except the last two, whose values are not text; and RFC 4526, section 3.
+# Examples of RFC 4526, section 3, and of RFC 4515, section 4. The last two of RFC 4515 are left out, because their
+# values are not text.
 FILTERS = {
     "(cn=Babs Jensen)": (equal("cn", 0), ["Babs Jensen"]),
     "(!(cn=Tim Howes))": ({"not": equal("cn", 0)}, ["Tim Howes"]),

@@ -1,4 +1,4 @@
-"""Messages for users of other tools: unknown steps, addresses of files, parameters on the command line."""
+"""Messages that help users of other tools: unknown steps, addresses of files, parameters on the command line."""
 
 from __future__ import annotations
 

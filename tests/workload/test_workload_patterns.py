@@ -1,4 +1,4 @@
-"""Size of regular expressions, which bounds the memory of the engine."""
+"""Limit on the size of regular expressions, which bounds the memory of the engine."""
 
 import pytest
 

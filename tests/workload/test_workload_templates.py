@@ -1,4 +1,4 @@
-"""Templates, JSON paths, regular expressions: syntax."""
+"""Syntax of templates, JSON paths, and regular expressions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_any_text_is_taken_apart_or_refused(text: str) -> None:
 
 @given(st.text(max_size=30))
 def test_escaped_text_comes_out_as_it_was(text: str) -> None:
-    # A dollar before a placeholder belongs to the escape, so it cannot be the last character before one.
+    # A dollar directly before a placeholder would belong to the escape sequence `$${`, so such texts are skipped.
     if "$${" in text:
         return
     assert "".join(map(str, parse(text.replace("${", "$${")))) == text

@@ -1,4 +1,4 @@
-//! Analyses a trace: from its lines to the answer.
+//! Analyses a trace: reads its lines and computes the results.
 
 use std::io::BufRead;
 
@@ -13,7 +13,7 @@ use crate::trace::Reader;
 
 /// Limit on the sum of the sizes of all keys, so that sums of bytes fit into 64 bits. [byte]
 const FOOTPRINT_AT_MOST: u64 = 1 << 62;
-/// Least number of sampled keys for a reliable answer: a group then has only a few dozen keys. [1]
+/// Minimum number of sampled keys for a reliable result: 50 keys in each of the groups. [1]
 const SAMPLES_AT_LEAST: usize = 400;
 
 /// Settings of an analysis.
@@ -23,7 +23,7 @@ pub struct Settings {
     pub entries: Vec<u64>,
     /// Numbers of bytes at which to report misses, and limits for the table of limits. [byte]
     pub bytes: Vec<u64>,
-    /// Metadata of an entry, which takes part of the memory for bytes. [byte]
+    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes. [byte]
     pub metadata_bytes: u64,
     /// Sampling of the keys; by default all keys are used.
     pub sampling: Option<Sampling>,
@@ -46,7 +46,7 @@ impl Default for Settings {
     }
 }
 
-/// Counts references, exactly or from a sample.
+/// Counts references, of all keys or of a sample of the keys.
 enum Counter {
     Exact(Box<Exact>),
     Sampled(Box<Sampled>),
@@ -66,12 +66,12 @@ struct Totals {
 ///
 /// # Errors
 ///
-/// All faults of the trace, or a single fault if the trace has more keys than fit into memory.
+/// All faults of the trace. A trace with more keys than fit into memory has a fault, too.
 pub fn analyse(source: impl BufRead, settings: &Settings) -> Result<Answer, Faults> {
     let mut reader = Reader::open(source)?;
     let plan = plan(settings, reader.weighted());
     if !plan.weighted && (!settings.bytes.is_empty() || settings.metadata_bytes > 0) {
-        let message = "must be a column of the trace where caches have a limit on bytes, got none";
+        let message = "must be a column of the trace if caches have a limit on bytes, got none";
         reader.fault(1, "bytes", message);
     }
     let mut counter = Counter::new(&plan, settings);
@@ -90,18 +90,19 @@ pub fn analyse(source: impl BufRead, settings: &Settings) -> Result<Answer, Faul
                 goes_on = false;
             }
         }
-        // A trace with a fault gets no answer; the rest is only read to find further faults.
+        // A trace with a fault has no result. Its remaining lines are read only to find further faults.
         goes_on &= reader.faults.is_empty();
     }
     if reader.faults.is_empty() && totals.counted > 0 && counter.keys() <= 0.0 {
-        let message = "must have keys that are sampled, got none at this rate: sample more";
+        let message =
+            "must have at least one sampled key, got none at this rate: increase the sample";
         reader.fault(1, "", message);
     }
     if reader.faults.is_empty() && totals.counted == 0 {
         let message = match totals.read {
             0 => "must have at least one row after its header, got none".to_owned(),
             read => format!(
-                "must have more rows than the {} that only warm up, got {read}",
+                "must have more rows than the {} rows of the warm-up, got {read}",
                 settings.warm_up
             ),
         };
@@ -151,7 +152,7 @@ impl Totals {
 
     fn rate(&self) -> Option<f64> {
         let (first, last) = self.times?;
-        // Between n references there are n - 1 gaps.
+        // There are n - 1 intervals between n references.
         (last > first).then(|| (self.counted - 1) as f64 / (last - first))
     }
 }
@@ -171,7 +172,7 @@ impl Counter {
         }
     }
 
-    /// Returns an error with the name of a limit that the trace exceeds.
+    /// Returns an error if the trace exceeds the limit on bytes or the limit on memory.
     fn bounded(&self, settings: &Settings) -> Result<(), String> {
         let (bytes, memory) = match self {
             Self::Exact(exact) => (exact.bytes(), exact.memory()),
@@ -179,14 +180,15 @@ impl Counter {
         };
         if bytes > FOOTPRINT_AT_MOST {
             return Err(
-                "must have keys of at most 2^62 bytes in all, got more up to this line".into(),
+                "must have keys with a total size of at most 2^62 bytes, got more up to this line"
+                    .into(),
             );
         }
         if let Self::Exact(exact) = self
             && memory > settings.memory_bytes
         {
             return Err(format!(
-                "must have fewer different keys to be exact within {} bytes of memory, got {} up to this line; a sample of the keys (--samples 8192) takes a few megabytes",
+                "must have fewer different keys for an exact result within {} bytes of memory, got {} keys up to this line; a sample of the keys (--samples 8192) takes a few megabytes",
                 settings.memory_bytes,
                 exact.keys()
             ));
@@ -229,7 +231,7 @@ impl Counter {
         }
     }
 
-    /// Cumulative hits of the groups of a sample; empty without a sample.
+    /// Applies `hits` to the counts of each group of a sample; empty without a sample.
     fn groups<T>(&self, hits: impl Fn(&Tally) -> T) -> Vec<T> {
         match self {
             Self::Exact(_) => Vec::new(),
@@ -238,8 +240,10 @@ impl Counter {
     }
 }
 
-/// Misses over all references. A surplus or lack of references in the sample counts as hits, so that a ratio above 1 is
-/// possible if nearly all references miss.
+/// Ratio of the misses (`all` - `hits`) to the exact total `of`, limited to [0, 1].
+///
+/// In a sample, `all` is an estimate of `of`, and the difference between them counts as hits. The quotient may
+/// therefore exceed 1 if nearly all references miss.
 fn missed(all: f64, hits: f64, of: f64) -> f64 {
     if of > 0.0 {
         ((all - hits) / of).clamp(0.0, 1.0)
@@ -250,7 +254,7 @@ fn missed(all: f64, hits: f64, of: f64) -> f64 {
 
 fn answer(plan: &Plan, settings: &Settings, counter: &Counter, totals: &Totals) -> Answer {
     let curve = entries_curve(plan, counter, totals);
-    // Of an entry that changes its size only the largest size is kept, so distances in bytes are upper bounds.
+    // If an entry changes its size, its largest size is kept. Distances in bytes are then upper bounds.
     let exact = matches!(counter, Counter::Exact(_)) && counter.resized() == 0;
     let sampling = match counter {
         Counter::Exact(_) => None,
@@ -289,8 +293,8 @@ fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
     }
 }
 
-/// Smallest size to report. At a smaller size there are fewer samples than groups: the result is random, and its error
-/// is unknown. [entries]
+/// Smallest cache size to report at a sampling rate. A smaller cache holds fewer sampled keys than there are groups:
+/// its result is random, and the error is unknown. [entries]
 fn resolution(rate: f64) -> f64 {
     if rate < 1.0 {
         GROUPS as f64 / rate
@@ -326,8 +330,10 @@ fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<Entries
         .collect()
 }
 
-/// Half-width of an interval from the groups of a sample, if the cache holds enough `entries` for one sample per group.
-/// The interval is narrower for a finite number of keys: without width if all keys were sampled.
+/// Half-width of the 95 % interval from the groups of a sample; `None` if a cache of `entries` holds less than one
+/// sampled key per group.
+///
+/// The interval is corrected for the finite number of keys: its width is 0 if all keys were sampled.
 fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
     let enough = !groups.is_empty() && entries >= resolution(rate);
     let seen = (1.0 - rate).sqrt();
@@ -343,7 +349,7 @@ fn bytes_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<BytesPoin
     let hits = tally.hits_by_bytes();
     let groups = counter.groups(|part| (part.all.references, part.hits_by_bytes()));
     let last = plan.bytes.place(tally.longest.bytes.max(1));
-    // Larger sizes without hits have the same result, so the last of them is sufficient.
+    // All sizes without hits have the same miss ratio, so that the largest of them is sufficient.
     let first = hits
         .partition_point(|entry| entry.references <= 0.0)
         .saturating_sub(1);
@@ -422,13 +428,13 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
     let mut warnings = Vec::new();
     if answer.trace.first_reference_ratio > 0.5 {
         warnings.push(format!(
-            "{:.0} % of the references are the first to their keys and miss in every cache: the trace is too short to predict a warm cache",
+            "{:.0} % of the references are first references to a key, which miss in every cache: the trace is too short to predict a warm cache",
             100.0 * answer.trace.first_reference_ratio
         ));
     }
     if counter.resized() > 0 {
         warnings.push(format!(
-            "{} references name another size than their key had before: an entry keeps the largest",
+            "{} references have another size than their key had before: an entry keeps its largest size",
             counter.resized()
         ));
     }
@@ -437,7 +443,7 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
         && sampling.rate < 1.0
     {
         warnings.push(format!(
-            "only {} keys were sampled, which says little: sample more",
+            "only {} keys were sampled, too few for a reliable result: increase the sample",
             sampling.keys
         ));
     }
@@ -445,7 +451,7 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
     let unknown = unknown.count();
     if answer.sampling.is_some() && unknown > 0 {
         warnings.push(format!(
-            "{unknown} of the limits hold fewer than {GROUPS} sampled keys: their miss ratios may be far off, sample more or none"
+            "{unknown} caches of the table of limits hold fewer than {GROUPS} sampled keys: their miss ratios may be far off; increase the sample, or use all keys"
         ));
     }
     warnings

@@ -1,4 +1,4 @@
-//! The answer as data. Ratios are in [0, 1]; unknown values are null.
+//! Results of an analysis. Ratios are in [0, 1]; unknown values are null.
 
 use serde::Serialize;
 
@@ -11,15 +11,15 @@ pub struct Answer {
     pub exact: bool,
     /// Size of the trace.
     pub trace: Trace,
-    /// Results by number of entries.
+    /// Results by cache size in entries.
     pub curve: Vec<EntriesPoint>,
-    /// Results by bytes; empty if the trace has no sizes.
+    /// Results by cache size in bytes; empty if the trace has no sizes.
     pub curve_by_bytes: Vec<BytesPoint>,
-    /// Rows of the table of limits.
+    /// Results for each combination of the requested limits on entries and bytes.
     pub limits: Vec<LimitsPoint>,
-    /// The sample, if there was one.
+    /// Properties of the sample; null if all keys were used.
     pub sampling: Option<SamplingAnswer>,
-    /// Warnings about the answer.
+    /// Warnings about the results.
     pub warnings: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct Trace {
     pub warm_up_references: u64,
     /// Number of different keys. [1]
     pub keys: f64,
-    /// Share of references to a new key, which miss in every cache.
+    /// Share of first references to a key, which miss in every cache.
     pub first_reference_ratio: f64,
     /// Requested bytes. [B]
     pub requested_bytes: Option<f64>,
@@ -51,7 +51,8 @@ pub struct EntriesPoint {
     pub miss_ratio: f64,
     /// Half-width of the 95 % interval of the miss ratio; null without a sample, or if its groups are too small.
     pub half_width: Option<f64>,
-    /// Miss ratio of independent references with the same popularities, without first references.
+    /// Miss ratio of independent references with the popularities of this trace, without first references; null for a
+    /// sample.
     pub independent_miss_ratio: Option<f64>,
 }
 
@@ -98,7 +99,8 @@ pub struct SamplingAnswer {
     pub keys: usize,
     /// References of the sample that were counted. [1]
     pub references: u64,
-    /// References that the sample lacks, scaled to the whole trace; they count as hits of the smallest cache. [1]
+    /// Difference between the references of the trace and their estimate from the sample. It counts as hits of the
+    /// smallest cache. [1]
     pub correction_references: f64,
     /// Number of groups of keys from which intervals are computed. [1]
     pub groups: usize,

@@ -4,7 +4,8 @@ use crate::keys::Numbers;
 use crate::recency::Recency;
 use crate::tally::{Plan, Seen, Tally};
 
-/// Memory per key besides its text, including the old tables while tables are doubled. [byte]
+/// Memory per key without the text of the key. It includes the old tables, which still exist while tables are doubled.
+/// [byte]
 const BYTES_OF_A_KEY: usize = 256;
 
 /// Exact distances of all keys of a trace.
@@ -12,7 +13,7 @@ const BYTES_OF_A_KEY: usize = 256;
 pub struct Exact {
     numbers: Numbers,
     recency: Recency,
-    /// Hits by size.
+    /// Hits by cache size.
     pub tally: Tally,
     /// References to each key. [1]
     references: Vec<u64>,
@@ -33,7 +34,7 @@ impl Exact {
         }
     }
 
-    /// Records a reference; counts it if `counted`.
+    /// Records a reference to `key`; `counted` is `false` during the warm-up.
     pub fn refer(&mut self, plan: &Plan, key: &[u8], size: u64, counted: bool) {
         let held = self.recency.keys() as u64;
         let number = self.numbers.number(key);
@@ -74,7 +75,7 @@ impl Exact {
         self.recency.bytes()
     }
 
-    /// Pairs of a number of references and the number of keys with that many references.
+    /// Pairs of a number of references and the number of keys that have this many references.
     #[must_use]
     pub fn counts(&self) -> Vec<(u64, u64)> {
         let mut sorted: Vec<u64> = self.references.iter().copied().filter(|&n| n > 0).collect();

@@ -10,9 +10,9 @@ const REPORTED_AT_MOST: usize = 100;
 pub struct Fault {
     /// Line, from 1; 0 if the fault concerns the whole file.
     pub line: u64,
-    /// Column, in characters from 1.
+    /// Position in the line, in characters from 1.
     pub column: usize,
-    /// Name of the column of the file.
+    /// Name of the column of the CSV file; empty if the fault concerns no single column.
     #[serde(rename = "where")]
     pub place: String,
     /// The requirement, and the value found.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 /// All sizes from 1 to this one are reported.
 const SINGLY_AT_MOST: u64 = 32;
-/// Number of sizes in each doubling above.
+/// Number of sizes from each power of two to the next one, above `SINGLY_AT_MOST`.
 const STEPS_OF_A_DOUBLING: u32 = 8;
 /// Exponent of the largest size, 2^53: integers up to it are exact as floating-point numbers.
 const LARGEST: u32 = 53;

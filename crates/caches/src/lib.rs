@@ -16,7 +16,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// Formulas with subscripts are not code.
+// Clippy mistakes formulas with subscripts for code.
 #![allow(clippy::doc_markdown)]
 
 pub mod analysis;

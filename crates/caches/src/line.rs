@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Limit on the length of a line. [byte]
 pub const LINE_AT_MOST: usize = 65_536;
-/// Byte order mark, which may precede the first line in addition to the limit.
+/// Byte order mark, which may precede the first line. It does not count towards `LINE_AT_MOST`.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A cell: its text, and its position in the line.

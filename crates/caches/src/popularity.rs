@@ -1,13 +1,15 @@
 //! Hit ratio of a least-recently-used cache for independent references, from the popularities of the keys.
 //!
-//! Che, Tung and Wang, *IEEE J. Selected Areas in Communications* 20(7), 2002: a key stays for about the same time T
-//! after its last reference, so that a key of popularity p is cached with probability 1 - exp(-p T), where T follows
-//! from the capacity C of the cache, Σ s (1 - exp(-p T)) = C. Exact if all keys are equally popular; otherwise the
-//! error is a few thousandths even for small caches (Fricker, Robert and Roberts, *24th International Teletraffic
-//! Congress*, 2012).
+//! The approximation is by Che, Tung and Wang, *IEEE J. Selected Areas in Communications* 20(7), 2002: every key stays
+//! in the cache for about the same time T after its last reference. A key of popularity p is therefore cached with
+//! probability 1 - exp(-p T). The sum of these probabilities over all keys equals the capacity of the cache, which
+//! determines T.
+//!
+//! The result is exact if all keys are equally popular. Otherwise the error is a few thousandths even for small caches
+//! (Fricker, Robert and Roberts, *24th International Teletraffic Congress*, 2012).
 
-/// Ranks of Zipf's law up to this one are treated separately; later ones are grouped if they differ by less than a
-/// thousandth.
+/// Last rank of Zipf's law that is treated separately. Beyond it, ranks that differ by less than a thousandth form a
+/// group.
 const SINGLY_AT_MOST: u64 = 4096;
 const RANKS_TOGETHER: u64 = 1000;
 /// Limit on the steps of Newton's method, far more than it needs.
@@ -16,7 +18,7 @@ const STEPS_AT_MOST: usize = 500;
 /// A group of keys with the same popularity.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
-    /// Share of the references for each of the keys.
+    /// Share of all references that each key of the group has.
     share: f64,
     /// Number of keys. [1]
     keys: f64,
@@ -49,8 +51,8 @@ impl Popularity {
         Self::of(&groups)
     }
 
-    /// Creates popularities from pairs of a number of references and the number of keys with that many references; at
-    /// least one must be above 0.
+    /// Creates popularities from pairs of a number of references and the number of keys that have this many references.
+    /// At least one key must have references.
     #[must_use]
     pub fn counted(groups: &[(u64, u64)]) -> Self {
         let groups: Vec<(f64, f64)> = groups
@@ -86,9 +88,10 @@ impl Popularity {
         self.alike.iter().map(hits).sum()
     }
 
-    /// Time that an entry stays in the cache after its last reference. [references]
+    /// Time that an entry stays in a cache of `room` entries after its last reference. [references]
     fn time(&self, room: f64) -> f64 {
-        // The expected number of keys referenced is concave in time, so that Newton's steps from 0 never overshoot.
+        // The expected number of cached keys is concave in this time, so that Newton's method never overshoots if it
+        // starts at 0.
         let mut time = 0.0;
         for _ in 0..STEPS_AT_MOST {
             let (mut held, mut slope) = (0.0, 0.0);
@@ -107,8 +110,8 @@ impl Popularity {
     }
 }
 
-/// Sum of i^-skew over the ranks from `from` to before `to`, approximated by the integral from half a rank below to
-/// half a rank above. The relative error is 10^-8 for the ranks for which it is used.
+/// Sum of i^-skew over the ranks i from `from` to before `to`, approximated by the integral from `from` - 1/2 to `to` -
+/// 1/2. The relative error is 10^-8 for the ranks for which it is used.
 fn between(from: u64, to: u64, skew: f64) -> f64 {
     let (low, high) = (from as f64 - 0.5, to as f64 - 0.5);
     let (power, stretch) = (1.0 - skew, (high / low).ln());
@@ -154,7 +157,8 @@ mod tests {
     #[test]
     fn counts_are_a_popularity() {
         let counted = Popularity::counted(&[(4, 1), (2, 1), (1, 2)]);
-        // Popularities 1/2, 1/4, 1/8, 1/8: with T the room is filled, by construction.
+        // The popularities are 1/2, 1/4, 1/8, 1/8. By definition of the time, the expected number of cached keys equals
+        // the capacity, 2.
         let time = counted.time(2.0);
         let held: f64 = [0.5_f64, 0.25, 0.125, 0.125]
             .iter()

@@ -1,29 +1,31 @@
-//! Stack of keys in the order of their last references, and the depth of a key in it.
+//! Stack of keys in the order of their last references, and the depth of a key in this stack.
 //!
-//! Mattson, Gecsei, Slutz and Traiger, *IBM Systems Journal* 9(2), 1970: a cache that drops the least recently used key
-//! holds the top of one stack, whatever its size, so that the depth at which a reference finds its key determines for
-//! all sizes at once whether it hits. The depth is found in O(log n): every reference takes the next slot, a key's mark
-//! is at the slot of its last reference, and marks are counted by blocks in a tree of partial sums (Fenwick, *Software:
-//! Practice and Experience* 24(3), 1994). When all slots are used, the marks are compacted.
+//! Mattson, Gecsei, Slutz and Traiger, *IBM Systems Journal* 9(2), 1970: a cache that evicts the least recently used
+//! key holds the top of this stack, whatever the size of the cache. The depth at which a reference finds its key
+//! therefore determines for all cache sizes whether the reference hits.
 //!
-//! With sizes the same holds for bytes, provided that no size decreases: an entry therefore keeps its largest size.
+//! The depth is found in O(log n). Every reference takes the next slot, and each key has a mark at the slot of its last
+//! reference. Marks are counted by blocks in a tree of partial sums (Fenwick, *Software: Practice and Experience*
+//! 24(3), 1994). When all slots are used, the marks are compacted.
+//!
+//! The same holds for cache sizes in bytes if no key shrinks: an entry therefore keeps its largest size.
 
-/// Slots of a block, whose marks are the bits of a word.
+/// Slots of a block. Their marks are the bits of one word.
 const BLOCK: usize = 64;
-/// Least number of slots; with fewer, the marks would often have to be compacted.
+/// Minimum number of slots. With fewer slots, the marks would often have to be compacted.
 const SLOTS_AT_LEAST: usize = 1024;
 const NOWHERE: u32 = u32::MAX;
 
 /// Depth at which a reference finds its key, including the key itself: a cache of at least this size hits.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Distance {
-    /// Number of different keys since its last reference, including itself. [1]
+    /// Number of different keys since the last reference to this key, including this key. [1]
     pub entries: u64,
-    /// Sum of their sizes; 0 without sizes. [byte]
+    /// Sum of the sizes of these keys; 0 if the trace has no sizes. [byte]
     pub bytes: u64,
 }
 
-/// Keys in the order of their last references. The caller assigns small integers to keys.
+/// Keys in the order of their last references. Keys are small integers that the caller assigns.
 #[derive(Debug)]
 pub struct Recency {
     weighted: bool,
@@ -104,7 +106,7 @@ impl Recency {
         }
     }
 
-    /// Removes a key, whose number may be reused.
+    /// Removes a key. Its number may then be reused.
     pub fn forget(&mut self, key: u32) {
         let slot = self.slot_of[key as usize];
         if slot != NOWHERE {
@@ -158,13 +160,13 @@ impl Recency {
             0
         };
         self.bytes -= size;
-        // Subtraction by adding the wrapped negative.
+        // Adding the wrapped negative value subtracts.
         self.sums
             .add(slot / BLOCK, 1_u32.wrapping_neg(), size.wrapping_neg());
     }
 
-    /// Compacts the marks in their order, and leaves as many slots free as are taken, so that the cost per reference is
-    /// constant.
+    /// Moves the marks to the first slots, in their order. As many slots stay free as are used, so that the mean cost
+    /// per reference is constant.
     fn compact(&mut self) {
         let slots = (2 * self.keys).max(SLOTS_AT_LEAST).next_multiple_of(BLOCK);
         let mut key_at = Vec::with_capacity(slots);
@@ -271,7 +273,7 @@ mod tests {
             found,
             [None, None, None, deep(3, 16), deep(1, 10), deep(3, 16)]
         );
-        // 1 has grown to 7, and does not shrink again.
+        // Key 1 has grown to 7 bytes and does not shrink again.
         recency.refer(1, 2);
         assert_eq!((recency.keys(), recency.bytes()), (3, 18));
     }

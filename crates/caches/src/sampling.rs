@@ -1,18 +1,18 @@
 //! Stack distances from a sample of the keys: SHARDS.
 //!
 //! Waldspurger, Park, Garthwaite and Ahmad, *13th USENIX Conference on File and Storage Technologies*, 2015: a key and
-//! all of its references are in the sample if its hash is below a threshold. A distance among samples, divided by the
-//! share R of sampled keys, estimates the distance among all keys. With a limit on the number of samples the threshold
-//! decreases as keys arrive, so that memory is constant for a trace of any length.
+//! all of its references are in the sample if its hash is below a threshold. A distance among sampled keys, divided by
+//! the share R of sampled keys, estimates the distance among all keys. With a limit on the number of sampled keys, the
+//! threshold decreases as keys arrive, so that memory is constant for a trace of any length.
 //!
-//! A reference of the sample stands for 1/R references. If the sample has more or fewer references than the share R,
-//! the reason is mostly whether the most popular keys were sampled, and these hit in any case: the difference counts as
-//! hits of the smallest cache (SHARDS_adj). The miss ratio is therefore the weight of sampled misses divided by the
-//! number of *all* references.
+//! A reference in the sample stands for 1/R references. If the sample has more or fewer references than the share R,
+//! the main reason is that some of the most popular keys were sampled, or were not. References to popular keys hit in
+//! any case, so that the difference counts as hits of the smallest cache (SHARDS_adj). The miss ratio is therefore the
+//! weight of sampled misses divided by the number of *all* references.
 //!
-//! The error is estimated from the sample: another hash divides its keys into [`GROUPS`] groups, each of which is a
-//! sample at the rate R/[`GROUPS`], and the spread of their curves gives an interval for their mean (random groups;
-//! Wolter, *Introduction to Variance Estimation*, 2nd edition, 2007, chapter 2).
+//! The error is estimated from the sample. A second hash divides the sampled keys into [`GROUPS`] groups, each of which
+//! is a sample at the rate R/[`GROUPS`]. The variance between the curves of the groups gives an interval for their mean
+//! (random groups; Wolter, *Introduction to Variance Estimation*, 2nd edition, 2007, chapter 2).
 
 use std::collections::BinaryHeap;
 
@@ -60,7 +60,7 @@ pub struct Part {
     /// Numbers of removed keys, for reuse.
     free: Vec<u32>,
     recency: Recency,
-    /// Hits by size.
+    /// Hits by cache size.
     pub tally: Tally,
 }
 
@@ -69,7 +69,7 @@ impl Sampled {
     #[must_use]
     pub fn new(plan: &Plan, sampling: Sampling) -> Self {
         Self {
-            // A product of 2^64 saturates, which selects all hashes.
+            // At a rate of 1 the product is 2^64. The conversion saturates, which selects all hashes.
             threshold: (sampling.rate * HASHES) as u64,
             keys_at_most: sampling.keys_at_most.unwrap_or(usize::MAX),
             all: Part::new(plan),
@@ -86,7 +86,7 @@ impl Sampled {
         self.threshold as f64 / HASHES
     }
 
-    /// Records a reference if its key is sampled; counts it if `counted`.
+    /// Records a reference if its key is sampled; `counted` is `false` during the warm-up.
     pub fn refer(&mut self, plan: &Plan, key: &[u8], size: u64, counted: bool) {
         let hash = hash(key);
         if hash > self.threshold {
@@ -106,7 +106,7 @@ impl Sampled {
         }
     }
 
-    /// Lowers the threshold below the largest hash of the sample, whose key is removed.
+    /// Removes the key with the largest hash from the sample, and lowers the threshold below this hash.
     fn lower(&mut self) {
         if let Some(hash) = self.largest.pop() {
             self.threshold = hash - 1;
@@ -115,7 +115,7 @@ impl Sampled {
         }
     }
 
-    /// Cumulative hits of each group, computed once for a whole curve.
+    /// Applies `hits` to the counts of each group.
     pub fn of_groups<T>(&self, hits: impl Fn(&Tally) -> T) -> Vec<T> {
         self.groups.iter().map(|part| hits(&part.tally)).collect()
     }
@@ -150,7 +150,7 @@ impl Part {
         self.recency.keys()
     }
 
-    /// Bytes of its keys. [byte]
+    /// Sum of the sizes of the keys. [byte]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.recency.bytes()
@@ -192,8 +192,8 @@ impl Part {
     }
 }
 
-/// Converts a distance among samples to one among all keys: the keys in between are scaled, the key itself counts as
-/// one.
+/// Converts a distance among sampled keys to a distance among all keys. The keys in between are scaled by 1/`rate`; the
+/// key itself counts as one key of `own` bytes.
 fn scaled(distance: Distance, own: u64, rate: f64) -> Distance {
     Distance {
         entries: 1 + ((distance.entries - 1) as f64 / rate).round() as u64,
@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn an_interval_is_that_of_student() {
-        // Eight values with a sum of squares of 20 about their mean 2, and t(0.975, 7) from a table of Student's distribution.
+        // Eight values with mean 2 and a sum of squared deviations of 20; t(0.975, 7) is from a table of Student's
+        // distribution.
         let values = [0.0, 4.0, 0.0, 4.0, 1.0, 3.0, 1.0, 3.0];
         let exact = 2.364_624_251_592_784 * (20.0_f64 / 7.0 / 8.0).sqrt();
         assert!((half_width(&values) - exact).abs() < 1e-12);

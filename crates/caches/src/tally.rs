@@ -1,11 +1,13 @@
 //! Hits by size of the cache, for the curves and the table of limits.
 //!
 //! A cache with two limits, on bytes B and on the number of entries F, evicts the least recently used entries until
-//! both limits are met. As long as no entry shrinks, the cache holds the longest part from the top of the stack that
-//! fits into both limits, since an entry further down never fits before those above are evicted. Therefore a reference
-//! hits if its distance is at most F entries *and* at most B bytes, and one pass serves a whole table of limits.
-//! Metadata in the same memory, for each of up to F entries whether or not its bytes are still cached, reduces the
-//! space for bytes; since it only grows, the same argument holds.
+//! both limits are met. As long as no entry shrinks, an entry is always evicted before the entries above it in the
+//! stack. The cache then holds the longest part from the top of the stack that fits into both limits. Therefore a
+//! reference hits if its distance is at most F entries *and* at most B bytes, and one pass gives a whole table of
+//! limits.
+//!
+//! Metadata in the same memory reduces the space for bytes. It is kept for up to F entries, even if their bytes are no
+//! longer cached. Since metadata only grows, the same argument holds.
 
 use crate::ladder::Ladder;
 use crate::recency::Distance;
@@ -37,13 +39,13 @@ pub struct Plan {
     pub bytes: Ladder,
     /// Rows of the table of limits.
     pub limits: Vec<Limits>,
-    /// Metadata of an entry, which takes part of the memory for bytes. [byte]
+    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes. [byte]
     pub metadata_bytes: u64,
     /// `true` if references have sizes.
     pub weighted: bool,
 }
 
-/// A reference with the depth of its key.
+/// A reference and the depth of its key in the stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// Depth of its key; `None` for the first reference to it.
@@ -56,7 +58,7 @@ pub struct Seen {
     pub held: u64,
 }
 
-/// Hits of one size or row.
+/// Hits of one cache size, or of one row of the table of limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hits {
     /// References whose bytes are in the cache. [1]
@@ -70,11 +72,11 @@ pub struct Hits {
 /// Hits over all references so far.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// All references. [1]
+    /// Totals over all references, hits and misses.
     pub all: Hits,
-    /// First references. [1]
+    /// First references to a key. [1]
     pub first: f64,
-    /// Longest distances.
+    /// Longest distance in entries, and longest distance in bytes.
     pub longest: Distance,
     by_entries: Vec<f64>,
     by_bytes: Vec<Hits>,
@@ -126,7 +128,7 @@ impl Tally {
         }
     }
 
-    /// Hits of caches of the sizes in entries.
+    /// Hits for each cache size of `Plan::entries`.
     #[must_use]
     pub fn hits_by_entries(&self) -> Vec<f64> {
         let sums = self.by_entries.iter().scan(0.0, |sum, hits| {
@@ -136,7 +138,7 @@ impl Tally {
         sums.collect()
     }
 
-    /// Hits of caches of the sizes in bytes.
+    /// Hits for each cache size of `Plan::bytes`.
     #[must_use]
     pub fn hits_by_bytes(&self) -> Vec<Hits> {
         let sums = self.by_bytes.iter().scan(Hits::default(), |sum, hits| {
@@ -147,7 +149,7 @@ impl Tally {
         sums.collect()
     }
 
-    /// Hits of the rows of the table of limits.
+    /// Hits for each row of the table of limits.
     #[must_use]
     pub fn hits_by_limits(&self) -> &[Hits] {
         &self.by_limits

@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use crate::faults::{Fault, Faults};
 use crate::line::{LINE_AT_MOST, Line};
 
-/// Names of the column of keys; below, those of sizes and of times.
+/// Accepted names of the column of keys. The lists below are for the columns of sizes and of times.
 const KEY_NAMES: [&str; 6] = ["key", "path", "url", "file", "block", "page"];
 const BYTES_NAMES: [&str; 3] = ["bytes", "size", "size_bytes"];
 const TIME_NAMES: [&str; 3] = ["time", "time_s", "timestamp"];
@@ -48,7 +48,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// If it is not the header of a trace.
+    /// If the source does not begin with the header of a trace.
     pub fn open(source: R) -> Result<Self, Faults> {
         let mut reader = Self {
             source,
@@ -172,7 +172,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Index of a column by its names; a fault if there are two.
+    /// Index of the column that has one of the `names`. Records a fault if two columns have one.
     fn column(&mut self, what: &str, names: &[&str]) -> Option<usize> {
         let found: Vec<usize> = (0..self.header.len())
             .filter(|&at| names.contains(&self.header[at].to_lowercase().as_str()))
@@ -185,7 +185,7 @@ impl<R: BufRead> Reader<R> {
         found.first().copied()
     }
 
-    /// Reads the next line that is not empty; `false` at the end.
+    /// Reads the next line that is neither empty nor a comment (`#`). Returns `false` at the end of the file.
     fn content(&mut self) -> io::Result<bool> {
         while self.line.read(&mut self.source)? {
             self.number += 1;
@@ -279,7 +279,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// A text for display: unprintable characters are escaped, and long texts cut.
+/// Returns a text for display: unprintable characters are escaped, and a long text is cut.
 fn shortened(text: &str) -> String {
     let some: String = text.chars().take(57).flat_map(char::escape_debug).collect();
     if text.chars().nth(57).is_some() {

@@ -14,7 +14,7 @@ fn answer(references: &[(u64, u64)], settings: &Settings) -> Answer {
     analyse(trace(references).as_bytes(), settings).expect("the trace is right")
 }
 
-/// Number of misses by the definition.
+/// Number of misses of a simulated cache with these limits.
 fn misses(references: &[(u64, u64)], entries: u64, bytes: u64, metadata: u64) -> usize {
     let mut cache = TwoLimits::new(entries, bytes, metadata);
     references
@@ -100,7 +100,7 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
     for seed in 100..140 {
         let mut draw = random(seed);
         let keys = 2 + draw() % 50;
-        // Sizes increase and decrease: an entry keeps the largest.
+        // Sizes increase and decrease; an entry keeps its largest size.
         let references: Vec<(u64, u64)> = (0..500).map(|_| (draw() % keys, draw() % 12)).collect();
         let settings = Settings {
             entries: vec![1, 3, 10, 40, 100],
@@ -146,8 +146,8 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
 
 #[test]
 fn too_many_entries_crowd_the_bytes_out() {
-    // Files of 100 bytes with metadata of 20: with few entries the files do not fit for their number, with many for the
-    // memory that metadata takes.
+    // Files have 100 bytes and their metadata 20. With few entries, only few files are cached; with many entries,
+    // metadata leaves too little memory for files.
     let zipf = Zipf::new(2000, 0.8);
     let mut draw = random(7);
     let references: Vec<(u64, u64)> = (0..40_000).map(|_| (zipf.key(draw()), 100)).collect();
@@ -168,7 +168,7 @@ fn too_many_entries_crowd_the_bytes_out() {
     assert_eq!(metadata, 150 * 20);
 }
 
-/// A million references to 100,000 keys of different sizes by Zipf's law.
+/// A trace of a million references by Zipf's law to 100,000 keys of different sizes.
 fn many() -> String {
     let zipf = Zipf::new(100_000, 0.9);
     let mut draw = random(11);
@@ -181,8 +181,8 @@ fn many() -> String {
     trace(&references)
 }
 
-/// The mean error at a hundred evenly spaced sizes, of references and of bytes, is small, and the reported intervals
-/// hold.
+/// The mean errors of the miss ratios of references and of bytes are small at a hundred evenly spaced sizes. The
+/// reported intervals contain most of the exact values.
 #[test]
 fn samples_are_near_the_exact_curve_and_say_how_near() {
     let text = many();
@@ -234,7 +234,8 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
                     (one.miss_ratio - other.miss_ratio).abs() <= one.half_width.unwrap()
                 })
                 .count();
-            // The intervals are of 95 %, but the errors of the points of one curve are correlated.
+            // The confidence level is 95 %, but fewer points may be inside, since the errors of the points of one curve
+            // are correlated.
             assert!(
                 held >= 80 && width < 4.0 * within,
                 "{sampling:?}: {held} {width}"
@@ -247,8 +248,8 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
 
 #[test]
 fn independent_references_hit_as_che_says() {
-    // Fricker, Robert and Roberts (2012) report errors of a few thousandths for the approximation; a million references
-    // add 0.001.
+    // Fricker, Robert and Roberts (2012) report errors of a few thousandths for the approximation. The random
+    // references of the trace add 0.001.
     for (skew, seed) in [(0.0, 1), (0.7, 2), (1.0, 3), (1.2, 4)] {
         let zipf = Zipf::new(5000, skew);
         let mut draw = random(seed);

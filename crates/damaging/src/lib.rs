@@ -1,12 +1,12 @@
-//! Damaged inputs, for tests of readers: good inputs with random damage.
+//! Damaged inputs for tests of parsers: valid inputs with random damage.
 //!
-//! Tests use the same inputs each time. `make fuzz` sets `TOWTANK_FUZZ_S`, the time that each test goes on [s], and
-//! `TOWTANK_FUZZ_SEED`, a number that selects other inputs; a test that fails prints it.
+//! By default, a test uses the same inputs in every run. `make fuzz` sets `TOWTANK_FUZZ_S`, the duration of each test
+//! [s], and `TOWTANK_FUZZ_SEED`, a number that selects other inputs. A test that fails prints this number.
 
 use std::env;
 use std::time::{Duration, Instant};
 
-/// Numbers at which lengths and counts go wrong.
+/// Numbers beyond common limits, and line ends: inputs that often reveal errors in parsers.
 const EDGES: [&[u8]; 10] = [
     b"0",
     b"-1",
@@ -20,7 +20,7 @@ const EDGES: [&[u8]; 10] = [
     "\u{2028}".as_bytes(),
 ];
 
-/// Numbers as texts have them.
+/// Numbers that replace a number in a text.
 const NUMBERS: [&str; 12] = [
     "0",
     "1",
@@ -36,15 +36,15 @@ const NUMBERS: [&str; 12] = [
     "1e308",
 ];
 
-/// Longest run of bytes that is repeated, moved or taken away. [B]
+/// Maximum length of a run of bytes that is copied or removed. [B]
 const RUN: u64 = 64;
 
-/// Damages inputs, in a sequence that a seed decides.
+/// Damages inputs at random. The seed determines the sequence of damages.
 #[derive(Debug)]
 pub struct Damaging(u64);
 
 impl Damaging {
-    /// From the beginning of the sequence that the environment names, or of the usual one.
+    /// Starts the sequence of the seed `TOWTANK_FUZZ_SEED`, which is 0 if the variable is not set.
     #[must_use]
     pub fn new() -> Self {
         let given = env::var("TOWTANK_FUZZ_SEED").ok();
@@ -52,12 +52,12 @@ impl Damaging {
         Self(0x2545_f491_4f6c_dd1d ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// A number below another one, which is at least 1.
+    /// Returns a random number below `bound`, which is at least 1.
     pub const fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    /// xorshift64*: any sequence does.
+    /// Returns the next random number, by xorshift64*. The quality of the generator does not matter here.
     const fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -65,7 +65,7 @@ impl Damaging {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Adds, takes away or changes a byte or some, once to so many times.
+    /// Inserts, removes or changes one byte or a run of bytes, 1 to `times_at_most` times.
     pub fn damage(&mut self, bytes: &mut Vec<u8>, times_at_most: u64) {
         for _ in 0..=self.next() % times_at_most {
             if bytes.is_empty() {
@@ -94,7 +94,7 @@ impl Damaging {
         }
     }
 
-    /// Puts another number in the place of one that stands in a text, so that its form stays right.
+    /// Replaces a number in a text by another number, so that the syntax of the text stays valid.
     pub fn another_number(&mut self, text: &mut Vec<u8>) {
         let starts: Vec<usize> = (0..text.len())
             .filter(|&at| text[at].is_ascii_digit() && (at == 0 || !text[at - 1].is_ascii_digit()))
@@ -111,7 +111,8 @@ impl Damaging {
         text.splice(start..end, number.bytes());
     }
 
-    /// Picks an input at random and damages it at no more than `times_at_most` places. In half of the cases the input first gets the end of another input.
+    /// Picks an input at random and damages it at up to `times_at_most` places. In half of the cases, the end of the
+    /// input is first replaced by the end of another input.
     pub fn one_of<B: AsRef<[u8]>>(&mut self, inputs: &[B], times_at_most: u64) -> Vec<u8> {
         let mut bytes = inputs[self.below(inputs.len())].as_ref().to_vec();
         if self.next().is_multiple_of(2) {
@@ -130,7 +131,7 @@ impl Default for Damaging {
     }
 }
 
-/// Numbers of the rounds of a test: the usual ones, or as many as fit into the time that the environment gives.
+/// Numbers of the rounds of a test: `usual` rounds, or as many as fit into the time `TOWTANK_FUZZ_S` if it is set.
 pub fn rounds(usual: u64) -> impl Iterator<Item = u64> {
     let given = env::var("TOWTANK_FUZZ_S").ok();
     let seconds = given.and_then(|text| text.parse::<f64>().ok());

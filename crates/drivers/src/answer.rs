@@ -7,7 +7,7 @@ use crate::digest::Digest;
 /// A row: a text for each column; `None` if the server returned no value.
 pub type Row = Vec<Option<Vec<u8>>>;
 
-/// Answer of a server.
+/// Answer of a server to a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Names of the columns.
@@ -18,18 +18,18 @@ pub struct Answer {
     pub row_count: u64,
     /// Number of rows that the server changed.
     pub affected: u64,
-    /// `true` if rows were left out for lack of room.
+    /// `true` if rows were left out because they exceed the memory limit.
     pub is_truncated: bool,
-    /// Digest of the content that was stored or read, if the task asks for it.
+    /// Length and digest of the content that was stored or read, if the task requests them.
     pub content: Option<Content>,
 }
 
 /// Length and digest of a complete content, as it was stored or read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// Its length. [B]
+    /// Length of the content. [B]
     pub bytes: u64,
-    /// Its SHA-256, in hexadecimal.
+    /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
 }
 
@@ -59,13 +59,13 @@ pub struct Meter {
 pub enum FailureKind {
     /// No session could be opened.
     Connect,
-    /// The session ended before the answer was whole.
+    /// The session ended before the answer was complete.
     Closed,
     /// The bytes received violate the protocol.
     Protocol,
     /// The server refused the operation.
     Refused,
-    /// A fault of the driver, or of the values it was given.
+    /// The driver has a fault, or the values of the call are invalid.
     Internal,
 }
 
@@ -74,8 +74,8 @@ pub enum FailureKind {
 pub struct Failed {
     /// Kind of the failure.
     pub kind: FailureKind,
-    /// Code of the server, or message of the system. Reasons are counted by text, so there must be
-    /// few different ones.
+    /// Error code of the server, or error message of the operating system. Failures are counted by this text, so the
+    /// number of different texts must be small.
     pub reason: String,
 }
 

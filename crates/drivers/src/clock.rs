@@ -1,4 +1,4 @@
-//! The clock of a run, as the load threads read it.
+//! The clock of a run, which all load threads read.
 
 use nix::time::{ClockId, clock_gettime};
 
@@ -8,7 +8,7 @@ fn read_ns(clock: ClockId) -> u64 {
     })
 }
 
-/// `CLOCK_MONOTONIC`. [ns]
+/// Time of `CLOCK_MONOTONIC`. [ns]
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::CLOCK_MONOTONIC)

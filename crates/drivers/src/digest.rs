@@ -1,4 +1,4 @@
-//! Length and SHA-256 of contents in transmission.
+//! Length and SHA-256 of contents while they are transmitted.
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ impl Digest {
 mod tests {
     use super::Digest;
 
-    /// FIPS 180-2, appendix B.1 and B.2.
+    /// Expected digests come from FIPS 180-2, appendix B.1 and B.2.
     #[test]
     fn pieces_have_the_digest_of_the_whole() {
         let mut digest = Digest::default();

@@ -12,53 +12,51 @@ use crate::session::Value;
 use crate::sessions::Sessions;
 use crate::turns::{Edge, Watch};
 
-/// A call that a load thread hands to the session of a slot.
+/// A call that a load thread passes to the session of a slot.
 #[derive(Debug)]
 pub struct Call {
-    /// Number that the result returns, to match it with the call.
+    /// Number that is repeated in the result, to match the result with the call.
     pub generation: u32,
     /// Index of the task.
     pub task: u32,
-    /// Index of the address of the server, if a session must be opened.
+    /// Index of the server address to use if a session must be opened.
     pub location: usize,
     /// Values of the operation.
     pub values: Vec<Value>,
-    /// Instant at which the call is sent, by the monotonic clock; the executor sets it, 0 before.
-    /// [ns]
+    /// Time at which the call was sent, by the monotonic clock. The executor sets it; before that it is 0. [ns]
     pub left_ns: Arc<AtomicU64>,
-    /// Time limit of the whole call. The load thread enforces it; a driver may pass it on to the server. [ns]
+    /// Time limit of the whole call. The load thread enforces it; a driver may also pass it to the server. [ns]
     pub timeout_ns: u64,
     /// `true` if the session is closed after this call, unless a transaction still holds it.
     pub is_single: bool,
 }
 
-/// Orders to a session.
+/// Orders that a load thread gives to a session.
 #[derive(Debug)]
 pub enum Orders {
     /// Make a call; opens a session first if the slot has none.
     Call(Call),
     /// Roll back an open transaction.
     Reset,
-    /// Close the session without waiting. The closing message of the protocol is sent if the socket
-    /// accepts it at once. A session that executes a call is closed after the call.
+    /// Close the session without waiting. The closing message of the protocol is only sent if the socket accepts it
+    /// immediately. A session that executes a call is closed after the call.
     Close,
-    /// Discard the session at once, with its current call.
+    /// Discard the session immediately, together with its current call.
     Abandon,
 }
 
-/// Result of a call. Instants are by the monotonic clock.
+/// Result of a call. Times are by the monotonic clock.
 #[derive(Debug)]
 pub struct Done {
     /// Slot of the session.
     pub place: u32,
-    /// Generation of the call.
+    /// Generation number of the call.
     pub generation: u32,
     /// Time at which the call was sent. [ns]
     pub left_ns: u64,
     /// Time to open a session, if one was opened. [ns]
     pub connect_ns: Option<u64>,
-    /// `true` if a session was closed before the call because its server had sent data that belong
-    /// to no call.
+    /// `true` if a session was closed before the call because its server had sent data without a request.
     pub unasked: bool,
     /// Bytes sent and received.
     pub meter: Meter,
@@ -78,11 +76,11 @@ pub struct Done {
 /// CPU time of the threads of an executor. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// CPU time of drivers that do the work themselves, such as SQLite.
+    /// CPU time of drivers that do the work in this process, such as SQLite.
     pub working_ns: u64,
 }
 
-/// Destination of results.
+/// Queue through which results reach the load thread.
 pub(crate) struct Results {
     done: Mutex<Vec<Done>>,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -90,7 +88,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Adds a result, and wakes the load thread unless it was woken already.
+    /// Adds a result, and wakes the load thread unless earlier results already did.
     pub(crate) fn push(&self, done: Done) {
         let mut all = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(done);
@@ -174,10 +172,9 @@ pub(crate) fn no_such_task() -> Failed {
     Failed::new(FailureKind::Internal, "no such task")
 }
 
-/// Makes the calls of one load thread. Sessions that wait for a server over a socket run in the
-/// load thread itself. Sessions that compute in this process (SQLite, files) each borrow a worker
-/// thread for the duration of a call, unless the call needs no wait, such as a read from the page
-/// cache.
+/// Makes the calls of one load thread. Sessions that wait for a server over a socket run in the load thread itself.
+/// Sessions that compute in this process (SQLite, files) borrow a worker thread for each call. Calls that need no wait,
+/// such as a read from the page cache, run without a worker thread.
 pub struct Executor {
     known: Arc<Known>,
     sessions: Sessions,
@@ -193,9 +190,8 @@ impl std::fmt::Debug for Executor {
 }
 
 impl Executor {
-    /// Creates an executor. `servers` has an entry for each target of the plan, `None` for HTTP
-    /// targets; `watch` registers sockets with the poller of this thread; call threads call
-    /// `wake` when results are ready.
+    /// Creates an executor. `servers` has an entry for each target of the plan, `None` for HTTP targets. `watch`
+    /// registers sockets with the poller of this thread, and call threads invoke `wake` when results are ready.
     pub fn new(
         servers: Vec<Option<(Server, Vec<Location>)>>,
         tasks: Arc<[Task]>,
@@ -237,24 +233,23 @@ impl Executor {
         }
     }
 
-    /// Returns `true` if the calls of a target run in call threads, and so may wait for a free
-    /// thread.
+    /// Returns `true` if the calls of a target run in call threads, and therefore may wait for a free thread.
     #[must_use]
     pub fn works(&self, target: usize) -> bool {
         matches!(self.known.servers.get(target), Some(Some((server, _))) if server.works())
     }
 
-    /// Passes on an edge that the poller reported for data with [`crate::SESSION`].
+    /// Passes on a socket event that the poller reported for data with the flag [`crate::SESSION`].
     pub fn on_edge(&mut self, edge: Edge) {
         self.sessions.on_edge(edge);
     }
 
-    /// Continues the sessions that used up their last turn.
+    /// Continues the sessions that used up their last turn of the event loop.
     pub fn go_on(&mut self) {
         self.sessions.go_on();
     }
 
-    /// Returns `true` if sessions can continue, or results are ready, before the next edge.
+    /// Returns `true` if sessions can continue, or results are ready, without a new socket event.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.sessions.is_busy() || !self.at_once.is_empty()
@@ -266,7 +261,7 @@ impl Executor {
         self.sessions.is_opening(place)
     }
 
-    /// Bytes that the current call of a slot has moved so far; zero for calls in call threads.
+    /// Bytes that the current call of a slot has sent and received so far; zero for calls in call threads.
     #[must_use]
     pub fn meter(&self, place: u32) -> Meter {
         self.sessions.meter(place)

@@ -1,7 +1,7 @@
 //! Driver for files below a folder.
 //!
-//! A session keeps files open until they are closed. Paths cannot leave the folder: the kernel
-//! resolves them beneath it and without symbolic links (`openat2`, Linux 5.6).
+//! A session keeps files open until they are closed. Paths cannot leave the folder: the kernel resolves them below the
+//! folder and refuses symbolic links (`openat2`, Linux 5.6).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -33,22 +33,21 @@ use crate::session::{Value, Working};
 /// Size of the buffer for reads and writes. [B]
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Alignment for direct input and output: that of the largest sectors and of pages. [B]
+/// Alignment for direct input and output, large enough for all sector sizes and for pages. [B]
 const ALIGNMENT_BYTES: usize = 4096;
 
 /// Largest file that one operation reads or writes. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-/// Largest read that runs in the load thread, which is blocked meanwhile. [B]
+/// Largest read that runs in the load thread, which is blocked for the duration of the read. [B]
 const AT_ONCE_BYTES: u64 = 64 * 1024;
 
 thread_local! {
-    /// Memory for one block and its alignment.
+    /// Memory for one block, with space for its alignment.
     static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES]);
 }
 
-/// File systems on a local disk or in memory: opening a cached file does not wait there
-/// (`statfs(2)`).
+/// File systems on a local disk or in memory. On these, opening a cached file does not wait (`statfs(2)`).
 const LOCAL: [FsType; 5] = [
     EXT4_SUPER_MAGIC,
     XFS_SUPER_MAGIC,
@@ -75,7 +74,8 @@ fn with_block<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
 /// Opens a session.
 ///
 /// # Errors
-/// Kind `connect`: the folder does not exist.
+///
+/// Kind `connect` if the folder does not exist.
 pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed> {
     let folder = File::open(root).and_then(|file| {
         if file.metadata()?.is_dir() {
@@ -116,9 +116,9 @@ struct Values<'a> {
     to: Option<&'a [u8]>,
 }
 
-/// Failure of an operation.
+/// Reason why an operation failed.
 enum Trouble {
-    /// The system refused, and nothing was changed.
+    /// The operating system refused the operation, and nothing was changed.
     Refused(io::Error),
     /// The file was replaced, but a crash may lose it.
     Unsure(io::Error),
@@ -199,7 +199,7 @@ impl Session {
         openat2(&self.root, path, how)
     }
 
-    /// Calls `act` with the folder of a path and the name in it.
+    /// Calls `act` with the opened folder of a path and the file name in that folder.
     fn in_folder<T>(
         &self,
         path: &[u8],
@@ -226,7 +226,7 @@ impl Session {
         Ok(())
     }
 
-    /// Calls `act` with a file: the open one, or one opened for this operation only.
+    /// Calls `act` with the file at a path. A file that is not open is opened for this operation only.
     fn with<T>(
         &mut self,
         path: &[u8],
@@ -245,7 +245,7 @@ impl Session {
         with_block(|block| act(&file, block))
     }
 
-    /// Reads from the page cache; `None` if any part must come from the disk.
+    /// Reads from the page cache; returns `None` if any part must come from the disk.
     fn read_cached(&self, values: &Values<'_>, meter: &mut Meter) -> Option<Answer> {
         let size = values.size.unwrap_or(AT_ONCE_BYTES + 1);
         if self.direct || size > AT_ONCE_BYTES + u64::from(values.size.is_none()) {
@@ -269,7 +269,7 @@ impl Session {
                     Err(_) => return None,
                 }
             }
-            // Of a file whose size is not given, one byte more shows that it is too long.
+            // If the size is not given, one additional byte is read, which shows whether the file is too long.
             (done <= AT_ONCE_BYTES).then_some(done)
         })?;
         if done > 0 {
@@ -285,7 +285,7 @@ impl Session {
             return None;
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::CACHED;
-        // Without `NONBLOCK` the caches do not keep a pipe, or a file that another process leased, from waiting.
+        // Without `NONBLOCK`, opening a cached pipe, or a file with a lease of another process, would wait.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         rustix::fs::openat2(&self.root, path, flags, rustix::fs::Mode::empty(), resolve).ok()
     }
@@ -317,7 +317,7 @@ impl Session {
         })
     }
 
-    /// Renames a file, replacing a file of the new name.
+    /// Renames a file; an existing file with the new name is replaced.
     fn replace(&self, path: &[u8], to: &[u8]) -> nix::Result<()> {
         self.in_folder(path, |from, name| {
             self.in_folder(to, |into, new| renameat(from, name, into, new))
@@ -329,14 +329,13 @@ impl Session {
         let folder = split(path).0.unwrap_or(b".");
         let folder = self.beneath(folder, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
         match File::from(folder).sync_all() {
-            // A file system that has nothing to wait for.
+            // `EINVAL` means that this file system has nothing to write to disk.
             Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => Ok(()),
             result => result,
         }
     }
 
-    /// Replaces a file atomically: readers see either the complete previous file or the complete
-    /// new one.
+    /// Replaces a file atomically: readers find either the complete previous file or the complete new one.
     fn put(
         &mut self,
         values: &Values<'_>,
@@ -501,8 +500,8 @@ impl Session {
 }
 
 impl Working for Session {
-    /// A read from the page cache needs no wait. Invalid values and faulty files are left to
-    /// `perform`, which reports them.
+    /// Reads from the page cache, which needs no wait. Invalid values and errors are left to `perform`, which reports
+    /// them.
     fn at_once(
         &mut self,
         task: &Task,
@@ -524,7 +523,10 @@ impl Working for Session {
 
     fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed> {
         let Operation::File { action } = &task.operation else {
-            return Err(Failed::new(FailureKind::Internal, "no operation on files"));
+            return Err(Failed::new(
+                FailureKind::Internal,
+                "the operation is not a file operation",
+            ));
         };
         let values = Values::new(&call.values)?;
         let done = self.act(*action, &values, task, meter);

@@ -1,10 +1,10 @@
-//! Names and contents for new files; each is different from all others.
+//! Unique names and contents for new files.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::monotonic_ns;
 
-/// Returns an unused path in a folder, and its number.
+/// Returns an unused path in a folder, and the number in its file name.
 pub(crate) fn beside(folder: Option<&[u8]>) -> (Vec<u8>, u64) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -16,14 +16,14 @@ pub(crate) fn beside(folder: Option<&[u8]>) -> (Vec<u8>, u64) {
     (path, number)
 }
 
-/// Generates bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016),
-/// with a new seed for each file. With equal contents, a block of another file would go undetected.
+/// Generates bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016), with a new seed for
+/// each file. Contents differ, so that a block that belongs to another file is detected.
 pub(crate) struct Noise(u64);
 
 impl Noise {
     /// Creates the generator for the file with this number.
     pub(crate) fn new(number: u64) -> Self {
-        // The golden ratio spreads numbers in a row over all bits; the state must not be zero.
+        // The golden ratio spreads consecutive numbers over all bits. The state must not be zero.
         Self((monotonic_ns() ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
     }
 
@@ -52,7 +52,7 @@ mod tests {
         assert!(next > number);
     }
 
-    /// Computed by hand: 1 becomes 1, then 1 + 2^25, then the same, as nothing is left after 27 places.
+    /// Computed by hand: the state 1 becomes 1 and then 1 + 2^25. The last shift by 27 bits changes nothing.
     #[test]
     fn bytes_are_those_of_xorshift64_star() {
         let mut noise = Noise(1);

@@ -10,17 +10,15 @@ use crate::clock::thread_cpu_ns;
 use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Working;
 
-/// Limit on concurrent calls of one load thread. Further calls wait for a thread, and their wait
-/// counts as start lag.
+/// Limit on concurrent calls of one load thread. Further calls wait for a thread, and this wait counts as start lag.
 const THREADS_AT_MOST: usize = 1024;
 
 #[derive(Default)]
 struct State {
-    /// Slots with orders that no thread works on.
+    /// Slots that have orders but no thread.
     queue: VecDeque<(u32, u64)>,
     places: HashMap<u32, Slot>,
-    /// Number of the entry created last. It distinguishes a slot that was discarded from its
-    /// successor.
+    /// Number of the slot entry created last. It distinguishes a discarded slot from a later one with the same index.
     serial: u64,
     idle: usize,
     threads: usize,
@@ -56,7 +54,7 @@ impl Lending {
     pub(crate) fn order(&self, target: usize, place: u32, orders: Orders) {
         let mut state = self.0.lock();
         if matches!(orders, Orders::Abandon) {
-            // The thread that works on the slot will find it removed and discard the session.
+            // The thread that works on the slot will discard the session when it finds the slot removed.
             state.places.remove(&place);
             return;
         }
@@ -78,8 +76,8 @@ impl Lending {
         entry.is_busy = true;
         let waiting = (place, entry.serial);
         state.queue.push_back(waiting);
-        // A woken thread counts as idle until it holds the lock; it then takes one of the waiting
-        // calls. Each call needs its own thread, since a call may wait for the effect of another.
+        // A woken thread counts as idle until it holds the lock; it then takes one of the waiting calls. Each call
+        // needs its own thread, since a call may wait for the effect of another call.
         if state.queue.len() <= state.idle {
             self.0.work.notify_one();
         } else if state.threads < THREADS_AT_MOST {
@@ -98,7 +96,7 @@ impl Lending {
         let session = entry.session.as_mut()?;
         let mut attempt = Attempt::begin(place, call);
         let Some(result) = session.at_once(task, call, &mut attempt.meter) else {
-            // The call is sent once a call thread takes it.
+            // The call is not sent yet; a call thread will send it.
             call.left_ns.store(0, Ordering::Relaxed);
             return None;
         };
@@ -111,8 +109,7 @@ impl Lending {
         Some(attempt.end(result, !ends, is_held))
     }
 
-    /// Starts another call thread. If the system refuses, the existing threads take the call
-    /// later.
+    /// Starts another call thread. If the operating system refuses, an existing thread takes the call later.
     fn lend(&self, state: &mut State) {
         let shared = Arc::clone(&self.0);
         let thread = std::thread::Builder::new().name("call".to_owned());
@@ -126,7 +123,7 @@ impl Drop for Lending {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_over = true;
-        // Sessions without a thread end here, the others when their thread ends.
+        // Sessions without a thread end here; the other sessions end with their threads.
         state.queue.clear();
         state.places.clear();
         drop(state);
@@ -139,7 +136,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loop of a call thread until the run is over.
+    /// Runs a call thread until the end of the run.
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -222,7 +219,7 @@ impl Shared {
     }
 }
 
-/// Returns the next order of a slot, unless the slot was discarded meanwhile.
+/// Returns the next order of a slot, unless the slot has been discarded.
 fn next(state: &mut State, number: u32, serial: u64) -> Option<Orders> {
     let place = state.places.get_mut(&number)?;
     if place.serial == serial {

@@ -26,8 +26,8 @@ pub enum Operation {
         /// The request, which refers to the values of the call by index.
         request: DirectoryRequest,
     },
-    /// An exchange of bytes over a connection; its values are the number of bytes to send, a text
-    /// to send before them, and the number of bytes to receive.
+    /// An exchange of bytes over a connection. Its values are the number of bytes to send, a text to send first, and
+    /// the number of bytes to receive.
     Tcp {},
 }
 
@@ -37,7 +37,7 @@ pub enum Operation {
 pub enum FileAction {
     /// Create an empty file and keep it open.
     Create,
-    /// Open the file and keep it open.
+    /// Open an existing file and keep it open.
     Open,
     /// Close the file.
     Close,
@@ -45,10 +45,10 @@ pub enum FileAction {
     Read,
     /// Write `size` bytes at `offset`.
     Write,
-    /// Append `size` bytes.
+    /// Append `size` bytes to the file.
     Append,
-    /// Replace the file atomically: write `size` bytes to a temporary file beside it, wait until
-    /// they are on disk, and rename the temporary file.
+    /// Replace the file atomically: write `size` bytes to a temporary file in the same folder, wait until they are on
+    /// disk, and rename the temporary file.
     Put,
     /// Wait until the file is on disk.
     Sync,
@@ -64,48 +64,47 @@ pub enum FileAction {
     Delete,
 }
 
-/// An operation with the settings of its use in the plan.
+/// An operation with the settings that the plan gives for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Number among all tasks of the plan; a session keeps its prepared statement under this
-    /// number.
+    /// Number among all tasks of the plan. A session stores its prepared statement under this number.
     pub number: u32,
     /// Operation to perform.
     pub operation: Operation,
-    /// `true` if rows are kept, because they are inspected.
+    /// `true` if rows are kept for later inspection.
     pub keeps_rows: bool,
     /// Limit on the bytes of the kept rows. [B]
     pub rows_bytes_at_most: usize,
-    /// `true` if the answer has length and digest of a content that is stored or read completely.
+    /// `true` if the answer contains length and digest of a content that is stored or read completely.
     pub keeps_content: bool,
 }
 
 impl Operation {
-    /// Returns the fault of this operation for a server and this number of values, if any.
+    /// Returns the fault, if any, of this operation for a server and a number of values.
     #[must_use]
     pub fn fault(&self, server: &Server, values: usize) -> Option<String> {
         match self {
             Self::File { .. } => {
                 if !matches!(server, Server::File { .. }) {
-                    return Some("must be asked of a target with driver `file`".to_owned());
+                    return Some("must be sent to a target with driver `file`".to_owned());
                 }
                 wrong_count(4, values)
             }
             Self::Tcp {} => {
                 if !matches!(server, Server::Tcp {}) {
-                    return Some("must be asked of a target with driver `tcp`".to_owned());
+                    return Some("must be sent to a target with driver `tcp`".to_owned());
                 }
                 wrong_count(3, values)
             }
             Self::Ldap { request } => {
                 if !matches!(server, Server::Ldap { .. }) {
-                    return Some("must be asked of a target with driver `ldap`".to_owned());
+                    return Some("must be sent to a target with driver `ldap`".to_owned());
                 }
                 request.fault(values)
             }
             Self::Sql { text } => {
                 if !server.speaks_sql() {
-                    return Some("must be asked of a target that speaks SQL".to_owned());
+                    return Some("must be sent to a target with an SQL driver".to_owned());
                 }
                 let placed = places(text);
                 (placed != values).then(|| {
@@ -117,7 +116,8 @@ impl Operation {
 }
 
 fn wrong_count(wanted: usize, values: usize) -> Option<String> {
-    (wanted != values).then(|| format!("must have {wanted} values, null included, got {values}"))
+    (wanted != values)
+        .then(|| format!("must have {wanted} values (null values included), got {values}"))
 }
 
 /// Finds the parameters `$n` of a statement outside of quotes and comments: the position of each,
@@ -146,7 +146,7 @@ pub(crate) fn parameters(text: &str) -> Vec<(Range<usize>, usize)> {
     found
 }
 
-/// Highest parameter of a statement.
+/// Returns the highest number of a parameter in a statement.
 fn places(text: &str) -> usize {
     let numbers = parameters(text).into_iter().map(|(_, number)| number);
     numbers.max().unwrap_or(0)

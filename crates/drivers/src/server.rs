@@ -1,4 +1,4 @@
-//! Servers that calls go to.
+//! Servers to which calls are sent.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::file;
 use crate::session::Working;
 use crate::sql::sqlite;
 
-/// Settings of a server without its address.
+/// Settings of a server, without its address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Server {
@@ -17,20 +17,20 @@ pub enum Server {
     Postgresql {
         /// Name of the user.
         user: String,
-        /// Its password, if the server requires one.
+        /// Password of the user, if the server requires one.
         #[serde(default)]
         password: Option<String>,
         /// Name of the database.
         database: String,
     },
-    /// A MySQL server, or MariaDB.
+    /// A MySQL or MariaDB server.
     Mysql {
         /// Name of the user.
         user: String,
-        /// Its password, if the server requires one.
+        /// Password of the user, if the server requires one.
         #[serde(default)]
         password: Option<String>,
-        /// Name of the database, if one is chosen.
+        /// Name of the database, if one is selected.
         #[serde(default)]
         database: Option<String>,
     },
@@ -38,10 +38,10 @@ pub enum Server {
     Sqlite {
         /// The file, which must exist.
         path: PathBuf,
-        /// When a commit is complete.
+        /// Condition for a commit to be complete.
         #[serde(default)]
         synchronous: Synchronous,
-        /// Page cache of each session. [B]
+        /// Size of the page cache of each session. [B]
         #[serde(default)]
         cache_bytes: Option<u64>,
     },
@@ -55,10 +55,10 @@ pub enum Server {
     },
     /// An LDAP directory.
     Ldap {
-        /// Name of the entry that sessions log in as; anonymous without.
+        /// Name of the entry with which sessions log in; without a name, they are anonymous.
         #[serde(default)]
         user: Option<String>,
-        /// Its password.
+        /// Password of that entry.
         #[serde(default)]
         password: Option<String>,
     },
@@ -66,15 +66,15 @@ pub enum Server {
     Tcp {},
 }
 
-/// When a commit of SQLite is complete.
+/// Condition for a commit of SQLite to be complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Synchronous {
-    /// Immediately, without waiting for the disk.
+    /// Complete immediately, without waiting for the disk.
     Off,
-    /// Immediately; with a write-ahead log, checkpoints wait for the disk.
+    /// Complete immediately; with a write-ahead log, only checkpoints wait for the disk.
     Normal,
-    /// When the data is on disk.
+    /// Complete when the data is on disk.
     #[default]
     Full,
 }
@@ -84,7 +84,7 @@ pub enum Synchronous {
 pub enum Location {
     /// A TCP address.
     Tcp(std::net::SocketAddr),
-    /// The addresses of a name; the session uses the first one that accepts the connection.
+    /// The addresses of a host name; the session uses the first address that accepts the connection.
     Name(Vec<std::net::SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
@@ -100,7 +100,7 @@ impl Server {
         )
     }
 
-    /// Returns `true` if the server executes statements of SQL.
+    /// Returns `true` if the server executes SQL statements.
     #[must_use]
     pub fn speaks_sql(&self) -> bool {
         matches!(
@@ -109,7 +109,7 @@ impl Server {
         )
     }
 
-    /// Returns `true` if its sessions compute in this process and block the calling thread.
+    /// Returns `true` if the sessions of this server compute in this process and block the calling thread.
     #[must_use]
     pub fn works(&self) -> bool {
         matches!(self, Self::Sqlite { .. } | Self::File { .. })

@@ -10,11 +10,11 @@ use crate::sql::{mysql, postgresql};
 use crate::turns::Turn;
 use crate::{ldap, tcp};
 
-/// A value of an operation; `None` is the server's null.
+/// A value of an operation; `None` is SQL's NULL or a missing value.
 pub type Value = Option<Vec<u8>>;
 
-/// A session that waits for its server over a socket. A session never sleeps, retries or records;
-/// the failure of a server is a result.
+/// A session that waits for its server over a socket. A session never sleeps, retries or records. The failure of a
+/// server is returned as a result.
 pub(crate) enum Session {
     Postgresql(postgresql::Session),
     Mysql(mysql::Session),
@@ -26,7 +26,8 @@ impl Session {
     /// Opens a session.
     ///
     /// # Errors
-    /// Kind `connect`: no connection, or the server does not let the user in.
+    ///
+    /// Kind `connect` if the connection or the login fails.
     pub(crate) async fn open(
         server: &Server,
         location: Option<&Location>,
@@ -66,7 +67,8 @@ impl Session {
     /// Performs one operation.
     ///
     /// # Errors
-    /// How it failed.
+    ///
+    /// The failure of the operation.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,
@@ -91,9 +93,8 @@ impl Session {
         }
     }
 
-    /// Returns `true` if the server has sent data to the idle session that is neither a notice nor
-    /// a closing message, and would be taken for the answer to the next call. Plain TCP connections
-    /// may receive bytes at any time.
+    /// Returns `true` if the server has sent data to the idle session that is neither a notice nor a closing message.
+    /// Such data would be taken for the answer to the next call. Plain TCP connections may receive bytes at any time.
     pub(crate) fn has_unasked(&self) -> bool {
         match self {
             Self::Postgresql(session) => postgresql::has_unasked(&session.wire.received),
@@ -102,7 +103,7 @@ impl Session {
         }
     }
 
-    /// Returns `true` if the session has an open transaction of its user.
+    /// Returns `true` if the session has an open transaction.
     pub(crate) fn is_held(&self) -> bool {
         match self {
             Self::Postgresql(session) => session.is_held(),
@@ -119,7 +120,8 @@ impl Session {
     /// Rolls back an open transaction.
     ///
     /// # Errors
-    /// If that fails; the session is then discarded.
+    ///
+    /// If the rollback fails. The session must then be discarded.
     pub(crate) async fn reset(&mut self) -> Result<(), Failed> {
         match self {
             Self::Postgresql(session) => session.reset().await,
@@ -161,7 +163,7 @@ pub(crate) trait Working: Send {
     /// The failure of the operation.
     fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed>;
 
-    /// Performs an operation that needs no wait; `None` if it might have to wait.
+    /// Performs an operation if it needs no wait; returns `None` if it might have to wait.
     fn at_once(
         &mut self,
         _task: &Task,
@@ -171,7 +173,7 @@ pub(crate) trait Working: Send {
         None
     }
 
-    /// Returns `true` if the session has an open transaction of its user.
+    /// Returns `true` if the session has an open transaction.
     fn is_held(&self) -> bool {
         false
     }
@@ -179,7 +181,8 @@ pub(crate) trait Working: Send {
     /// Rolls back an open transaction.
     ///
     /// # Errors
-    /// If that fails; the session is then discarded.
+    ///
+    /// If the rollback fails. The session must then be discarded.
     fn reset(&mut self) -> Result<(), Failed> {
         Ok(())
     }

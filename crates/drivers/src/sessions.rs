@@ -1,8 +1,8 @@
-//! The sessions of a load thread that wait for servers over sockets, run by that thread itself.
+//! The sessions of a load thread that wait for servers over sockets. The load thread runs them itself.
 //!
-//! Each session is a future. The thread polls it when the session gets an order, when the kernel
-//! reports an edge of its socket, and in the next turn if the session used up its share of a turn.
-//! Nothing else wakes a session: there is no thread, channel or lock between a user and its server.
+//! Each session is a future. The thread polls it when the session gets an order and when the kernel reports an event of
+//! its socket. It also polls it in the next turn if the session used up its share of a turn. Nothing else wakes a
+//! session: there is no thread, channel or lock between a user and its server.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -16,13 +16,13 @@ use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Session;
 use crate::turns::{Edge, SESSION, Thread, Turn, Watch};
 
-/// Slot of a session that no longer has one, because it is closing.
+/// Slot number of a session that has lost its slot, because it is closing.
 const NOWHERE: u32 = u32::MAX;
 
 /// Storage of one session. Its number is reused after the session has ended.
 #[derive(Default)]
 struct Seat {
-    /// Generation of the current session; edges of an earlier session have another one.
+    /// Generation number of the current session. Socket events of an earlier session have another number.
     generation: u32,
     running: Option<Running>,
 }
@@ -31,8 +31,8 @@ struct Running {
     turn: Rc<Turn>,
     place: u32,
     course: Pin<Box<dyn Future<Output = ()>>>,
-    /// `true` if the session is listed for the next turn; it is listed once, whatever edges its
-    /// socket has meanwhile.
+    /// `true` if the session is in the list for the next turn. It is listed only once, even if further socket events
+    /// arrive.
     is_listed: bool,
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct Sessions {
     done: Rc<RefCell<Vec<Done>>>,
     seats: Vec<Seat>,
     free: Vec<u32>,
-    /// Seat of the session of each slot, plus one; 0 for a slot without a session.
+    /// For each slot, the seat of its session plus one; 0 for a slot without a session.
     of_place: Vec<u32>,
-    /// Seats of the sessions that continue in the next turn, each with its generation.
+    /// Seats and generations of the sessions that continue in the next turn.
     again: Vec<(u32, u32)>,
 }
 
@@ -75,8 +75,8 @@ impl Sessions {
                 if let Some(seat) = seat {
                     self.leave(place);
                     self.carry_out(seat, Orders::Close);
-                    // A closing message that cannot be sent at once is dropped, since no deadline
-                    // would bound the wait.
+                    // A closing message that cannot be sent immediately is dropped, since the wait would have no time
+                    // limit.
                     if self.seats[seat as usize].running.is_some() {
                         self.vacate(seat);
                     }
@@ -96,14 +96,14 @@ impl Sessions {
         running.is_some_and(|running| running.turn.is_opening())
     }
 
-    /// Bytes that the current call of a slot has moved so far.
+    /// Bytes that the current call of a slot has sent and received so far.
     pub(crate) fn meter(&self, place: u32) -> Meter {
         let seat = self.seat_of(place);
         let running = seat.and_then(|seat| self.seats[seat as usize].running.as_ref());
         running.map_or_else(Meter::default, |running| running.turn.meter())
     }
 
-    /// Passes an edge to the session of its socket.
+    /// Passes an event of a socket to its session.
     pub(crate) fn on_edge(&mut self, edge: Edge) {
         let seat = (edge.data & (SESSION - 1)) as u32;
         let Some(found) = self.seats.get(seat as usize) else {
@@ -120,7 +120,7 @@ impl Sessions {
         }
     }
 
-    /// Continues the sessions that used up their last turn.
+    /// Continues the sessions that used up their last turn of the event loop.
     pub(crate) fn go_on(&mut self) {
         for (seat, generation) in std::mem::take(&mut self.again) {
             let found = &mut self.seats[seat as usize];
@@ -133,8 +133,7 @@ impl Sessions {
         }
     }
 
-    /// Returns `true` if sessions can continue or results are ready, without another event of a
-    /// socket.
+    /// Returns `true` if sessions can continue or results are ready without another socket event.
     pub(crate) fn is_busy(&self) -> bool {
         !self.again.is_empty() || !self.done.borrow().is_empty()
     }
@@ -221,7 +220,7 @@ impl Sessions {
 }
 
 impl Drop for Sessions {
-    /// Sends the closing messages of all sessions, as far as their sockets accept them at once.
+    /// Sends the closing messages of all sessions whose sockets accept them immediately.
     fn drop(&mut self) {
         for seat in 0..self.seats.len() as u32 {
             self.carry_out(seat, Orders::Close);
@@ -285,8 +284,8 @@ async fn exchange(
     turn: &Rc<Turn>,
 ) -> Result<Answer, Failed> {
     let (server, location, task) = known.find(target, call).ok_or_else(no_such_task)?;
-    // A session that the server closed while idle is opened again, like a connection; its
-    // transaction is lost.
+    // If the server closed the session while it was idle, a new session is opened, as for connections. If a transaction
+    // was open, it is lost.
     if let Some(open) = session.as_mut() {
         let (is_held, is_closed) = (open.is_held(), open.is_closed());
         attempt.unasked = open.has_unasked();

@@ -13,7 +13,7 @@ use crate::wire::Wire;
 /// Size of one write. [B]
 const BLOCK_BYTES: u64 = 64 * 1024;
 
-/// Upper bound of the bytes of one exchange. [B]
+/// Largest number of bytes of one exchange. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
 /// A TCP session.
@@ -25,7 +25,8 @@ pub(crate) struct Session {
 /// Opens a session by connecting.
 ///
 /// # Errors
-/// Kind `connect`.
+///
+/// Kind `connect` if the connection fails.
 pub(crate) async fn open(location: &Location, turn: &Rc<Turn>) -> Result<Session, Failed> {
     Ok(Session {
         wire: Wire::connect(location, turn).await?,
@@ -59,7 +60,7 @@ impl Session {
                 self.wire.receive(meter).await?;
             }
             let now = left.min(self.wire.received.len() as u64);
-            // `clear` keeps the capacity; `split_to` would give part of it away.
+            // `clear` keeps the capacity of the buffer, whereas `split_to` would give part of it away.
             if now == self.wire.received.len() as u64 {
                 self.wire.received.clear();
             } else {
@@ -75,7 +76,8 @@ impl Session {
     /// Performs one operation.
     ///
     /// # Errors
-    /// How it failed.
+    ///
+    /// The failure of the operation.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,
@@ -84,7 +86,10 @@ impl Session {
     ) -> Result<Answer, Failed> {
         let (Operation::Tcp {}, [sent, text, received]) = (&task.operation, &call.values[..])
         else {
-            return Err(Failed::new(FailureKind::Internal, "no exchange of bytes"));
+            return Err(Failed::new(
+                FailureKind::Internal,
+                "the operation is not an exchange of bytes",
+            ));
         };
         let (sent, received) = (size(sent)?, size(received)?);
         let closed = |error: std::io::Error| Failed::closed(&error);

@@ -11,7 +11,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use crate::turns::{Edge, Thread, Turn, Watch};
 
-/// Longest time without an edge. A test that reaches it waits for an event that never occurs. [ms]
+/// Longest time without a socket event. A test that reaches this limit waits for an event that never occurs. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]
@@ -42,7 +42,7 @@ impl Loop {
         Self { poller, turn }
     }
 
-    /// Returns the number of edges that occur within a time. [ms]
+    /// Waits for socket events for at most this time, and returns their number.
     pub(crate) fn edges(&self, within_ms: u16) -> usize {
         let mut events = [EpollEvent::empty(); 4];
         let timeout = EpollTimeout::from(within_ms);
@@ -60,7 +60,7 @@ impl Loop {
         count
     }
 
-    /// Runs the future to its end; the result includes the number of turns.
+    /// Runs the future to its end. Also returns the number of turns of the loop.
     pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> (T, usize) {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());

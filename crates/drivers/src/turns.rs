@@ -1,5 +1,5 @@
-//! The turns of a session in the loop of its load thread: the edges of its socket, and a limit on
-//! the bytes and the time of one turn.
+//! The turns of a session in the event loop of its load thread: the events of its socket, and a limit on the bytes and
+//! the time of one turn.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -13,36 +13,37 @@ use crate::answer::Meter;
 use crate::clock::monotonic_ns;
 use crate::executor::Orders;
 
-/// Limit on the bytes that a session moves in one turn; then other sessions of the thread run. [B]
+/// Limit on the bytes that a session sends and receives in one turn. Other sessions of the thread run before its next
+/// turn. [B]
 pub(crate) const TURN_BYTES: usize = 256 * 1024;
 
-/// Limit on the time of a session in one turn, except for its last [`PACE`] messages. [ns]
+/// Limit on the time of a session in one turn. It may be exceeded by the time of up to [`PACE`] messages. [ns]
 const TURN_NS: u64 = 100_000;
 
-/// Messages after which a session looks at the clock: reading it costs as much as reading a message.
+/// Number of messages after which a session reads the clock. Reading the clock costs as much as reading a message.
 const PACE: u32 = 32;
 
-/// Limit on the bytes that an idle session reads; the rest stays in the socket until a call waits
-/// for an answer. [B]
+/// Limit on the bytes that are read from an idle session. The rest stays in the socket until a call waits for an
+/// answer. [B]
 pub(crate) const UNASKED_BYTES: usize = 64 * 1024;
 
 /// Size of the read buffer that all sessions of a thread share. [B]
 const READ_BYTES: usize = 16 * 1024;
 
-/// Set in the data of the events of sessions, which no other event of a load thread has in its low half.
+/// Flag in the data of socket events of sessions. No other event of a load thread has it in the lower half of its data.
 pub const SESSION: u64 = 1 << 31;
 
 /// Registers sockets with the poller of a load thread.
 pub trait Watch {
-    /// Registers a file: the poller reports each of its edges under `data` until the file is
-    /// closed.
+    /// Registers a file. The poller reports each of its events with `data` until the file is closed.
     ///
     /// # Errors
-    /// When the system refuses.
+    ///
+    /// If the operating system refuses.
     fn watch(&self, file: BorrowedFd<'_>, data: u64) -> io::Result<()>;
 }
 
-/// An edge that the poller reports.
+/// A socket event that the poller reports once (edge-triggered epoll).
 #[derive(Debug, Clone, Copy)]
 pub struct Edge {
     /// The data under which the socket is registered.
@@ -80,13 +81,13 @@ pub(crate) struct Turn {
     closed: Cell<bool>,
     is_opening: Cell<bool>,
     moved: Cell<usize>,
-    /// When the session moved its first bytes or read its first messages in this turn; 0 before. [ns]
+    /// Time at which the session first moved bytes or read messages in this turn; 0 before. [ns]
     since_ns: Cell<u64>,
-    /// Messages read, over all turns.
+    /// Number of messages read, over all turns.
     messages: Cell<u32>,
     goes_on: Cell<bool>,
-    /// Bytes of the current call, kept here because they would be lost with a discarded session;
-    /// `None` between calls, so that the bytes of a rollback are not counted for a call.
+    /// Bytes of the current call. They are stored here because they would be lost if the session were discarded. `None`
+    /// between calls, so that the bytes of a rollback are not counted for a call.
     meter: Cell<Option<Meter>>,
 }
 
@@ -131,7 +132,7 @@ impl Turn {
         self.meter.set(None);
     }
 
-    /// Bytes that the current call has moved so far.
+    /// Bytes that the current call has sent and received so far.
     pub(crate) fn meter(&self) -> Meter {
         self.meter.get().unwrap_or_default()
     }
@@ -145,7 +146,7 @@ impl Turn {
         self.moved(count);
     }
 
-    /// Counts bytes of an answer.
+    /// Counts bytes received as part of an answer.
     pub(crate) fn arrived(&self, count: usize, first_byte_ns: Option<u64>) {
         if let Some(mut meter) = self.meter.get() {
             meter.first_byte_ns = first_byte_ns;
@@ -214,7 +215,7 @@ impl Turn {
             if !ready.get() {
                 return Poll::Pending;
             }
-            // Most calls move few bytes once in each direction, and need no look at the clock.
+            // Most calls send and receive few bytes once, so they do not need to read the clock.
             if self.moved.get() > 0 && self.is_used_up() {
                 self.goes_on.set(true);
                 return Poll::Pending;
@@ -224,8 +225,8 @@ impl Turn {
         .await;
     }
 
-    /// Counts a message that was read, and yields to other sessions if this one has used up its
-    /// turn. A short message costs far more time than its bytes suggest.
+    /// Counts a message that was read, and yields to other sessions if this session has used up its turn. Bytes alone
+    /// are not a sufficient limit, since a short message costs far more time than its bytes suggest.
     pub(crate) async fn pace(&self) {
         self.messages.set(self.messages.get().wrapping_add(1));
         if !self.messages.get().is_multiple_of(PACE) {
@@ -245,8 +246,7 @@ impl Turn {
         self.moved.get() >= TURN_BYTES || monotonic_ns() >= self.began_ns() + TURN_NS
     }
 
-    /// Time at which the session moved its first bytes or read its first messages in this turn.
-    /// [ns]
+    /// Time at which the session first moved bytes or read messages in this turn. [ns]
     fn began_ns(&self) -> u64 {
         if self.since_ns.get() == 0 {
             self.since_ns.set(monotonic_ns());
@@ -271,9 +271,9 @@ impl Turn {
         self.moved.set(self.moved.get() + count);
     }
 
-    /// Counts a read of `count` bytes into a buffer of `room` bytes. A read that does not fill the
-    /// buffer has emptied the socket, so that further bytes cause another edge; the end of the
-    /// connection has already caused its edge.
+    /// Counts a read of `count` bytes into a buffer of `room` bytes. A read that does not fill the buffer has emptied
+    /// the socket, so that further bytes cause another event. The event for the end of the connection may have been
+    /// reported already.
     pub(crate) fn read(&self, count: usize, room: usize) {
         self.moved(count);
         if count < room && !self.closed.get() {
@@ -281,7 +281,7 @@ impl Turn {
         }
     }
 
-    /// Read buffer of the thread.
+    /// Read buffer that all sessions of the thread share.
     pub(crate) fn buffer(&self) -> RefMut<'_, Vec<u8>> {
         self.thread.buffer.borrow_mut()
     }

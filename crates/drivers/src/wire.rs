@@ -1,8 +1,7 @@
 //! A socket with its receive and send buffers, for the drivers of network protocols.
 //!
-//! The load thread polls the session that owns a wire after each event of its socket. Reads and
-//! writes never block: they continue when the kernel reports the next edge, or in the next turn of
-//! the loop after they have moved [`TURN_BYTES`].
+//! The load thread polls the session that owns the socket after each of its events. Reads and writes never block. They
+//! continue at the next event, or in the next turn of the loop after they have moved [`TURN_BYTES`].
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -22,7 +21,7 @@ use crate::server::Location;
 use crate::turns::{TURN_BYTES, Turn, UNASKED_BYTES};
 use crate::words::sentence_of;
 
-/// Capacity that an idle session keeps for each direction. [B]
+/// Largest capacity of each buffer that an idle session keeps. [B]
 const IDLE_BYTES: usize = 512;
 
 #[derive(Debug)]
@@ -32,7 +31,7 @@ enum Socket {
 }
 
 impl Socket {
-    /// Starts to connect, without waiting.
+    /// Begins to connect, without waiting.
     fn start(location: &Location) -> io::Result<Self> {
         let open = |family| {
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -48,8 +47,8 @@ impl Socket {
                 let file = open(family)?;
                 begin(&file, &SockaddrStorage::from(*address))?;
                 let stream = TcpStream::from(file);
-                // Requests are written as a whole; waiting for more bytes would only delay them. If
-                // the system refuses, requests are slower but still correct.
+                // Requests are written as a whole, so waiting for more bytes would only delay them. If the system
+                // refuses this option, requests are slower but still correct.
                 let _ = stream.set_nodelay(true);
                 Self::Tcp(stream)
             }
@@ -65,7 +64,8 @@ impl Socket {
     /// Returns `true` if the connection is established.
     ///
     /// # Errors
-    /// The reason why it failed.
+    ///
+    /// The reason why the connection failed.
     fn is_connected(&self) -> io::Result<bool> {
         let (error, peer) = match self {
             Self::Tcp(stream) => (stream.take_error()?, stream.peer_addr().map(drop)),
@@ -117,17 +117,18 @@ fn begin(file: &OwnedFd, address: &dyn SockaddrLike) -> io::Result<()> {
 pub(crate) struct Wire {
     socket: Socket,
     turn: Rc<Turn>,
-    /// Bytes received and not processed yet.
+    /// Bytes received but not processed yet.
     pub(crate) received: BytesMut,
     /// Bytes to send.
     pub(crate) out: BytesMut,
 }
 
 impl Wire {
-    /// Connects to a server; with a name, to the first of its addresses that accepts the
+    /// Connects to a server. If the server is given by name, connects to the first of its addresses that accepts the
     /// connection.
     ///
     /// # Errors
+    ///
     /// Kind `connect` with the system's reason, and the addresses that were tried.
     pub(crate) async fn connect(location: &Location, turn: &Rc<Turn>) -> Result<Self, Failed> {
         let failed = |text: String| Failed::new(FailureKind::Connect, text);
@@ -149,7 +150,7 @@ impl Wire {
 
     async fn establish(location: &Location, turn: &Rc<Turn>) -> io::Result<Self> {
         let socket = Socket::start(location)?;
-        // Edges of an earlier socket of this session do not apply to the new one.
+        // Events of an earlier socket of this session do not apply to the new socket.
         turn.forget_edges();
         turn.watch(socket.as_fd())?;
         while !socket.is_connected()? {
@@ -168,7 +169,8 @@ impl Wire {
     /// Sends the bytes of `out`.
     ///
     /// # Errors
-    /// The system's.
+    ///
+    /// The error of the operating system.
     pub(crate) async fn flush(&mut self, meter: &mut Meter) -> io::Result<()> {
         let mut sent = 0;
         while sent < self.out.len() {
@@ -191,9 +193,9 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends as much of `out` as the kernel accepts at once: the last bytes of a discarded session.
+    /// Sends as much of `out` as the kernel accepts immediately. Used for the last bytes of a discarded session.
     pub(crate) fn send_now(&mut self) {
-        // The session is over; a failure changes nothing.
+        // The session is over, so a failure has no consequence.
         let _ = self.socket.write(&self.out);
     }
 
@@ -205,7 +207,8 @@ impl Wire {
     /// Waits for more bytes of the answer.
     ///
     /// # Errors
-    /// The system's, and the end of the connection.
+    ///
+    /// The error of the operating system, or the end of the connection.
     pub(crate) async fn receive(&mut self, meter: &mut Meter) -> io::Result<()> {
         loop {
             self.turn.until_readable().await;
@@ -213,7 +216,7 @@ impl Wire {
                 if count == 0 {
                     return Err(io::Error::new(
                         io::ErrorKind::UnexpectedEof,
-                        "closed by the server before its answer was whole: see its log for the reason",
+                        "closed by the server before its answer was complete: see its log for the reason",
                     ));
                 }
                 meter.first_byte_ns.get_or_insert_with(monotonic_ns);
@@ -242,8 +245,8 @@ impl Wire {
         }
     }
 
-    /// Returns `true` if the peer has closed. Bytes received before are kept. The read is limited,
-    /// so that a server cannot fill the memory of an idle session.
+    /// Returns `true` if the peer has closed the connection. Bytes received before are kept. The number of bytes read
+    /// is limited, so that a server cannot fill the memory of an idle session.
     pub(crate) fn is_closed(&mut self) -> bool {
         while self.turn.is_readable() && self.received.len() < UNASKED_BYTES {
             match self.read() {
@@ -254,7 +257,7 @@ impl Wire {
         false
     }
 
-    /// Frees memory beyond the needs of a usual request or answer.
+    /// Frees memory that exceeds the size of a typical request or answer.
     pub(crate) fn rest(&mut self) {
         for buffer in [&mut self.received, &mut self.out] {
             if buffer.is_empty() && buffer.capacity() > IDLE_BYTES {

@@ -1,10 +1,10 @@
-//! Sentences for connection errors of the system: the fact, and the next step.
+//! Sentences for connection errors of the operating system: each states the fact and a next step.
 
 use std::io;
 
 use nix::errno::Errno;
 
-/// Facts and next steps by error of `connect(2)`, `bind(2)`, `socket(2)`, `send(2)` and `recv(2)` on Linux.
+/// Sentences for the errors of `connect(2)`, `bind(2)`, `socket(2)`, `send(2)` and `recv(2)` on Linux.
 const SENTENCES: [(Errno, &str); 27] = [
     (
         Errno::ECONNREFUSED,
@@ -32,7 +32,7 @@ const SENTENCES: [(Errno, &str); 27] = [
     ),
     (
         Errno::ECONNRESET,
-        "the connection was reset by the server: is its queue full, or does it take another protocol at this port?",
+        "the connection was reset by the server: is its queue full, or does it expect another protocol at this port?",
     ),
     (
         Errno::ECONNABORTED,
@@ -44,16 +44,16 @@ const SENTENCES: [(Errno, &str); 27] = [
     ),
     (
         Errno::ENOTCONN,
-        "the connection was closed as it was made: see the log of the server for the reason",
+        "the connection was closed while it was being established: see the log of the server for the reason",
     ),
     (
         Errno::EADDRNOTAVAIL,
-        "no port is free, or the source is no address of this machine: widen net.ipv4.ip_local_port_range, name \
-         further sources, or let connections be kept",
+        "no local port is free, or the source is not an address of this machine: widen net.ipv4.ip_local_port_range, \
+         use more source addresses, or keep connections open",
     ),
     (
         Errno::EADDRINUSE,
-        "every port of the source is in use: name further sources, or let connections be kept",
+        "every port of the source address is in use: use more source addresses, or keep connections open",
     ),
     (
         Errno::EACCES,
@@ -73,7 +73,7 @@ const SENTENCES: [(Errno, &str); 27] = [
     ),
     (
         Errno::ENOBUFS,
-        "no memory for buffers of the network: load with fewer connections, or raise net.ipv4.tcp_mem",
+        "no memory for network buffers: load with fewer connections, or raise net.ipv4.tcp_mem",
     ),
     (
         Errno::ENOMEM,
@@ -85,15 +85,15 @@ const SENTENCES: [(Errno, &str); 27] = [
     ),
     (
         Errno::ENOTDIR,
-        "a part of the path of the socket is no directory: is the path right?",
+        "a part of the socket's path is not a directory: is the path right?",
     ),
     (
         Errno::ENOTSOCK,
-        "the path is that of no socket: is the path right?",
+        "the file at the path is not a socket: is the path right?",
     ),
     (
         Errno::EPROTOTYPE,
-        "the socket takes no streams: is the path right?",
+        "the socket does not accept streams: is the path right?",
     ),
     (
         Errno::EAGAIN,
@@ -101,7 +101,7 @@ const SENTENCES: [(Errno, &str); 27] = [
     ),
     (
         Errno::EAFNOSUPPORT,
-        "this machine has no network of the family of the address: load an address of the other family (IPv4, IPv6)",
+        "this machine does not support the address family: load an address of the other family (IPv4, IPv6)",
     ),
     (
         Errno::EPROTONOSUPPORT,
@@ -114,11 +114,11 @@ const SENTENCES: [(Errno, &str); 27] = [
     ),
     (
         Errno::EINTR,
-        "the system interrupted it: run the load again",
+        "the system interrupted the call: run the load again",
     ),
 ];
 
-/// Describes an error of a connection, with a next step.
+/// Describes a connection error, with a next step.
 #[must_use]
 pub fn sentence_of(error: &io::Error) -> String {
     match error.raw_os_error() {
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Kinds that errors of a connection have on Linux; a number of each.
+    /// Kinds that connection errors have on Linux, with an example for each.
     const KINDS: [(ErrorKind, Errno); 15] = [
         (ErrorKind::ConnectionRefused, Errno::ECONNREFUSED),
         (ErrorKind::TimedOut, Errno::ETIMEDOUT),
@@ -171,7 +171,7 @@ mod tests {
         (ErrorKind::WouldBlock, Errno::EAGAIN),
     ];
 
-    /// A fact and a next step, without the number or the name of a library.
+    /// Checks that a sentence has a fact and a next step, without the number or the name of an error in a library.
     fn check(sentence: &str) {
         assert!(sentence.contains(": "), "no next step: {sentence}");
         for raw in ["os error", "Errno", "Os {", "Error"] {

@@ -1,7 +1,7 @@
-//! The contract of every driver of a network protocol. The loop of the test determines the order of events: the server
-//! sends a byte, the loop passes on the edges, and so on.
+//! Tests that every driver of a network protocol must pass. The loop of the test determines the order of events: for
+//! example, the server sends a byte, then the loop passes on the socket events.
 //!
-//! A new protocol is a further case in [`cases`].
+//! To test a new protocol, add a case to [`cases`].
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use towtank_drivers::{
     Task, Watch,
 };
 
-/// Longest time without an edge. A test that reaches it waits for an event that never occurs. [ms]
+/// Longest time without a socket event. A test that reaches this limit waits for an event that never occurs. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]
@@ -34,21 +34,21 @@ impl Watch for Poller {
     }
 }
 
-/// A protocol: a server, one call, and all bytes of the server in the session of that call.
+/// A protocol: a server, one call, and all bytes that the server sends in the session of that call.
 struct Case {
     name: &'static str,
     server: Server,
     task: Task,
     values: Vec<Option<Vec<u8>>>,
-    /// Bytes of the server before the call is sent.
+    /// Bytes that the server sends before the call is sent.
     welcome: Vec<u8>,
-    /// Bytes of its answer to the call.
+    /// Bytes of the server's answer to the call.
     answer: Vec<u8>,
-    /// Last bytes of the client; empty if it only closes.
+    /// Last bytes that the client sends; empty if it only closes the connection.
     closing_bytes: &'static [u8],
 }
 
-/// A load thread and a server in one.
+/// A load thread together with a server.
 struct Bench {
     poller: Poller,
     executor: Executor,
@@ -93,7 +93,8 @@ impl Bench {
         stream
     }
 
-    /// Runs one turn of a load thread, which waits this long for an edge; returns the calls that ended.
+    /// Runs one turn of a load thread, which waits for a socket event for at most this time; returns the calls that
+    /// ended.
     fn turn(&mut self, within_ms: u16) -> Vec<Done> {
         let mut events = [EpollEvent::empty(); 8];
         let timeout = EpollTimeout::from(if self.executor.is_busy() {
@@ -118,7 +119,7 @@ impl Bench {
         done
     }
 
-    /// Returns the one call that ends next.
+    /// Returns the result of the call that ends next. Fails if several calls end.
     fn end(&mut self) -> Done {
         loop {
             let mut done = self.turn(PATIENCE_MS);
@@ -129,7 +130,7 @@ impl Bench {
         }
     }
 
-    /// Sends bytes in pieces of this size, with a turn after each.
+    /// Sends bytes in pieces of the size `piece`, with a turn of the load thread after each piece.
     fn say(&mut self, stream: &mut TcpStream, bytes: &[u8], piece: usize) -> Vec<Done> {
         let mut done = Vec::new();
         for piece in bytes.chunks(piece) {
@@ -203,7 +204,7 @@ fn postgresql() -> Case {
     }
 }
 
-/// All bytes of MariaDB 10.11: greeting, login, a prepared statement, and its answer with two rows.
+/// All bytes of a session with MariaDB 10.11: greeting, login, a prepared statement, and its answer with two rows.
 fn mysql() -> Case {
     let recorded = include_bytes!("data/mysql-session.bin");
     let end_of = |packets: usize| {
@@ -212,8 +213,8 @@ fn mysql() -> Case {
             at + 4 + length as usize
         })
     };
-    // The login takes two packets; the prepared statement takes one packet, one parameter, six columns and their
-    // ends; the table its head, six columns, an end, two rows and an end.
+    // Packets: two for the login. For the prepared statement, one packet, one parameter, six columns and two end
+    // packets. For the table, its head, six columns, an end, two rows and an end.
     let (welcome, answer) = (end_of(2), end_of(2 + (1 + 2 + 7) + (1 + 6 + 1 + 2 + 1)));
     Case {
         name: "mysql",
@@ -302,7 +303,7 @@ fn an_answer_that_comes_byte_by_byte_is_the_one_that_comes_at_once() {
         stream.write_all(&[*last]).expect("a client");
         let done = bench.end();
         assert_eq!(done.result.as_ref().expect(case.name), &whole);
-        // Bytes before the session is open belong to no call.
+        // Bytes that arrive before the session is open are not counted for a call.
         assert_eq!(
             done.meter.bytes_in,
             case.answer.len() as u64,
@@ -329,7 +330,7 @@ fn a_server_that_closes_anywhere_ends_the_call_and_the_next_one_has_a_new_sessio
             } else {
                 FailureKind::Closed
             };
-            // Closing a socket with unread bytes sends a reset, which may cross the client's own bytes.
+            // Closing a socket with unread bytes sends a reset, which may overtake the client's own bytes.
             let is_so = failed.kind == during
                 || (failed.kind == FailureKind::Closed && length == case.welcome.len());
             assert!(is_so, "{} after {length}: {failed:?}", case.name);
@@ -363,7 +364,7 @@ fn a_call_that_is_given_up_takes_its_session_along() {
             bench.executor.order(0, 0, Orders::Abandon);
             bench.call(&case, 0);
             let mut next = bench.accept();
-            // The rest of an answer for which no call waits does not reach another call.
+            // The rest of an answer to a discarded call does not reach another call.
             let _ = stream.write_all(&said[length..]);
             assert!(bench.turn(0).is_empty());
             next.write_all(&said).expect("a client");
@@ -395,7 +396,7 @@ fn a_session_that_ends_says_farewell() {
     }
 }
 
-/// A session that is closing has no deadline, so it must not wait.
+/// A closing session has no time limit, so it must not wait for the answer to a rollback.
 #[test]
 fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     let case = postgresql();
@@ -409,7 +410,7 @@ fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     stream.write_all(b"T").expect("a client");
     assert!(bench.end().is_held);
     bench.executor.order(0, 0, Orders::Reset);
-    // A call that waits behind the rollback has moved no bytes.
+    // A call that waits for a rollback to end has not sent or received bytes.
     bench.call(&case, 0);
     assert_eq!(bench.executor.meter(0), Meter::default());
     bench.executor.order(0, 0, Orders::Close);
@@ -424,7 +425,7 @@ fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     );
 }
 
-/// An unrequested answer ends the session before the next call, and is counted.
+/// An answer without a request ends the session before the next call, and is counted.
 #[test]
 fn an_answer_that_comes_twice_is_not_taken_for_the_next_one() {
     for case in [postgresql(), mysql()] {
@@ -446,7 +447,7 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next_one() {
     }
 }
 
-/// A notice, or the error with which a server ends a session, is not a fault.
+/// A notice, or the error with which a server ends a session, does not count as an answer without a request.
 #[test]
 fn what_a_server_may_say_at_any_time_is_not_counted() {
     let message = |tag: u8, body: &[u8]| {
@@ -476,7 +477,8 @@ fn what_a_server_may_say_at_any_time_is_not_counted() {
     );
 }
 
-/// A server that sends endlessly does not delay the answers of others, and its session takes one turn per loop.
+/// A server that sends without end does not delay the answers of other servers, and its session takes one turn per
+/// loop.
 #[test]
 fn a_session_that_is_flooded_takes_turns() {
     let flood = tcp();
@@ -495,7 +497,7 @@ fn a_session_that_is_flooded_takes_turns() {
     let flooding = std::thread::spawn(move || {
         stream.set_nonblocking(false).expect("a socket");
         let block = vec![b'z'; 64 << 10];
-        // The thread ends with the session.
+        // The thread that sends ends with the session.
         while stream.write_all(&block).is_ok() {
             counted.fetch_add(block.len() as u64, Ordering::Relaxed);
         }
@@ -508,7 +510,7 @@ fn a_session_that_is_flooded_takes_turns() {
         }
         *sum = sent.load(Ordering::Relaxed);
     }
-    // A turn moves at most 256 KiB; the other bytes are in the socket buffers.
+    // A turn moves at most 256 KiB; the remaining bytes are in the socket buffers.
     let moved = after[1] - after[0];
     assert!(
         moved <= 400 * (256 << 10) + (32 << 20),

@@ -1,4 +1,4 @@
-//! The file driver, tested through its executor: its operations, and that nothing outside of its folder is reached.
+//! Tests the file driver through its executor: its operations, and that it reaches nothing outside of its folder.
 
 mod common;
 
@@ -18,7 +18,7 @@ use towtank_drivers::{
 struct Bench {
     executor: Executor,
     rung: Mutex<std::sync::mpsc::Receiver<()>>,
-    /// `true` if the calling thread made the last call.
+    /// `true` if the last call was made in the calling thread.
     was_at_once: bool,
 }
 
@@ -84,7 +84,7 @@ impl Bench {
         self.take()
     }
 
-    /// Orders a call, which may be made at once.
+    /// Orders a call, which may be made immediately.
     fn order(
         &mut self,
         action: FileAction,
@@ -254,13 +254,14 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     let mut bench = Bench::keeping(&folder.0, false, false);
     bench.answer(FileAction::Create, "one", None);
     bench.answer(FileAction::Append, "one", Some(70_000));
-    // The call thread returns the session slightly later than its answer.
+    // The call thread returns the session slightly later than it returns the answer.
     let is_back = (0..1000).any(|_| {
         bench.done(FileAction::Read, "one", (None, Some(1)), None);
         bench.was_at_once
     });
     assert!(is_back);
-    // Offset and size; how much is found, and whether that is little enough to be read at once.
+    // Columns: offset, size, number of bytes that are found, and `true` if the read is small enough for the load
+    // thread.
     for (from, size, found, is_little) in [
         (Some(100), Some(4096), 4096, true),
         (None, Some(65_536), 65_536, true),
@@ -291,7 +292,8 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     assert_eq!(refused, (FailureKind::Refused, "ELOOP".to_owned()));
 }
 
-/// Opening a pipe blocks until it has a writer. The call runs in a call thread, so that the load thread continues.
+/// Opening a pipe blocks until the pipe has a writer. The call runs in a call thread, so that the load thread
+/// continues.
 #[test]
 fn a_read_of_a_pipe_keeps_nobody_waiting_but_its_own_session() {
     let folder = Folder::new();
@@ -306,7 +308,7 @@ fn a_read_of_a_pipe_keeps_nobody_waiting_but_its_own_session() {
             std::thread::sleep(Duration::from_millis(10));
             ordered.load(Ordering::SeqCst)
         });
-        // Opened and closed: a pipe cannot be read at an offset, so its reader ends soon.
+        // The pipe was opened and closed: it cannot be read at an offset, so its reader ends soon.
         std::fs::File::options()
             .write(true)
             .open(pipe)
@@ -329,7 +331,7 @@ fn direct_output_is_aligned() {
     let mut bench = Bench::new(&folder.0, true);
     let made = bench.done(FileAction::Create, "one", (None, None), None);
     if made.result.is_err() {
-        // A file system without direct input and output, as tmpfs was in older kernels.
+        // The file system does not support direct input and output, as tmpfs in older kernels.
         return;
     }
     assert_eq!(
@@ -346,7 +348,7 @@ fn what_is_put_is_there_whole_and_read_back_with_the_same_digest() {
     let mut bench = Bench::new(&folder.0, false);
     bench.answer(FileAction::MakeFolder, "a", None);
     let mut contents = Vec::new();
-    // More than one block, a length that is not a multiple of a word, and zero.
+    // Sizes: more than one block, a length that is not a multiple of a word, and zero.
     for (path, size) in [("a/one", 2_500_003), ("two", 13), ("a/one", 0)] {
         let put = bench.answer(FileAction::Put, path, Some(size));
         assert_eq!(put.affected, size);

@@ -43,7 +43,7 @@ impl Bench {
         }))
         .expect("a server");
         let (waker, rung) = channel();
-        // The receiver may be gone when the last call of a bench ends.
+        // The receiver may already be dropped when the last call of a bench ends.
         let wake = move || {
             let _ = waker.send(());
         };
@@ -73,7 +73,7 @@ impl Bench {
         self.executor.order(0, place, Orders::Call(call));
     }
 
-    /// The next result.
+    /// Returns the next result.
     fn next(&mut self) -> Done {
         while self.done.is_empty() {
             self.rung.recv().expect("a result");
@@ -98,7 +98,7 @@ fn who_lets_go_of_a_lock_is_not_kept_waiting_by_who_waits_for_it() {
         let mut bench = Bench::new(&database);
         bench.ask(0, BEGIN);
         bench.well(0);
-        // Its thread is idle or about to be; both orders arrive before it can wake.
+        // The thread of the first call is idle, or will be soon. Both orders arrive before it can wake up.
         std::thread::sleep(Duration::from_millis(1));
         bench.ask(1, BEGIN);
         bench.ask(0, COMMIT);

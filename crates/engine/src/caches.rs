@@ -1,8 +1,8 @@
-//! `towtank-engine caches [FILE] [options]`: miss ratios of a trace for caches of all sizes.
+//! `towtank-engine caches [FILE] [options]`: computes miss ratios of a trace for caches of all sizes.
 //!
 //! The trace is CSV, from the file or from standard input. The output is JSON: `{"answer": {...}}`, or `{"faults":
-//! [...], "more": 0}` with exit status 2. With `--zipf KEYS:SKEW` no trace is read: the output is the hit ratios of
-//! caches with `--entries` for independent references that follow Zipf's law.
+//! [...], "more": 0}` with exit status 2. With `--zipf KEYS:SKEW` no trace is read. The output is then the hit ratio of
+//! caches with `--entries` entries, for independent references that follow Zipf's law.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -17,11 +17,11 @@ use towtank_caches::sampling::Sampling;
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine caches [FILE] [--entries N,N,...] [--bytes N,N,...] [--metadata-bytes N] \
 [--shards RATE] [--samples N] [--warm-up N] [--memory BYTES] | caches --zipf KEYS:SKEW --entries N,N,...";
-/// Limit on the rows of the table of limits: each row costs time at every reference.
+/// Limit on the rows of the table of cache limits, since each row costs time at every reference.
 const LIMITS_AT_MOST: usize = 10_000;
-/// Limit on the keys of Zipf's law: integers up to it are exact as floating-point numbers.
+/// Limit on the keys of Zipf's law: integers up to this value are exact as floating-point numbers.
 const KEYS_AT_MOST: u64 = 1 << 53;
-/// Memory for exact distances if the system does not report its free memory. [B]
+/// Memory for exact reuse distances, if the system does not report its free memory. [B]
 const MEMORY_UNKNOWN: usize = 1 << 30;
 
 #[derive(Default)]
@@ -94,7 +94,7 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
     let (entries, bytes) = (parsed.settings.entries.len(), parsed.settings.bytes.len());
     if entries.max(1) * bytes.max(1) > LIMITS_AT_MOST {
         return Err(format!(
-            "--entries and --bytes must make at most {LIMITS_AT_MOST} pairs, got {entries} times {bytes}"
+            "--entries and --bytes must form at most {LIMITS_AT_MOST} pairs, got {entries} times {bytes}"
         ));
     }
     if parsed.zipf.is_some() && (parsed.path.is_some() || entries == 0 || bytes > 0) {
@@ -139,14 +139,14 @@ fn set(parsed: &mut Arguments, option: &str, value: &str) -> Result<(), String> 
                     .filter(|&skew: &f64| (0.0..=100.0).contains(&skew));
                 Some((whole(keys, 1)?, skew?))
             });
-            parsed.zipf = Some(law.ok_or_else(|| wrong("KEYS:SKEW, as 1000000:0.9"))?);
+            parsed.zipf = Some(law.ok_or_else(|| wrong("KEYS:SKEW, such as 1000000:0.9"))?);
         }
         _ => return Err(format!("{option} is not an option")),
     }
     Ok(())
 }
 
-/// Half of the memory that is available without swapping. [byte]
+/// Returns half of the memory that is available without swapping. [byte]
 fn half_of_what_is_free() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kibibytes = text

@@ -1,4 +1,4 @@
-//! Lists of CPUs as on the command line: `0,2-3`.
+//! Lists of CPUs in the form of the command line, such as `0,2-3`.
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -7,7 +7,8 @@ use nix::unistd::Pid;
 /// Reads a list of CPU numbers and ranges.
 ///
 /// # Errors
-/// A text that states the form of the list.
+///
+/// A text that describes the expected form of the list.
 pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     let fault = || format!("must be CPU numbers and ranges like 0,2-3. Got {text:?} instead.");
     let number = |digits: &str| {
@@ -28,10 +29,11 @@ pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// Pins the calling thread, and all threads and processes that it starts later, to some CPUs.
+/// Restricts the calling thread to some CPUs, and with it all threads and processes that it starts later.
 ///
 /// # Errors
-/// A text with the reason, if the machine has none of the CPUs or does not allow them.
+///
+/// A text with the reason, if the machine does not have the CPUs or does not permit them.
 pub fn pin(cpus: &[usize]) -> Result<(), String> {
     let pinned = || -> Result<(), Errno> {
         let mut set = CpuSet::new();

@@ -1,8 +1,9 @@
 //! `towtank-engine guard`: runs a command and leaves none of its processes behind.
 //!
 //! The guard is the reaper of all descendants of the command, including those that detached themselves. It ends all of
-//! them when its standard input ends or its parent dies (because the conductor has ended), and when the command itself
-//! exits. It runs in a separate session: Ctrl-C reaches only the conductor, which then shuts everything down in order.
+//! them when its standard input ends, when its parent dies (because the conductor has ended), and when the command
+//! itself exits. It runs in a separate session, so Ctrl-C reaches only the conductor, which then shuts everything down
+//! in order.
 
 mod descendants;
 mod options;
@@ -33,15 +34,15 @@ const FORWARDED: [Signal; 6] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
 ];
-/// Interval between searches for descendants while they end.
+/// Interval between searches for descendants that are still ending.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Limit on the wait for a process after `SIGKILL`. If the kernel cannot end the process (because of a faulty disk, for
-/// example), the guard reports its number and leaves it.
+/// example), the guard reports its process id and gives up.
 const KILLED_AT_LATEST: Duration = Duration::from_secs(30);
-/// Interval between checks of the parent, if the kernel cannot report its death. [ms]
+/// Interval between checks whether the parent is alive, if the kernel cannot report its death. [ms]
 const LOOK_AT_PARENT_EVERY: u16 = 500;
 
-/// Runs the subcommand; the exit status is that of the command, 128 + n if signal n ended it.
+/// Runs the subcommand. Returns the exit status of the command, or 128 + n if signal n ended it.
 pub fn run(arguments: &[String]) -> ExitCode {
     let options = match Options::parse(arguments) {
         Ok(options) => options,
@@ -85,9 +86,9 @@ impl From<Errno> for Fault {
 /// Event that wakes the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// The conductor has ended or closed the input: end everything.
+    /// The conductor has ended or has closed the input, so everything is ended.
     LetGo,
-    /// The command ended with this status, in the form of shells.
+    /// The command ended with this status, numbered as in shells.
     Ended(u8),
     Nothing,
 }
@@ -105,10 +106,10 @@ struct Guard {
 
 impl Guard {
     fn start(options: &Options) -> Result<Self, Fault> {
-        // First of all: from here on the death of the parent is detected.
+        // This comes first, so that the death of the parent is detected from here on.
         let parent = getppid();
         let parent_death = processes::death_of(parent);
-        // Fails if the guard leads a process group, as it does when a shell starts it; see `forward`.
+        // This fails if the guard leads a process group, as it does when a shell starts it; see `forward`.
         let _ = setsid();
         prctl::set_child_subreaper(true)?;
         let mut mask = SigSet::empty();
@@ -150,11 +151,11 @@ impl Guard {
                 Event::Nothing => {}
             }
         }
-        // Without a status the command survived `SIGKILL`.
+        // If there is no status, the command survived `SIGKILL`.
         self.status.unwrap_or(128 + Signal::SIGKILL as u8)
     }
 
-    /// Sleeps until an event occurs, or for `at_most`.
+    /// Sleeps until an event occurs, or for at most `at_most`.
     fn wait(&self, at_most: Option<Duration>) -> Event {
         let stdin = io::stdin();
         let mut watched = vec![readable(self.signals.as_fd())];
@@ -197,12 +198,12 @@ impl Guard {
             let Ok(signal) = Signal::try_from(news.ssi_signo.cast_signed()) else {
                 continue;
             };
-            // If the kernel sent these two signals, they come from the terminal: Ctrl-C and Ctrl-\ are for the
-            // conductor.
+            // If the kernel sent one of these two signals, it comes from the terminal: Ctrl-C and Ctrl-\ are intended
+            // for the conductor.
             let from_terminal = matches!(signal, Signal::SIGINT | Signal::SIGQUIT)
                 && news.ssi_code == libc::SI_KERNEL;
             if signal != Signal::SIGCHLD && !from_terminal && self.status.is_none() {
-                // The command may have ended meanwhile.
+                // The command may have ended in the meantime.
                 let _ = kill(self.command, signal);
             }
         }
@@ -219,7 +220,7 @@ impl Guard {
         status
     }
 
-    /// Ends all descendants: sends `SIGTERM`, and `SIGKILL` to the remaining ones after the grace period.
+    /// Ends all descendants: sends `SIGTERM`, and `SIGKILL` to those that remain after the grace period.
     fn end_all(&mut self) {
         let started = Instant::now();
         let mut asked = Descendants::default();
@@ -231,13 +232,13 @@ impl Guard {
             let left = Descendants::of_this_process();
             let waited = started.elapsed();
             if waited >= self.grace + KILLED_AT_LATEST {
-                eprintln!("guard: the kernel does not end {left}");
+                eprintln!("guard: the kernel could not end {left}");
                 return;
             }
             if waited >= self.grace {
                 left.kill();
             } else {
-                // Each process gets `SIGTERM` once, including those that appear while others end.
+                // Each process gets `SIGTERM` once, including processes that appear while others end.
                 left.ask_to_end(&asked);
                 asked = left;
             }

@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
         Ok(prepared) => prepared,
         Err(faults) => return tell_faults(&path, &faults),
     };
-    // Before any thread is started, so that the signals are blocked in all of them.
+    // Called before any thread is started, so that the signals are blocked in all threads.
     let control = Signals::block().and_then(|signals| Control::new(switches, Some(signals)));
     let result = match control {
         Ok(mut control) => prepared.run(&mut control),
@@ -55,7 +55,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Reads a plan from each line, and writes one line with its faults for each: `{"faults": [{"place", "message"}]}`.
+/// Reads a plan from each line, and writes one line with the faults of each plan: `{"faults": [{"place", "message"}]}`.
 fn check(plans: impl BufRead, mut out: impl Write) -> ExitCode {
     for line in plans.lines() {
         let written = line.and_then(|text| {
@@ -84,12 +84,12 @@ fn parse(arguments: &[String]) -> Result<(PathBuf, Switches), String> {
             "--until-stdin-closes" => switches.until_stdin_closes = true,
             "--control" => switches.control = true,
             option if option.starts_with("--") => return Err(format!("{option} is not an option")),
-            _ if path.is_some() => return Err("only one plan can be driven".to_owned()),
+            _ if path.is_some() => return Err("only one plan can be run".to_owned()),
             plan => path = Some(PathBuf::from(plan)),
         }
     }
     path.map(|path| (path, switches))
-        .ok_or_else(|| "a plan is needed".to_owned())
+        .ok_or_else(|| "the path of a plan must be given".to_owned())
 }
 
 fn tell_faults(path: &Path, faults: &[Fault]) -> ExitCode {

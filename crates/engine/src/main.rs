@@ -1,6 +1,6 @@
 //! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server | peer`.
 //!
-//! Each subcommand is a separate module; this file selects it.
+//! Each subcommand has a separate module; this file selects it.
 
 mod caches;
 mod cpus;

@@ -1,4 +1,4 @@
-//! Common parts of `solve` and `simulate`: parsing of the command line and of JSON models.
+//! Parsing of the command line and of JSON models, for `solve` and `simulate`.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -9,12 +9,12 @@ use towtank_queueing::model::{Fault, Model};
 /// Exit status if the model or the command line is invalid.
 pub const WRONG: u8 = 2;
 
-/// Parses the options of a command line and passes each to `set`. Options in `flags` have no value; `set` gets an empty
-/// text for them.
+/// Parses the options of a command line and passes each option to `set`. Options in `flags` have no value, and `set`
+/// gets an empty text for them.
 ///
 /// # Errors
 ///
-/// The fault of the first wrong option: it lacks its value, or `set` refuses it, or a second file is given.
+/// A description of the first fault: an option without its value, an option that `set` refuses, or a second file.
 pub fn options(
     arguments: &[String],
     flags: &[&str],
@@ -42,7 +42,7 @@ pub fn options(
 ///
 /// # Errors
 ///
-/// If it cannot be read or is not JSON.
+/// If the input cannot be read or is not JSON.
 pub fn read(path: Option<&str>) -> Result<Value, String> {
     let text = if let Some(path) = path {
         std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?
@@ -60,13 +60,13 @@ pub fn read(path: Option<&str>) -> Result<Value, String> {
 ///
 /// # Errors
 ///
-/// If the JSON is no model.
+/// If the JSON is not a model.
 pub fn model(input: Value) -> Result<Model, Vec<Fault>> {
     serde_json::from_value(input)
         .map_err(|error| vec![Fault::new(&[], format!("must be a model, got: {error}"))])
 }
 
-/// Prints the fault of a command line, and the usage.
+/// Prints the fault of a command line, followed by the usage.
 pub fn refuse(command: &str, message: &str, usage: &str) -> ExitCode {
     eprintln!("towtank-engine {command}: {message}\nusage: towtank-engine {command} {usage}");
     ExitCode::from(WRONG)

@@ -1,9 +1,8 @@
-//! `towtank-engine null-server`: answers every request at once with the same bytes.
+//! `towtank-engine null-server`: answers every request immediately with the same bytes.
 //!
-//! It calibrates load generators, since no real server is faster. With options it becomes a server with a known delay
-//! or a known demand for CPU time, a server that stalls, or one that violates the protocol in every way that a client
-//! must survive. With several threads and ports it holds a million connections: each thread has a separate table of
-//! open files.
+//! It calibrates load generators, since no real server is faster. Options turn it into a server with a known delay, a
+//! known demand for CPU time, or stalls. It can also violate the protocol in every way that a client must survive. With
+//! several threads and ports it holds a million connections, since each thread has a separate table of open files.
 
 mod answering;
 mod bomb;
@@ -60,9 +59,9 @@ fn serve(options: &Options) -> io::Result<()> {
     if let Some(cpus) = &options.cpus {
         crate::cpus::pin(cpus).map_err(|fault| io::Error::other(format!("--cpus {fault}")))?;
     }
-    // Every connection is an open file.
+    // The limit is raised because every connection is an open file.
     raise_open_files()?;
-    // Blocked before any thread starts, so that only `wait_for_the_end` receives the signals.
+    // The signals are blocked before any thread starts, so that only `wait_for_the_end` receives them.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
     mask.add(Signal::SIGINT);
@@ -128,10 +127,10 @@ fn start_workers(
             thread::Builder::new()
                 .name(format!("answering-{number}"))
                 .spawn(move || {
-                    // Each thread can then hold as many connections as a process. If the system forbids it, all threads
-                    // together hold that many.
+                    // With its own table, each thread can hold as many connections as a process. If the system forbids
+                    // it, all threads share one table.
                     let _ = towtank_load::sys::own_files();
-                    // The null server is a reference, so other programs must not delay it.
+                    // The null server is a reference, so other programs should not delay it.
                     towtank_load::sys::come_first();
                     worker.run()
                 })
@@ -155,7 +154,7 @@ fn wait_for_the_end(signals: &SignalFd, until_stdin_closes: bool) -> io::Result<
         if has_news(&watched[0]) {
             return Ok(());
         }
-        // Input of the null server is ignored; a stream that cannot be read counts as ended.
+        // Input of the null server is ignored. A stream that cannot be read counts as ended.
         if watched.get(1).is_some_and(has_news)
             && !matches!(read(stdin.as_fd(), &mut [0; 4096]), Ok(1..))
         {

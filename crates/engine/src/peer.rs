@@ -1,20 +1,20 @@
 //! `towtank-engine peer --listen ADDRESS [--take BYTES] [--give BYTES]`: the server for calls of the `tcp` driver, over
 //! TCP or a Unix socket.
 //!
-//! It answers every `take` bytes with `give` bytes; each connection has a separate thread. It does nothing else, so
-//! that its cost is that of the kernel.
+//! It responds to every `take` bytes with `give` bytes; each connection has a separate thread. It does nothing else, so
+//! its cost is that of the kernel.
 
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 
-/// Largest number of bytes moved at once. [B]
+/// Largest number of bytes read or written by one call. [B]
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Exit status if the command line is invalid.
 const WRONG: u8 = 2;
-/// Exit status if it cannot listen: `EX_UNAVAILABLE` of sysexits.h.
+/// Exit status if the program cannot listen: `EX_UNAVAILABLE` of sysexits.h.
 const UNAVAILABLE: u8 = 69;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
         }
     }
     if options.listen.is_empty() {
-        return Err("--listen is needed".to_owned());
+        return Err("--listen must be given".to_owned());
     }
     if options.take == 0 {
         return Err("--take must be above 0".to_owned());
@@ -89,7 +89,7 @@ fn listen(options: &Options) -> io::Result<()> {
     for stream in listener.incoming() {
         // The client closed the connection before it was accepted.
         let Ok(stream) = stream else { continue };
-        // Answers are written as a whole; waiting for more bytes would only delay them.
+        // Answers are written as a whole, so waiting for more bytes would only delay them.
         let _ = stream.set_nodelay(true);
         attend(stream, options);
     }
@@ -99,7 +99,7 @@ fn listen(options: &Options) -> io::Result<()> {
 fn attend(mut stream: impl Read + Write + Send + 'static, options: &Options) {
     let (take, give) = (options.take, options.give);
     let thread = std::thread::Builder::new().stack_size(256 * 1024);
-    // If the system refuses a thread, the connection is closed, which the client notices.
+    // If the system refuses a thread, the connection is closed, and the client detects this.
     let _ = thread.spawn(move || exchange(&mut stream, take, give));
 }
 

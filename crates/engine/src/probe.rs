@@ -1,4 +1,4 @@
-//! `towtank-engine probe`: watches the host and groups of processes.
+//! `towtank-engine probe`: samples the host and groups of processes.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -10,13 +10,13 @@ const USAGE: &str = "\
 usage: towtank-engine probe --out FILE|- [--interval SECONDS] [--group NAME=PID ...]
                             [--observer PID] [--until-stdin-closes] [--duration SECONDS]
 
-Lines on standard input change what is watched: `group NAME PID`, `drop NAME`.";
+Commands on standard input, one per line, change the sampled groups: `group NAME PID`, `drop NAME`.";
 
 const SHORTEST_INTERVAL_S: f64 = 0.01;
 const LONGEST_S: f64 = 1e9;
 
-/// Runs the subcommand. Exit status 0 if it ended as ordered, 1 if the stream cannot be written, 2 for an invalid
-/// command line.
+/// Runs the subcommand. The exit status is 0 if it ended as requested, 1 if the stream cannot be written, and 2 for an
+/// invalid command line.
 #[must_use]
 pub fn main(arguments: &[String]) -> ExitCode {
     if arguments
@@ -50,13 +50,13 @@ fn open(out: &str) -> io::Result<Box<dyn Write>> {
     if out == "-" {
         return Ok(Box::new(io::stdout()));
     }
-    // An existing stream is continued, so that recorded samples are never lost.
+    // New samples are appended to an existing file, so that recorded samples are never lost.
     Ok(Box::new(
         OpenOptions::new().create(true).append(true).open(out)?,
     ))
 }
 
-/// Parses the command line; returns all faults at once.
+/// Parses the command line; returns all faults together.
 fn parse(arguments: &[String]) -> Result<(Options, String), Vec<String>> {
     let mut options = Options {
         has_pace: true,

@@ -1,5 +1,5 @@
 //! `towtank-engine rate --folder FOLDER [--rounds N] [--turn SECONDS] [--kernels NAME,...] [--until-stdin-closes]`:
-//! runs the kernels that rate a machine, and writes one line of JSON with the result of each turn.
+//! runs the kernels (small benchmarks) that rate a machine, and writes one line of JSON with the result of each turn.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ use towtank_rate::run::{Settings, kernels, run};
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine rate --folder FOLDER [--rounds N] [--turn SECONDS] [--kernels NAME,...] \
 [--until-stdin-closes]";
-/// Range of the length of a turn: results of shorter turns are noise, and longer ones are probably typing errors. [s]
+/// Range of the length of a turn. Results of shorter turns would be noise, and longer turns are probably typing errors.
+/// [s]
 const TURN_S: std::ops::RangeInclusive<f64> = 0.001..=60.0;
 const ROUNDS: std::ops::RangeInclusive<usize> = 1..=1000;
 
@@ -39,7 +40,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Exits at the end of input. The parent of this process owns the folder and removes it, so that no file is left
+/// Exits when standard input ends. The parent of this process owns the folder and removes it, so that no file is left
 /// behind.
 fn leave_when_input_ends() {
     std::thread::spawn(|| {
@@ -85,14 +86,16 @@ fn set(settings: &mut Settings, option: &str, value: Option<&String>) -> Result<
         "--folder" => settings.folder = PathBuf::from(value),
         "--rounds" => {
             let number = value.parse().ok().filter(|rounds| ROUNDS.contains(rounds));
-            settings.rounds = number.ok_or_else(|| wrong(format!("from {ROUNDS:?}")))?;
+            settings.rounds =
+                number.ok_or_else(|| wrong(format!("a whole number in {ROUNDS:?}")))?;
         }
         "--turn" => {
             let seconds = value
                 .parse()
                 .ok()
                 .filter(|seconds| TURN_S.contains(seconds));
-            settings.turn_s = seconds.ok_or_else(|| wrong(format!("from {TURN_S:?} seconds")))?;
+            settings.turn_s =
+                seconds.ok_or_else(|| wrong(format!("a number of seconds in {TURN_S:?}")))?;
         }
         "--kernels" => {
             settings.kernels = value.split(',').map(str::to_owned).collect();

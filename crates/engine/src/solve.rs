@@ -1,8 +1,8 @@
-//! `towtank-engine solve [FILE] [--method NAME | --check]`: solves a model, or each of a list of models.
+//! `towtank-engine solve [FILE] [--method NAME | --check]`: solves a model, or each model of a list.
 //!
 //! The input is JSON, from the file or from standard input: a model, or a list of models. The output is JSON:
-//! `{"answer": ...}` or `{"faults": [...]}`; for a list of models, a list of these. With `--check` models are not
-//! solved, and the list of faults may be empty. The exit status is 2 if any model has faults.
+//! `{"answer": ...}` or `{"faults": [...]}` for a model, and a list of such objects for a list of models. With
+//! `--check`, models are not solved, and the list of faults may be empty. The exit status is 2 if any model has faults.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ const USAGE: &str = "[FILE] [--method auto|exact|bard-schweitzer|linearizer | --
 /// Task for each model.
 #[derive(Clone, Copy)]
 enum Task {
-    /// Only report faults.
+    /// Report the faults without solving.
     Check,
     Solve(Method),
 }
@@ -51,7 +51,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
             )
         }
     };
-    // Numbers that are not finite become null, so that the output is always valid JSON.
+    // Numbers that are not finite become null, so the output is always valid JSON.
     println!("{}", output.expect("answers have text as keys"));
     ExitCode::from(if right { 0 } else { WRONG })
 }
@@ -74,7 +74,7 @@ fn named(option: &str, value: &str) -> Result<Task, String> {
     }
 }
 
-/// Solves a list of models on all CPUs, in chunks. The answers are in the order of the models.
+/// Solves a list of models on all CPUs, in chunks. The results are in the order of the models.
 fn in_parallel(models: &[Value], task: Task) -> Vec<Outcome> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let chunk = models.len().div_ceil(threads).max(1);

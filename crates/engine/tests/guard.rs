@@ -1,5 +1,5 @@
-//! The guard with real processes. Each test marks its processes with a unique number of seconds to sleep, searches all
-//! processes for the mark, and kills those it finds at the end, even if it fails.
+//! Tests the guard with real processes. Each test marks its processes with a unique number of seconds to sleep. At its
+//! end, even if it fails, it searches all processes for the mark and kills those that it finds.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,7 +11,7 @@ use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 
 const ENGINE: &str = env!("CARGO_BIN_EXE_towtank-engine");
-/// Long enough for a busy machine; only a failure takes so long.
+/// Time limit of a wait, long enough for a busy machine. Only a failure takes this long.
 const AT_LATEST: Duration = Duration::from_secs(60);
 
 /// The number of seconds that marks the processes of one test.
@@ -60,7 +60,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Starts a guard whose standard input the test holds.
+/// Starts a guard whose standard input is a pipe that the test keeps open.
 fn guarded(options: &[&str], command: &[&str]) -> Child {
     let mut prepared = Command::new(ENGINE);
     prepared.arg("guard").args(options).arg("--").args(command);
@@ -72,7 +72,7 @@ fn guarded(options: &[&str], command: &[&str]) -> Child {
         .expect("the guard starts")
 }
 
-/// Runs a guard to its end; its standard input stays open meanwhile.
+/// Runs a guard to its end, and keeps its standard input open until then.
 fn run(options: &[&str], command: &[&str]) -> Output {
     let mut guard = guarded(options, command);
     let stdin = guard.stdin.take();
@@ -239,7 +239,8 @@ fn children_that_come_during_the_grace_time_are_ended_too() {
 fn nothing_outlives_a_parent_that_is_killed() {
     for (test, option) in [(6, "--stdin-watch"), (7, "--no-stdin-watch")] {
         let mark = Mark::new(test);
-        // The guard's input is a pipe that the test keeps open, so that only the death of the parent ends the guard.
+        // The guard's input is a pipe that the test keeps open. Therefore only the death of the parent can end the
+        // guard.
         let script = format!(
             "{ENGINE} guard {option} -- sh -c '(setsid sleep {0} &); sleep {0}' <&3 & wait",
             mark.0
@@ -270,15 +271,15 @@ fn the_command_dies_with_a_guard_that_is_killed() {
 
 #[test]
 fn signals_are_passed_on() {
-    // A shell cannot trap signals that were ignored when it started, as SIGINT is for background jobs. Safety: this
-    // test does not handle the signal.
+    // SIGINT is ignored in background jobs, and a shell cannot trap signals that were ignored when it started. Safety:
+    // this test does not handle the signal.
     unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }.expect("SIGINT has a default");
     for (sent, name, status) in [(Signal::SIGTERM, "TERM", 42), (Signal::SIGINT, "INT", 43)] {
         let script =
             format!("trap 'exit {status}' {name}; echo ready; while :; do sleep 0.02; done");
         let mut guard = guarded(&[], &["sh", "-c", &script]);
         let (_, _reader) = first_line(&mut guard);
-        // Waiting for a child closes its standard input, which would end the guard.
+        // Waiting for a child closes its standard input, which would end the guard. Therefore the input is kept here.
         let _stdin = guard.stdin.take();
         kill(pid_of(&guard), sent).expect("the guard is there");
         assert_eq!(guard.wait().expect("the guard ends").code(), Some(status));

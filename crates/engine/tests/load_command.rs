@@ -1,4 +1,4 @@
-//! The subcommand `load` as its caller sees it: exit statuses, frames, stopping.
+//! Tests the subcommand `load` as its caller uses it: exit statuses, live frames, stopping.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// A process that is killed with its test.
+/// A process that is killed when the value is dropped.
 struct Engine(Child);
 
 impl Drop for Engine {
@@ -292,7 +292,7 @@ fn the_end_of_standard_input_ends_the_run() {
 fn a_full_disk_is_status_74_and_a_message() {
     let folder = Folder::new();
     let path = plan(server(true), &folder, 600.0);
-    // A file in place of the folder stands for a disk that refuses writes.
+    // A file at the path of the results folder makes every write fail, like a full disk.
     std::fs::write(folder.0.join("out"), "").expect("written");
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(74));
@@ -310,7 +310,7 @@ fn a_full_disk_is_status_74_and_a_message() {
     );
 }
 
-/// The small plan with this number of users.
+/// Writes a small plan with this number of users.
 fn crowd(address: SocketAddr, folder: &Folder, users: usize, seconds: f64) -> PathBuf {
     let path = plan(address, folder, seconds);
     let text = std::fs::read_to_string(&path).expect("the plan");
@@ -357,7 +357,7 @@ fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, open)
 }
 
-/// Waits with a running engine until the server has seen all users.
+/// Waits until the server has seen all users; fails if the engine ends before that.
 fn await_all(engine: &mut Engine, are_there: impl Fn() -> bool) {
     while !are_there() {
         assert!(engine.0.try_wait().expect("a state").is_none(), "ended");
@@ -375,8 +375,8 @@ fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     signal(&engine, "TERM");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
     let summary = folder.engine_json();
-    // 300 users with 64 spare files and a waker need more than 200 files, as do 150 with 64 and 2, but not 100 with 64
-    // and 3.
+    // One thread needs more than 200 files for 300 users, 64 spare files and a waker. Two threads also need more, for
+    // 150 users, 64 and 2, but three threads need fewer, for 100 users, 64 and 3.
     assert_eq!(summary["threads"], 3);
     let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
     assert_eq!(summary["open_files"], files);
@@ -394,7 +394,7 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
         let (address, seen) = recording_server();
         let path = crowd(address, &folder, 150, 600.0);
         let text = std::fs::read_to_string(&path).expect("the plan");
-        // Each user makes one request over its own connection and pauses until the end.
+        // Each user makes one request over its own connection, and then pauses until the end.
         let mut plan: Value = serde_json::from_str(&text).expect("JSON");
         plan["groups"][0]["think"]["mean_s"] = json!(600.0);
         plan["transactions"][0]["ops"][0]["path"] = json!([
@@ -420,7 +420,7 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
 
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// Starts a server that answers every request and records its first line.
+/// Starts a server that answers every request and records the first line of each.
 fn recording_server() -> (SocketAddr, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");

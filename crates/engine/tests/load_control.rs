@@ -1,4 +1,4 @@
-//! The subcommand `load`, controlled by commands on standard input.
+//! Tests the subcommand `load` when it is controlled by commands on standard input.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A process that is killed with its test.
+/// A process that is killed when the value is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -44,7 +44,7 @@ impl Drop for Session {
     }
 }
 
-/// Longest wait for an event that must occur.
+/// Longest wait for an event that is expected.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Session {
@@ -105,7 +105,7 @@ impl Session {
         self.await_line(|line| line["k"] == "stage" && line["index"] == index)
     }
 
-    /// Returns the reason for which `next` or `append` is refused.
+    /// Sends a `next` or `append` command that is refused, and returns the reason.
     fn refused(&mut self, line: &str) -> String {
         self.send(line);
         let answer = self.await_kind("refused");
@@ -136,7 +136,7 @@ impl Session {
     }
 }
 
-/// The results: `engine.json`, and the lines of every segment in the order of threads and parts.
+/// The results of a run: `engine.json`, and the lines of every segment in the order of threads and parts.
 struct Written {
     engine: Value,
     parts: Vec<Vec<Value>>,
@@ -147,8 +147,8 @@ fn seconds(value: &Value) -> f64 {
 }
 
 impl Written {
-    /// Checks the invariants of every run: the identities hold, intervals have no gaps or overlaps and stay within
-    /// their stage, and all segments end with the stages of `engine.json`.
+    /// Checks the invariants of every run. Counts add up, intervals have no gaps or overlaps and stay within their
+    /// stage, and all segments end with the stages of `engine.json`.
     fn check(&self) {
         let holds = json!({"offered_holds": true, "started_holds": true});
         assert_eq!(self.engine["identity"], holds);
@@ -267,7 +267,7 @@ fn appended_stages_follow_the_last_one() {
     let answer = session.await_kind("appended");
     assert_eq!((&answer["first"], &answer["count"]), (&json!(1), &json!(2)));
     assert!((seconds(&answer["end_s"]) - 600.7).abs() < 1e-6);
-    // The second stage is about to begin, but has not begun.
+    // The second stage has not begun, although it will soon.
     session.send(r#"{"do":"next","stage":0}"#);
     session.await_stage(2);
     let written = session.end();
@@ -344,7 +344,7 @@ fn a_stage_that_does_not_wait_to_be_told_goes_on() {
 
 #[test]
 fn commands_after_the_drain_began_are_refused() {
-    // The server never answers, so that the drain continues.
+    // The server never answers, so the drain does not end.
     let load = closed(&[
         stage("only", "ramp_up", 0.0, 2),
         stage("only", "steady", 600.0, 2),
@@ -371,7 +371,7 @@ fn commands_after_the_drain_began_are_refused() {
 
 #[test]
 fn arrivals_that_wait_are_told_and_carried_over_an_edit() {
-    // 50/s for two users whose transactions take a second each: nearly all arrivals wait.
+    // Arrivals at 50/s for two users whose transactions take one second each: nearly all arrivals must wait.
     let stage = |name: &str| json!({"name": name, "phase": "steady", "duration_s": 600.0, "rate": 50.0, "until": "command"});
     let load = json!({"kind": "open", "arrivals": "poisson", "users_at_most": 2, "backlog_at_most": 1000,
                       "stages": [stage("one"), stage("two")]});
@@ -402,7 +402,7 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
         r#"{"do":"append","stages":[{"name":"x","phase":"steady","duration_s":5.0,"users":1}]}"#,
     );
     session.send(r#"{"do":"next","stage":1}"#);
-    // The end of the input is read before the instant of the edit, or together with it.
+    // The end of the input is read before the time of the edit, or together with it.
     drop(session.input.take());
     let written = session.end();
     assert_eq!(written.engine["reason"], "stopped");
@@ -411,7 +411,7 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
 #[test]
 fn a_signal_in_the_middle_of_an_edit_leaves_whole_results() {
     let mut load = settling();
-    // The run does not end before the signal arrives.
+    // The last stage is long, so that the run does not end before the signal arrives.
     load["stages"][2]["duration_s"] = json!(600.0);
     for _ in 0..5 {
         let mut session = Session::start(&load, 3, &[]);

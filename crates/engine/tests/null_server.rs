@@ -1,4 +1,4 @@
-//! The null server as a process; its answers are read with the engine's scanner.
+//! Tests the null server as a process. Its responses are read with the engine's scanner.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
@@ -18,13 +18,13 @@ const LIMITS: Limits = Limits {
     capture_bytes: 1_000,
 };
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: null\r\n\r\n";
-/// Only a failure, or a server that is silent on purpose, takes so long.
+/// Time limit of a wait. Only a failure, or a server that is silent on purpose, takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Server {
     process: Child,
     address: String,
-    /// All addresses, beginning with `address`.
+    /// All addresses of the server, of which the first is `address`.
     addresses: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // An error means that the process has ended already.
+        // Errors are ignored, since the process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -126,7 +126,7 @@ impl Client {
                 self.unread = bytes.split_off(consumed);
                 return Ok(self.scanner.answer().status());
             }
-            // Stopping and continuing the process interrupts a read with a time limit.
+            // If the process is stopped and continued, a read with a time limit is interrupted and must be repeated.
             let length = loop {
                 match self.stream.read(&mut buffer) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -157,7 +157,7 @@ impl Client {
         matches!(self.stream.read(&mut [0]), Ok(0))
     }
 
-    /// Returns `true` if no bytes arrive within a short time.
+    /// Returns `true` if no bytes arrive within 200 ms.
     fn is_silent(&mut self) -> bool {
         self.stream
             .set_read_timeout(Some(Duration::from_millis(200)))
@@ -167,7 +167,7 @@ impl Client {
     }
 }
 
-/// Arrivals and answers from the log of a server. [ns]
+/// Reads the times of arrivals and answers from the log of a server. [ns]
 fn log_of(path: &PathBuf) -> Vec<(u64, u64)> {
     let text = fs::read_to_string(path).expect("the log is there");
     fs::remove_file(path).expect("the log is ours");
@@ -278,7 +278,7 @@ fn an_answer_is_never_before_its_delay_and_all_are_logged() {
             );
         }
     }
-    // A delayed answer for a client that has closed must not reach another client.
+    // A delayed answer to a client that has closed its connection must not reach another client.
     clients.remove(0).send(GET);
     assert_eq!(server.connect().get().unwrap(), 200);
     assert_eq!(server.stop(), Some(0));

@@ -14,7 +14,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
-/// Reads a clock. The clocks used here exist on every Linux, so that reading them cannot fail.
+/// Reads a clock. The clocks used here exist on every Linux system, so that reading them cannot fail.
 fn read_ns(clock: ClockId) -> u64 {
     clock_gettime(clock).map_or(0, |time| {
         time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
@@ -57,8 +57,7 @@ pub fn pin_thread(cpu: usize) -> io::Result<()> {
 
 /// Raises the limit on open files as far as the system permits.
 ///
-/// # Errors
-/// If the system refuses; opening the files then fails with its own error.
+/// # Errors If the system refuses. A caller that continues gets an error when it opens too many files.
 pub fn raise_open_files() -> io::Result<()> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     Ok(setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?)
@@ -70,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_pinned_to_a_cpu_that_there_is() {
-        // In a separate thread, so that other threads of this process keep their CPUs.
+        // Pinning a separate thread leaves the CPUs of the other threads of this process unchanged.
         let pinned =
             std::thread::spawn(|| (pin_thread(usize::MAX).is_err(), pin_thread(1023).is_err()));
         assert_eq!(pinned.join().ok(), Some((true, true)));

@@ -1,5 +1,5 @@
-//! Any blocks of fields, one after the other: no panic, bounded memory, and what is decoded comes back when it is
-//! encoded and decoded again.
+//! Checks HPACK with any sequence of field blocks. The decoder must not panic, its memory must be bounded, and decoded
+//! fields must not change when they are encoded and decoded again.
 
 use towtank_load::http2::hpack::{Constant, Decoder, Encoder, Name, huffman};
 
@@ -9,7 +9,7 @@ fn decoded(decoder: &mut Decoder, block: &[u8]) -> Option<Vec<Field>> {
     let mut fields = Vec::new();
     let mut bytes = 0;
     let result = decoder.decode(block, |name, value| {
-        // A table of 4 KiB can be named by each byte of a block: what is kept here is bounded.
+        // Each byte of a block can refer to a field of up to 4 KiB, so that the stored fields are limited to 1 MiB.
         bytes += name.len() + value.len();
         if bytes < 1 << 20 {
             fields.push((name.to_vec(), value.to_vec()));

@@ -1,5 +1,5 @@
-//! A server that says anything, split anywhere: no panic, the same end as in one piece, no more kept than allowed, each
-//! exchange ended once at most.
+//! Checks the HTTP/2 client with a server that sends any bytes, split anywhere. The client must not panic or keep more
+//! than allowed. The result must not depend on the split, and each exchange must end at most once.
 
 use towtank_load::http::response::{Answer, Limits, Wanted};
 use towtank_load::http2::{Bounds, Broken, Connection, Ended, Exchanges};
@@ -30,10 +30,10 @@ impl Exchanges for Side {
     }
 }
 
-/// Kind, flags, number of the stream and payload of a frame.
+/// A frame: its kind, flags, stream number and payload.
 pub type Frame = (u8, u8, u8, Vec<u8>);
 
-/// Result of a connection: how it broke, ended exchanges, kept answers, and all output.
+/// Result of a connection: its error, the ended exchanges, the kept responses, and all output.
 type Outcome = (
     Result<(), Broken>,
     Vec<Ended>,
@@ -88,7 +88,8 @@ fn outcome(pieces: &[&[u8]], body_bytes: usize) -> Outcome {
     (result, ended, kept, said)
 }
 
-/// Settings first, so that most inputs come further than that; then frames whose lengths are right.
+/// Bytes of a server: first its settings, so that the client accepts most inputs up to that point, then frames with
+/// correct lengths.
 fn server(frames: &[Frame]) -> Vec<u8> {
     let mut bytes = vec![0, 0, 0, 4, 0, 0, 0, 0, 0];
     for (kind, flags, stream, payload) in frames {
@@ -106,7 +107,8 @@ pub fn check(input: (u16, Vec<Frame>, Vec<u8>)) {
     let mut bytes = server(&frames);
     bytes.extend_from_slice(&rest);
     let (first, second) = bytes.split_at(usize::from(split).min(bytes.len()));
-    // A body that waits for windows goes on between the pieces; one that went at once changes nothing.
+    // A body of 300,000 bytes waits for the windows of the server and continues between the pieces. A body of 1,000
+    // bytes is sent before the pieces, so that it cannot affect the comparison.
     let _ = outcome(&[first, second], 300_000);
     let (whole, parts) = (outcome(&[&bytes], 1_000), outcome(&[first, second], 1_000));
     assert_eq!(

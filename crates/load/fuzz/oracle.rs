@@ -1,5 +1,5 @@
-//! The same bytes read by this project's scanner and by hyper: where both take them for a response it must be the same
-//! one, and where one refuses what the other takes there must be a reason that is written down here.
+//! Compares this project's scanner with hyper on the same bytes. If both accept a response, it must be the same
+//! response. If only one of them accepts it, a known reason in this module must explain the difference.
 
 use std::fmt;
 use std::future::Future;
@@ -12,26 +12,26 @@ use hyper::body::Bytes;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use towtank_load::http::response::{Limits, Progress, ProtocolError, ResponseScanner, Wanted};
 
-/// Bounds of the scanner, so wide that their refusals are not compared.
+/// Limits of the scanner, so high that responses beyond them are not compared.
 pub const LIMITS: Limits = Limits {
     header_bytes: 64 << 10,
     body_bytes: 1 << 20,
     capture_bytes: 1 << 20,
 };
 
-/// Fields that hyper reads at most.
+/// Maximum number of fields that hyper reads.
 const HYPER_FIELDS: usize = 100;
 
-/// A response in the form that both readers report.
+/// A response in the form that both parsers report.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
     pub body: Vec<u8>,
-    /// Names in small letters, and values, in the order they came.
+    /// Names in lower case, and values, in the order of arrival.
     pub fields: Vec<(String, Vec<u8>)>,
 }
 
-/// Results of the two readers that may not differ in this way.
+/// Results of the two parsers that differ without a known reason.
 #[derive(Debug)]
 pub struct Disagreement {
     pub ours: Result<Response, ProtocolError>,
@@ -44,7 +44,7 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Compares both on these bytes, the connection ending after them.
+/// Compares both parsers on these bytes, after which the connection ends.
 pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
     let hyper = by_hyper(bytes, head);
     let names = hyper.as_ref().map_or_else(
@@ -65,25 +65,26 @@ pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
     }
 }
 
-/// Returns `true` if the scanner refuses, with a reason, a response that hyper accepts; `bytes` are in lower case.
+/// Returns `true` if the scanner has a known reason to refuse a response that hyper accepts; `bytes` are in lower case.
 fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
-    // Also in the head of an informational answer, whose fields hyper does not report.
+    // The search includes the head of an informational response, whose fields hyper does not report.
     let has = |name: &[u8]| bytes.windows(name.len()).any(|part| part == name);
     match error {
-        // Two ways to say where the answer ends: hyper lets chunks win, and drops the length. Where `chunked` is not the
-        // last encoding it reads to the end of the connection. Control characters it lets pass in extensions of chunks.
+        // If a response has a length and chunks, hyper ignores the length. If `chunked` is not the last encoding, hyper
+        // reads to the end of the connection. It also accepts control characters in extensions of chunks.
         ProtocolError::LengthAndEncoding
         | ProtocolError::BadEncoding
         | ProtocolError::BadChunk
         | ProtocolError::BadField => has(b"transfer-encoding"),
-        // A list in one field, `5, 5`: hyper takes the value where all agree or ignores it for answers without a body.
+        // For a list of lengths such as `5, 5`, hyper takes the value if all are equal, and ignores it for responses
+        // without a body.
         ProtocolError::BadLength => has(b"content-length"),
-        // Answers that cannot have a body: hyper looks no further than the head.
+        // For responses that cannot have a body, hyper reads only the head.
         ProtocolError::Upgrade => hyper.status == 101,
-        // The scanner limits the head by its bytes; hyper has other limits.
+        // The scanner limits the length of the head in bytes; hyper has other limits.
         ProtocolError::HeaderTooLarge => true,
         ProtocolError::BodyTooLarge => hyper.body.len() as u64 > LIMITS.body_bytes,
-        // Empty lines before a status line, the one after an informational answer too, which hyper skips.
+        // Hyper skips empty lines before a status line, even after an informational response.
         ProtocolError::NotHttp => {
             let plain: Vec<u8> = bytes
                 .iter()
@@ -96,14 +97,14 @@ fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if the scanner accepts, with a reason, a response that hyper refuses.
+/// Returns `true` if the scanner has a known reason to accept a response that hyper refuses.
 fn laxer(bytes: &[u8], ours: &Response) -> bool {
-    // Hyper has a bound on the number of fields, and one on the length of its buffer; the scanner counts bytes.
+    // Hyper limits the number of fields and the length of its buffer; the scanner limits the number of bytes.
     bytes.split(|byte| *byte == b'\n').count() > HYPER_FIELDS
-        // Hyper wants a status that `http::StatusCode` can hold.
+        // Hyper accepts only a status that `http::StatusCode` can represent.
         || !(100..1000).contains(&ours.status)
-        // Hyper refuses any encoding in an answer of HTTP/1.0, and minor versions that do not exist yet, which RFC 9110
-        // (section 6.2) has a recipient read as the highest one that it knows.
+        // Hyper refuses any encoding in a response of HTTP/1.0, and minor versions that do not exist yet. RFC 9110
+        // (section 6.2) requires that a recipient reads them as the highest version that it supports.
         || bytes.windows(8).any(|part| part.starts_with(b"HTTP/1.") && part[7] != b'1')
 }
 
@@ -134,8 +135,8 @@ fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, Pr
     })
 }
 
-/// Result of hyper's client for the bytes. Nothing here ever waits: all bytes are available, so polling goes on to the
-/// end.
+/// Result of hyper's client for the bytes. All bytes are available from the start, so that no operation waits and
+/// polling reaches the end.
 fn by_hyper(bytes: &[u8], head: bool) -> Result<Response, String> {
     let text = |error: hyper::Error| format!("{error:?}");
     let stream = Stream {
@@ -170,7 +171,7 @@ fn by_hyper(bytes: &[u8], head: bool) -> Result<Response, String> {
     complete(exchange).unwrap_or_else(|| Err("hyper waits for more".to_owned()))
 }
 
-/// Polls the connection beside the answer until the answer is there.
+/// Polls the connection and the response until the response is complete.
 async fn both<T>(answer: impl Future<Output = T>, connection: impl Future) -> T {
     let (mut answer, mut connection) = (pin!(answer), pin!(connection));
     let mut open = true;
@@ -183,7 +184,7 @@ async fn both<T>(answer: impl Future<Output = T>, connection: impl Future) -> T 
     .await
 }
 
-/// Polls to the end; `None` where it does not come.
+/// Polls a future until it ends; `None` if it does not end within the limit on polls.
 fn complete<T>(future: impl Future<Output = T>) -> Option<T> {
     const POLLS: usize = 10_000;
     let mut future = pin!(future);
@@ -194,7 +195,7 @@ fn complete<T>(future: impl Future<Output = T>) -> Option<T> {
     })
 }
 
-/// Gives the bytes once the request was written, then the end of the connection.
+/// A stream that returns the bytes once the request has been written, and then ends.
 struct Stream {
     bytes: Vec<u8>,
     asked: bool,

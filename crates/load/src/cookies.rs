@@ -8,7 +8,8 @@ mod site;
 use set_cookie::SetCookie;
 pub use site::Site;
 
-/// Limit on the cookies of one domain per user, as in browsers; without it a server could make users grow without end.
+/// Limit on the cookies of one domain per user, as in browsers. Without it, a server could increase the memory of users
+/// without bound.
 pub const MOST: usize = 50;
 
 /// Expiry time of a cookie without Max-Age and Expires. [ms since 1970]
@@ -23,7 +24,7 @@ struct Cookie {
     path: Box<[u8]>,
     name: Box<[u8]>,
     value: Box<[u8]>,
-    /// Instant from which the cookie is not sent. [ms since 1970]
+    /// Time from which the cookie is no longer sent. [ms since 1970]
     expires_ms: i64,
     /// Value of the jar's use counter when the cookie was last used.
     used: u64,
@@ -33,7 +34,7 @@ struct Cookie {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jar {
     cookies: Vec<Cookie>,
-    /// `true` if any cookie may expire, so that the jar must read the time.
+    /// `true` if any cookie may expire, so that requests need the current time.
     ages: bool,
     uses: u64,
 }
@@ -45,7 +46,7 @@ impl Jar {
         self.cookies.is_empty()
     }
 
-    /// Resets the jar to the cookies that a user has at its start.
+    /// Resets the jar to the cookies `given`, which a user has at its start.
     pub fn restart(&mut self, given: &Self) {
         self.cookies.clone_from(&given.cookies);
         (self.ages, self.uses) = (given.ages, given.uses);
@@ -66,8 +67,8 @@ impl Jar {
         });
     }
 
-    /// Stores one Set-Cookie field of the answer to a request of `request_path` (RFC 6265, section 5.3). A cookie that
-    /// has expired at `now_ms` [ms since 1970] deletes the stored one.
+    /// Stores one Set-Cookie field of the response to a request of `request_path` (RFC 6265, section 5.3). A cookie
+    /// that has already expired at `now_ms` [ms since 1970] deletes the stored cookie.
     pub fn store(&mut self, site: &Site, request_path: &[u8], field: &[u8], now_ms: i64) {
         let Some(set) = SetCookie::parse(field, now_ms) else {
             return;
@@ -133,9 +134,11 @@ impl Jar {
         }
     }
 
-    /// Appends the cookies for this path to the value that begins at `start` of `out`: a request has one Cookie header
-    /// (RFC 6265, section 5.4). Cookies already in the value were set by the step, and override cookies of the same
-    /// name. `now_ms` [ms since 1970] is read only if a cookie may expire.
+    /// Appends the cookies for this path to the value of the Cookie header that begins at `start` of `out`. A request
+    /// has only one Cookie header (RFC 6265, section 5.4).
+    ///
+    /// Cookies already in the value were set by the step, and override stored cookies of the same name. `now_ms` [ms
+    /// since 1970] is called only if a cookie may expire.
     pub fn join(
         &mut self,
         site: &Site,

@@ -1,6 +1,6 @@
 //! The load engine of Towtank: virtual users, arrivals, protocols and the recorder.
 //!
-//! Some modules: [`http::response`] parses answers, [`outcome`] classifies how requests end, [`histogram`] counts
+//! Some modules: [`http::response`] parses responses, [`outcome`] classifies how requests end, [`histogram`] counts
 //! times, [`recorder`] counts and writes the intervals of a thread, [`wheel`] finds the timers that are due.
 
 pub mod cookies;

@@ -8,13 +8,13 @@ use crate::worker::Published;
 /// Content of one frame: counts of all threads over `seconds`.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// Run time. [s]
+    /// Time since the start of the run. [s]
     pub t_s: f64,
     /// Index of the current stage.
     pub stage_index: usize,
     /// The current stage.
     pub stage: &'a Stage,
-    /// Figures that all threads published: gauges, and counts since the previous frame.
+    /// Values that all threads published: gauges, and counts since the previous frame.
     pub published: &'a Published,
     /// Time since the previous frame. [s]
     pub seconds: f64,

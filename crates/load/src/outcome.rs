@@ -1,25 +1,25 @@
-//! Outcomes of requests, pages and transactions: closed enums, counted by index.
+//! Outcomes of requests, pages and transactions, as enums whose values are counted by index.
 
 /// Reason why a started request, page or transaction did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// No connection: refused, unreachable, or not made in time.
     Connect,
-    /// The answer was not complete within the time allowed.
+    /// The response was not complete within the time limit.
     Timeout,
-    /// The server closed or reset the connection before the answer was complete.
+    /// The server closed or reset the connection before the response was complete.
     Closed,
     /// The bytes received were not HTTP, or exceeded a limit.
     Protocol,
-    /// An answer with a status from 400 to 499 that no check allowed.
+    /// A response with a status from 400 to 499 that no check allowed.
     Status4xx,
-    /// An answer with a status from 500 to 599 that no check allowed.
+    /// A response with a status from 500 to 599 that no check allowed.
     Status5xx,
-    /// An answer with any other status that no check allowed.
+    /// A response with any other status that no check allowed.
     StatusOther,
-    /// An answer that failed a check other than the status check.
+    /// A response that failed a check other than the status check.
     Check,
-    /// An answer from which a required value could not be taken.
+    /// A response from which a required value could not be extracted.
     Extract,
     /// A unique data pool had no row left; no request was made.
     DataExhausted,
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// The failure for an answer with a status that no check allows.
+    /// The failure for a response with a status that no check allows.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
         match status {
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if a complete HTTP answer arrived and failed a check or an extraction.
+    /// Returns `true` if a complete HTTP response arrived, and its status, a check or an extraction failed.
     #[must_use]
     pub const fn has_answer(self) -> bool {
         matches!(
@@ -93,8 +93,8 @@ impl Failure {
         )
     }
 
-    /// Returns `true` if the time until this failure is a response time: an answer arrived, or the wait for it timed
-    /// out.
+    /// Returns `true` if the time until this failure is a response time: a response arrived, or the wait for a response
+    /// timed out.
     #[must_use]
     pub const fn has_response_time(self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! Lengths of pauses.
+//! Draws the lengths of pauses.
 
 use crate::plan::Pause;
 use crate::rng::Random;
@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn exponential_has_its_mean_as_deviation() {
         let (mean, deviation, _, _) = moments(&Pause::Exponential { mean_s: 2.0 });
-        // Five standard errors of the mean, 2 / sqrt(1e5); the deviation's is sqrt(2) times as large.
+        // The tolerances are five standard errors. For the mean, the standard error is 2 / sqrt(1e5); for the standard
+        // deviation, it is sqrt(2) times as large.
         assert!((mean - 2.0).abs() < 0.032, "{mean}");
         assert!((deviation - 2.0).abs() < 0.045, "{deviation}");
     }
@@ -85,9 +86,10 @@ mod tests {
 
     #[test]
     fn truncated_normal_has_the_moments_of_the_truncated_density() {
-        // Normal(1, 1) within [0, 2] is symmetric: mean 1, variance 1 - 2 phi(1) / (2 Phi(1) - 1) =
-        // 1 - 2 * 0.2419707 / 0.6826895 = 0.2911251 (N. L. Johnson, S. Kotz and N. Balakrishnan, *Continuous
-        // Univariate Distributions* 1, 2nd edition, 1994, section 13.10.1).
+        // Normal(1, 1) within [0, 2] is symmetric: mean 1, variance 1 - 2 phi(1) / (2 Phi(1) - 1) = 1 - 2 * 0.2419707 /
+        // 0.6826895 = 0.2911251. Here phi is the density and Phi the distribution function of the standard normal
+        // distribution (N. L. Johnson, S. Kotz and N. Balakrishnan, *Continuous Univariate Distributions* 1, 2nd
+        // edition, 1994, section 13.10.1).
         let (mean, deviation, least, most) = moments(&Pause::Normal {
             mean_s: 1.0,
             sd_s: 1.0,

@@ -20,12 +20,12 @@ enum Deal {
     Random,
     Weighted(Alias),
     Sequential,
-    /// Number of the next row, which the next user that draws receives. No row is reserved for a slow user.
+    /// Number of the next row. The next user that draws receives this row; no row is reserved for a particular user.
     Unique(AtomicU64),
 }
 
 impl Pool {
-    /// Returns the row for a user's draw number `draws`, from 0; `None` if a unique pool has no row left.
+    /// Returns the row for draw number `draws` of a user, from 0; `None` if a unique pool has no row left.
     pub fn draw(
         &self,
         user: u64,
@@ -38,7 +38,7 @@ impl Pool {
             Deal::Random => random.below(rows),
             Deal::Weighted(alias) => alias.draw(random) as u64,
             Deal::Sequential => user.saturating_add(draws.saturating_mul(users_at_most)) % rows,
-            // Ordering: the number alone is shared; the rows never change.
+            // Relaxed ordering is sufficient, since threads share only this number and the rows never change.
             Deal::Unique(next) => {
                 let row = next.fetch_add(1, Ordering::Relaxed);
                 if row >= rows {
@@ -94,7 +94,7 @@ fn load_one(pool: &PoolPlan) -> Result<Pool, String> {
         (None, None) => return Err("must have either `rows` or `csv`".to_owned()),
     };
     if rows.is_empty() || columns.is_empty() {
-        return Err("must have one row and one column or more".to_owned());
+        return Err("must have at least one row and one column".to_owned());
     }
     if pool.csv.is_some() && !pool.columns.is_empty() && pool.columns != columns {
         return Err(format!(

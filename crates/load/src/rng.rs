@@ -79,7 +79,7 @@ impl Random {
     }
 
     /// Standard normal by the polar method (G. Marsaglia and T. A. Bray, *SIAM Review* 6(3), 1964,
-    /// <https://doi.org/10.1137/1006063>). The second value of each pair is discarded, to keep users small.
+    /// <https://doi.org/10.1137/1006063>). The second value of each pair is discarded, to save memory per user.
     pub fn normal(&mut self) -> f64 {
         loop {
             let x = 2.0 * self.unit() - 1.0;
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn xoshiro_reproduces_its_reference_output() {
-        // First outputs of the authors' xoshiro256plusplus.c from the state 1, 2, 3, 4, as the test vectors of the
-        // crate rand_xoshiro hold them.
+        // First outputs of the authors' xoshiro256plusplus.c from the state 1, 2, 3, 4, as in the test vectors of the
+        // crate rand_xoshiro.
         let mut random = Random {
             state: [1, 2, 3, 4],
         };
@@ -182,13 +182,13 @@ mod tests {
         let mut random = Random::from_seed(1);
         let count = 200_000;
         let mean: f64 = (0..count).map(|_| random.exponential()).sum::<f64>() / f64::from(count);
-        // Standard error of the mean is 1 / sqrt(count) = 0.0022; five of them.
+        // The tolerance is five standard errors of the mean; one is 1 / sqrt(count) = 0.0022.
         assert!((mean - 1.0).abs() < 0.0112, "{mean}");
         let values: Vec<f64> = (0..count).map(|_| random.normal()).collect();
         let mean = values.iter().sum::<f64>() / f64::from(count);
         let variance = values.iter().map(|value| value * value).sum::<f64>() / f64::from(count);
         assert!(mean.abs() < 0.0112, "{mean}");
-        // Standard error of the variance is sqrt(2 / count) = 0.0032; five of them.
+        // The tolerance is five standard errors of the variance; one is sqrt(2 / count) = 0.0032.
         assert!((variance - 1.0).abs() < 0.016, "{variance}");
     }
 

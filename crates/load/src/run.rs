@@ -70,8 +70,7 @@ pub struct Prepared {
 impl Prepared {
     /// Loads files, resolves names and compiles operations.
     ///
-    /// # Errors
-    /// All faults that are found only now.
+    /// # Errors All faults that loading, resolving and compiling find.
     pub fn new(mut plan: Plan) -> Result<Self, Vec<Fault>> {
         let (mut targets, mut faults) = resolved_targets::resolve(&plan);
         let sources = resolved_targets::sources(&plan, &mut targets, &mut faults);
@@ -215,10 +214,9 @@ impl Prepared {
 
     /// Runs the load to its end and writes `engine.json`.
     ///
-    /// # Errors
-    /// [`RunFailed`]; everything recorded until then is on disk.
+    /// # Errors [`RunFailed`]; everything recorded before the failure is on disk.
     pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
-        // If the system refuses, connections fail and are counted as failed.
+        // If the system refuses to raise the limit, connections fail and are counted as failed.
         let _ = sys::raise_open_files();
         if !self.plan.cpus.is_empty() {
             // This thread does little work, but must not do it on a CPU of the system under test.
@@ -339,7 +337,7 @@ impl Prepared {
             ))),
             (None, Ok(())) if !(totals.offered_holds() && totals.started_holds()) => {
                 Err(RunFailed::Internal(format!(
-                    "the identity of requests does not hold: {totals:?}"
+                    "the counts of requests contradict each other: {totals:?}"
                 )))
             }
             (None, Ok(())) => Ok(Outcome { reason, totals }),
@@ -374,7 +372,7 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
             faults.push(Fault {
                 place: "load.users_at_most".to_owned(),
                 message: format!(
-                    "must give each of {} threads a user of each group, got {users_at_most}",
+                    "must be large enough for a user of each group in each of {} threads, got {users_at_most}",
                     plan.threads
                 ),
             });
@@ -389,7 +387,7 @@ fn groups_in_blocks(users: &[u32], users_at_most: usize) -> Vec<u16> {
     let mut groups: Vec<u16> = each
         .flat_map(|(users, group)| std::iter::repeat_n(group, *users as usize))
         .collect();
-    // Users beyond those of the groups are never started.
+    // Users beyond the numbers of all groups are never started.
     groups.resize(users_at_most, 0);
     groups
 }

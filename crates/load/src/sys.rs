@@ -86,8 +86,8 @@ pub fn sharp_timers() {
 /// starve when the load threads are busy all the time.
 const LOAD_THREAD_NICE: i32 = -5;
 
-/// Time slice of load threads, the least that Linux accepts (0.1 ms; its default is about 3 ms). Since Linux 6.12 a
-/// thread that wakes preempts one with a longer slice at once, instead of waiting for the end of that slice.
+/// Time slice of load threads: 0.1 ms, the shortest that Linux accepts (the default is about 3 ms). Since Linux 6.12, a
+/// thread that wakes immediately preempts a thread with a longer slice, instead of waiting for the end of this slice.
 const LOAD_THREAD_SLICE_NS: u64 = 100_000;
 
 /// Makes the calling thread run as soon as it wakes, even if other programs (or the thread that writes the results) use
@@ -126,14 +126,13 @@ pub fn file_limit() -> Option<u64> {
     (known && limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max)
 }
 
-/// Gives the calling thread a separate table of open files: a copy of the one that it shared with the process. The
+/// Gives the calling thread a separate table of open files: a copy of the table that it shared with the process. The
 /// limit on open files then applies separately to this thread and the threads that it starts.
 ///
-/// # Errors
-/// If the system has no memory for it, or forbids it.
+/// # Errors If the system has no memory for the table, or forbids it.
 pub fn own_files() -> io::Result<()> {
-    // Safety: the calls take numbers only. Containers often forbid `unshare` but not `close_range`, which with this
-    // flag also copies the table before it closes the descriptors in the range: none, since no descriptor is that high.
+    // Safety: the calls take numbers only. Containers often forbid `unshare` but not `close_range`. With this flag,
+    // `close_range` also copies the table; it then closes no descriptors, since the range is above all of them.
     unsafe {
         if libc::unshare(libc::CLONE_FILES) == 0 {
             return Ok(());
@@ -191,7 +190,7 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// Creates an instance that reports at most `batch` events at once.
+    /// Creates an instance that reports at most `batch` events per call.
     ///
     /// # Errors
     /// If the system has no descriptor left.
@@ -217,7 +216,7 @@ impl Epoll {
         register(&self.fd, file.as_raw_fd(), data)
     }
 
-    /// Returns a handle for registering descriptors from elsewhere.
+    /// Returns a handle with which other objects register descriptors.
     ///
     /// # Errors
     /// If the system has no descriptor left.
@@ -227,14 +226,13 @@ impl Epoll {
 
     /// Waits for events, at most `timeout_ns`; returns their number.
     ///
-    /// # Errors
-    /// Any error but an interruption by a signal.
+    /// # Errors Any error except an interruption by a signal.
     pub fn wait(&mut self, timeout_ns: u64) -> io::Result<usize> {
         let timeout = libc::timespec {
             tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
             tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
         };
-        // Safety: the buffer holds as many events as are asked for; `timeout` is valid for the call.
+        // Safety: the buffer holds as many events as are requested; `timeout` is valid for the call.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
@@ -256,11 +254,11 @@ impl Epoll {
         }
     }
 
-    /// Waits in whole milliseconds, rounded up, on kernels before 5.11. Starts may be that late, which the start lag
-    /// shows.
+    /// Waits in whole milliseconds, rounded up, on kernels before 5.11. Starts may be late by up to a millisecond,
+    /// which the start lag shows.
     fn wait_coarse(&mut self, timeout_ns: u64) -> io::Result<usize> {
         let millis = timeout_ns.div_ceil(1_000_000).min(60_000) as libc::c_int;
-        // Safety: as above.
+        // Safety: the buffer holds as many events as are requested.
         let result = unsafe {
             let (events, count) = (self.events.as_mut_ptr(), self.events.len() as libc::c_int);
             libc::epoll_wait(self.fd.as_raw_fd(), events, count, millis)
@@ -390,8 +388,7 @@ impl AsRawFd for Signals {
 
 /// Waits until a descriptor can be read or the time is over. Returns `true` for each descriptor that can be read.
 ///
-/// # Errors
-/// Any error but an interruption by a signal.
+/// # Errors Any error except an interruption by a signal.
 pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
     let mut waits: Vec<libc::pollfd> = files
         .iter()

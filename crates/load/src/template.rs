@@ -34,7 +34,7 @@ impl Memory {
 pub struct Context<'a> {
     /// Variables of the user.
     pub memory: &'a mut Memory,
-    /// The user's generator.
+    /// The random generator of the user.
     pub random: &'a mut Random,
     /// Number of the user.
     pub user: u32,
@@ -225,7 +225,7 @@ mod tests {
         String::from_utf8(out).expect("text")
     }
 
-    /// A user that starts again knows nothing of the values that it read before it left.
+    /// A user that starts again has none of the values that it read before it left.
     #[test]
     fn a_memory_that_is_cleared_is_as_a_new_one() {
         let mut memory = Memory::new(2, 1);

@@ -1,4 +1,5 @@
-//! TLS clients: creates, from the settings of a plan, sessions that a load thread drives byte by byte.
+//! Creates TLS clients from the settings of a plan. A load thread passes the bytes of their sessions to and from the
+//! sockets.
 
 mod sessions;
 mod trust;
@@ -163,7 +164,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Loads the client's own certificate, if the settings have one.
+    /// Loads the certificate of the client, if the settings have one.
     fn identity(&mut self, tls: &Tls) -> Result<Option<Identity>, Faulty> {
         let (Some(certificate), Some(key)) = (&tls.client_certificate, &tls.client_key) else {
             return Ok(None);

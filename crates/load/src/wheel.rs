@@ -1,25 +1,28 @@
-//! A hierarchical timing wheel: deadlines of a million users, constant time to set and to cancel.
+//! A hierarchical timing wheel: stores the deadlines of a million users, and sets or cancels a deadline in constant
+//! time.
 //!
-//! After G. Varghese and T. Lauck, "Hashed and hierarchical timing wheels", SOSP 1987 (scheme 7). Time is cut into
-//! ticks of 16 µs. Level 0 has one slot for each of the 64 ticks of the current block, level 1 one for each of the
-//! 64 blocks of the block above, and so on. A deadline waits in the slot of the first level on which it differs
-//! from now, and moves down when time enters that slot: at most once per level. Each slot is a list whose links
-//! lie with the keys, 16 bytes per key, and each level has a word with a bit per slot that is not empty.
+//! After G. Varghese and T. Lauck, "Hashed and hierarchical timing wheels", SOSP 1987 (scheme 7). Time is divided into
+//! ticks of 16 µs. Level 0 has one slot for each of the 64 ticks of the current block, level 1 has one slot for each of
+//! the 64 blocks of the block above, and so on.
+//!
+//! A deadline waits on the highest level on which its slot differs from the slot of the current time. It moves to a
+//! lower level when time enters its slot: at most once per level. Each slot is a list whose links are stored with the
+//! keys, 16 bytes per key. Each level has a word with one bit per slot, which is set if the slot is not empty.
 
 /// Length of a tick as a power of two: 16.4 µs, well below the usual lag of a load thread.
 const TICK_MAGNITUDE: u32 = 14;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// Number of levels. With 7 levels the wheel spans 2.3 years; later deadlines are set to that limit.
+/// Number of levels. With 7 levels the wheel spans 2.3 years; later deadlines are set to this limit.
 const LEVELS: usize = 7;
 const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
-/// The list of keys that are due and not yet fetched; its number follows those of all slots.
+/// The list of keys that are due and not yet fetched. Its number follows the numbers of all slots.
 const DUE: usize = LEVELS * SLOTS;
 const LISTS: usize = DUE + 1;
 
 const NONE: u32 = u32::MAX;
-/// Mark in `previous` of the first key of a list; the rest of the number is the list.
+/// Bit in `previous` that marks the first key of a list; the other bits are the number of the list.
 const HEAD: u32 = 1 << 31;
 
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +33,7 @@ struct Node {
     previous: u32,
 }
 
-/// Deadlines by key. A key has at most one deadline; keys are small numbers, such as those of users.
+/// Deadlines by key. A key has at most one deadline; keys are small numbers, such as user numbers.
 ///
 /// ```
 /// use towtank_load::wheel::Wheel;
@@ -44,9 +47,9 @@ struct Node {
 pub struct Wheel {
     nodes: Vec<Node>,
     heads: [u32; LISTS],
-    /// A bit per level and slot that is not empty.
+    /// For each level, one bit per slot, set if the slot is not empty.
     occupied: [u64; LEVELS],
-    /// Every key whose tick is at or before this one is in the list of due keys.
+    /// The current tick. Every key whose tick is at or before the current tick is in the list of due keys.
     now: u64,
     scheduled: usize,
 }
@@ -90,7 +93,7 @@ impl Wheel {
             );
         }
         self.cancel(key);
-        // Rounded up, so that a tick is not over before its deadline.
+        // Rounding up ensures that a deadline never fires early.
         self.nodes[key as usize].tick = deadline_ns.div_ceil(1 << TICK_MAGNITUDE).min(LAST_TICK);
         self.scheduled += 1;
         self.place(key);
@@ -134,7 +137,8 @@ impl Wheel {
         }
     }
 
-    /// Takes one key that is due at `now_ns`; like [`Wheel::expire`], for callers that set deadlines in between.
+    /// Takes one key that is due at `now_ns`. Unlike with [`Wheel::expire`], the caller can set deadlines between two
+    /// keys.
     pub fn pop(&mut self, now_ns: u64) -> Option<u32> {
         if self.heads[DUE] == NONE {
             self.advance(now_ns >> TICK_MAGNITUDE);
@@ -148,7 +152,7 @@ impl Wheel {
     }
 
     /// Time at which [`Wheel::expire`] must be called next; no deadline fires before it. If all deadlines are far away,
-    /// this may be the instant at which a slot moves to a finer level, which happens once per slot and not per key.
+    /// this may be the time at which a slot moves to a lower level. Such a move happens once per slot and not per key.
     /// [ns]
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
@@ -170,14 +174,14 @@ impl Wheel {
                 return;
             }
         }
-        // A time before the previous one changes nothing.
+        // An earlier time than in the previous call changes nothing.
         self.now = self.now.max(tick.min(LAST_TICK));
     }
 
     /// Level, slot and first tick of the next slot that time enters.
     ///
-    /// All keys of a level are in the current block of that level, those of the levels above in later blocks: so the
-    /// first level with a key has the next slot.
+    /// All keys of a level are in the current block of this level, and all keys of higher levels are in later blocks.
+    /// The lowest level with a key therefore has the next slot.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {
         let level = self.occupied.iter().position(|&slots| slots != 0)?;
         let slot = self.occupied[level].trailing_zeros() as usize;
@@ -186,7 +190,7 @@ impl Wheel {
         Some((level, slot, (block + slot as u64) << shift))
     }
 
-    /// Moves all keys of a slot to their slots on finer levels.
+    /// Moves all keys of a slot to their slots on lower levels.
     fn empty(&mut self, level: usize, slot: usize) {
         let list = level * SLOTS + slot;
         let mut key = std::mem::replace(&mut self.heads[list], NONE);

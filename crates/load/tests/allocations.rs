@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers every read with the same bytes without allocating, and records the counter after each period.
+/// Answers every read with the same bytes without allocating, and records the number of allocations after each period.
 fn serve(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     let mut buffer = [0; 4096];
     let mut requests = 0;
@@ -100,7 +100,8 @@ fn plain(address: SocketAddr) -> Value {
     plan
 }
 
-/// The same over HTTP/2: answers every request of a read without allocating.
+/// Serves HTTP/2: answers every request of a read without allocating, and records the number of allocations after each
+/// period.
 fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let (mut buffer, mut requests) = ([0; 4096], 0);
@@ -119,7 +120,7 @@ fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
                 requests += 1;
                 note(requests, looks);
                 let id = &stream_id[..4];
-                // Status 200 and a length of 2; then the body.
+                // A head with status 200 and a content length of 2, and then the body.
                 let mut answer = *b"\0\0\x05\x01\x04....\x88\x0f\x0d\x012\0\0\x02\0\x01....ok";
                 answer[5..9].copy_from_slice(id);
                 answer[19..23].copy_from_slice(id);
@@ -135,11 +136,11 @@ fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     }
 }
 
-/// Records the counter after each period.
+/// Records the number of allocations after each period.
 fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
     if requests.is_multiple_of(STRETCH) {
         let mut looks = looks.lock().expect("the looks");
-        // Beyond its capacity the list itself would allocate.
+        // Beyond its capacity, the list itself would allocate memory.
         if looks.len() < looks.capacity() {
             looks.push(ALLOCATIONS.load(Ordering::Relaxed));
         }
@@ -169,7 +170,7 @@ static STALL: Mutex<Stall> = Mutex::new(Stall {
     after: 0,
 });
 
-/// Stalls once, for all connections: other requests meanwhile wait for the lock.
+/// Stalls once, for all connections: in the meantime, other requests wait for the lock.
 fn serve_with_a_stall(mut stream: TcpStream, _: &Mutex<Vec<u64>>) {
     let mut buffer = [0; 4096];
     STALL.lock().expect("the stall").connections += 1;
@@ -209,7 +210,7 @@ fn check_stall() {
     );
 }
 
-/// Measured one after the other, since all tests share the counters.
+/// The cases run one after the other, since they share the counters.
 #[test]
 fn a_request_of_a_plain_workload_allocates_nothing() {
     check_stall();

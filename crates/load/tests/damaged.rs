@@ -1,4 +1,5 @@
-//! All external input is read or refused without a crash: answers, cookies, documents and plans, valid and damaged.
+//! Checks that all external input is read or refused without a crash: responses, cookies, documents and plans, valid
+//! and damaged.
 
 #[path = "../fuzz/hpack.rs"]
 mod hpack;
@@ -27,7 +28,7 @@ fn responses() -> Vec<Vec<u8>> {
         .map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a file"))
         .filter(|bytes| bytes.len() > 1)
         .collect();
-    // The order in a folder depends on the file system.
+    // The order of files in a folder depends on the file system.
     found.sort_unstable();
     found
 }
@@ -120,7 +121,7 @@ fn cookies_of_any_form_leave_a_jar_that_can_be_sent() {
         jar.store(&site, b"/a/b?c", &damaging.one_of(&FIELDS, 6), now_ms);
         out.clear();
         jar.join(&site, b"/a/b", 0, &mut out, || now_ms);
-        // The host is in two domains that may have cookies: its own, and test.example.
+        // Two domains of the host may have cookies: the host itself, and test.example.
         assert!(out.len() <= 2 * MOST * 4098);
         kept += usize::from(!out.is_empty());
     }

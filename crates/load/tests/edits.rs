@@ -51,9 +51,9 @@ fn append(at_ns: u64, plan: &Plan, stages: &[Value]) -> Edit {
 /// Progress of a thread when it makes an edit.
 #[derive(Clone, Copy)]
 enum Pace {
-    /// As far as possible: it has also computed the next event.
+    /// The thread has taken all events before the edit, and has also computed the next event.
     Eager,
-    /// Not at all, because it was delayed.
+    /// The thread was delayed and has taken no event.
     Late,
 }
 
@@ -123,7 +123,7 @@ fn arrivals_of(
     taken
 }
 
-/// All user changes, after checking that three threads in any state of progress compute the same ones.
+/// All user changes, after checking that three threads in any state of progress compute the same changes.
 fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     let alone = user_changes_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -142,7 +142,7 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     alone
 }
 
-/// All arrivals, after the same check.
+/// All arrivals, after checking that three threads in any state of progress compute the same arrivals.
 fn arrivals(plan: &Plan, edits: &[Edit]) -> Vec<Arrival> {
     let alone = arrivals_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -172,7 +172,8 @@ fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
         stage("ramp_down", 2.0, "users", 2.0),
     ]);
     let edits = [next(3_500_000_000, 0), next(5 * SECOND, 1)];
-    // Users 0 to 3 at 0 to 3 s. The settle stage asks for 4, which are there; nobody user_changes in it.
+    // Users 0 to 3 start at 0 to 3 s. The settle stage requires 4 users, which are already present, so that no user
+    // starts or leaves in it.
     let found: Vec<_> = user_changes(&plan, &edits)
         .iter()
         .map(|change| (change.at_ns, change.user, change.starts))
@@ -203,7 +204,7 @@ fn what_is_due_at_the_instant_of_an_edit_belongs_to_the_next_stage() {
         stage("ramp_up", 10.0, "users", 10.0),
         stage("steady", 1.0, "users", 3.0),
     ]);
-    // The fourth user was due at exactly 3 s.
+    // The fourth user was due at exactly 3 s, the time of the edit.
     assert_eq!(user_changes(&plan, &[next(3 * SECOND, 0)]).len(), 3);
 }
 
@@ -265,7 +266,8 @@ fn the_unit_process_goes_on_over_an_edit() {
             if unedited.at_ns < 30 * SECOND {
                 assert_eq!(unedited, edited);
             } else if unedited.at_ns < 60 * SECOND {
-                // The rate changed from 20/s to 5/s: a time t after the edit is now 4 t after it, up to rounding.
+                // The rate changes from 20/s to 5/s, so that an arrival at a time t after the edit moves to the time 4
+                // t after it, up to rounding.
                 let expected = 30 * SECOND + 4 * (unedited.at_ns - 30 * SECOND);
                 assert!(
                     edited.at_ns.abs_diff(expected) <= 4,
@@ -282,7 +284,7 @@ fn the_unit_process_goes_on_over_an_edit() {
 
 #[test]
 fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
-    // 10 t /s up to 4 s, then from 40 /s down to 0 over 4 s: 80 arrivals each.
+    // The rate is 10 t /s up to 4 s, and then falls from 40 /s to 0 within 4 s: 80 arrivals in each part.
     let plan = open(
         "constant",
         &[

@@ -1,5 +1,5 @@
-//! Responses that are known to confuse HTTP parsers, and those found by fuzzing: hyper either reads the same response,
-//! or there is a stated reason for the difference.
+//! Compares the parser with hyper on responses that are known to confuse HTTP parsers, and on responses found by
+//! fuzzing. Either hyper reads the same response, or there is a known reason for the difference.
 
 #[path = "../fuzz/oracle.rs"]
 mod oracle;
@@ -29,9 +29,9 @@ fn refusal(bytes: &[u8]) -> Option<ProtocolError> {
         .err()
 }
 
-/// Ambiguous ends of a message, as RFC 9112 (sections 6.1, 6.3, 7.1 and 11.1) warns of, in the forms that C. Linhart et
-/// al., "HTTP Request Smuggling" (2005) and J. Kettle, "HTTP Desync Attacks" (2019) list, turned to answers: what is
-/// refused, and as what.
+/// Responses with ambiguous ends, and the error with which each is refused. RFC 9112 (sections 6.1, 6.3, 7.1 and 11.1)
+/// warns of such messages. Their forms are from C. Linhart et al., "HTTP Request Smuggling" (2005) and J. Kettle, "HTTP
+/// Desync Attacks" (2019), applied to responses.
 const AMBIGUOUS: &[(&[u8], ProtocolError)] = &[
     (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ProtocolError::LengthAndEncoding),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", ProtocolError::LengthAndEncoding),

@@ -94,8 +94,8 @@ fn a_waiting_arrival_keeps_its_intended_start() {
     results.check_identity();
     let ok = total(&results, "/ok");
     assert!(ok >= 2, "{ok}");
-    // One user serves 50 ms each, and arrivals come every 25 ms: the k-th one has waited at least k times 25 ms when it
-    // starts.
+    // One user serves each arrival for 50 ms, and arrivals come every 25 ms. Arrival k, counted from 0, has therefore
+    // waited at least k times 25 ms when it starts.
     let waited_ns =
         results.count("step", 0, "/response_sum_ns") - results.count("step", 0, "/exchange_sum_ns");
     assert!(
@@ -178,7 +178,7 @@ fn pacing_counts_from_intended_start_to_intended_start() {
     plan["load"] = closed(1, 0.45);
     let results = run(plan);
     results.check_identity();
-    // Started at 0, 0.1, 0.2, 0.3 and 0.4 s, whatever the response times, as long as they are below 0.1 s.
+    // Transactions start at 0, 0.1, 0.2, 0.3 and 0.4 s, whatever the response times, if these are below 0.1 s.
     let (ok, think) = (
         total(&results, "/ok"),
         results

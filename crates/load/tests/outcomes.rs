@@ -352,7 +352,7 @@ fn bytes_between_two_requests_are_counted() {
     let ops = json!([get(0, &json!(["/1"])), pause]);
     let results = run(plan_of(address, &ops));
     results.check_identity();
-    // On a busy machine the answer and the surplus data may be read together.
+    // On a busy machine the response and the surplus data may be read together.
     let (surplus, unasked) = framing(&results);
     assert_eq!(surplus + unasked, 1);
 }

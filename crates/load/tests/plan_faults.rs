@@ -1,4 +1,4 @@
-//! Faults of plans: each one is found, and all are reported at once with their locations.
+//! Checks that each fault of a plan is found, and that all faults are reported together with their locations.
 
 mod support;
 

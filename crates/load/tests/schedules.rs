@@ -1,4 +1,4 @@
-//! Starts and arrivals as pure functions of plan and seed, exact to the nanosecond.
+//! Checks that starts and arrivals are pure functions of plan and seed, exact to the nanosecond.
 
 mod support;
 
@@ -140,7 +140,7 @@ fn a_ramp_moves_the_rate_linearly() {
         let expected = (index as f64).sqrt() / 2.0 * 1e9;
         assert!((*at_ns as f64 - expected).abs() <= 1.0, "{index} {at_ns}");
     }
-    // Down again: the mirror image, 16 - 4 (2 - t)² = k.
+    // The ramp down is the mirror image: arrival k is at the time t with 16 - 4 (2 - t)² = k.
     let at = arrivals(
         "constant",
         &[rated("settle", 0.0, 16.0), rated("ramp_down", 2.0, 0.0)],
@@ -176,9 +176,10 @@ fn poisson_arrivals_have_exponential_gaps_and_repeat_with_the_seed() {
     let count = gaps.len() as f64;
     let mean = gaps.iter().sum::<f64>() / count;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
-    // 50,000 expected: five standard deviations of a Poisson count are 1,118.
+    // 50,000 arrivals are expected; five standard deviations of a Poisson count are 1,118.
     assert!((count - 50_000.0).abs() < 1_118.0, "{count}");
-    // An exponential has a coefficient of variation of 1; its standard error is about 1 / sqrt(count) = 0.0045.
+    // An exponential distribution has a coefficient of variation of 1; the standard error of its estimate is about 1 /
+    // sqrt(count) = 0.0045.
     assert!(
         (variance.sqrt() / mean - 1.0).abs() < 0.0225,
         "{mean} {variance}"

@@ -45,7 +45,7 @@ fn traced(knots: &Value) -> Vec<u64> {
 
 #[test]
 fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
-    // 0 to 8/s over 2 s (8 arrivals, at sqrt(k / 2)), 8/s for a second, then 1.9/s.
+    // The rate rises from 0 to 8/s in 2 s (8 arrivals, at sqrt(k / 2)), stays at 8/s for a second, and is then 1.9/s.
     let at = traced(&json!([[0, 0], [2, 8], [3, 8], [3.000_001, 1.9]]));
     let expected: Vec<f64> = (0..8)
         .map(|k| f64::from(k).sqrt() / 2_f64.sqrt())
@@ -54,7 +54,7 @@ fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
         .collect();
     assert_eq!(at.len(), expected.len());
     for (at_ns, expected_s) in at.iter().zip(expected) {
-        // The step down takes a microsecond, which contains at most 5 millionths of an arrival.
+        // The fall of the rate takes a microsecond, which contains at most 5 millionths of an arrival.
         assert!((*at_ns as f64 / 1e9 - expected_s).abs() < 3e-6, "{at_ns}");
     }
 }
@@ -84,7 +84,7 @@ fn knots_beyond_the_end_of_the_stage_do_not_count() {
 
 #[test]
 fn a_trace_that_is_cut_short_leaves_the_rate_that_it_reached() {
-    // 2 t /s: 16 arrivals in 4 s, then down from 8 /s to 0 over 4 s: 16 more.
+    // The rate is 2 t /s: 16 arrivals in 4 s. It then falls from 8 /s to 0 within 4 s: 16 more arrivals.
     let knots = json!([[0, 0], [10, 20]]);
     let stages = json!([
         stage("steady", 10.0, "rates", &knots),
@@ -127,7 +127,7 @@ fn every_group_has_a_sequence_of_its_own() {
             .copied()
             .collect()
     };
-    // Operations of one group do not affect the other group.
+    // The rate of one group does not affect the arrivals of the other group.
     let mut others = two_groups();
     others[0]["rates_by_group"][0] = json!(5.0);
     let changed = arrivals(&plan(&open("poisson", &others)));
@@ -147,7 +147,8 @@ fn every_group_has_a_sequence_of_its_own() {
             before_ns = arrival.at_ns;
         }
     }
-    // 400 and 20 + 20 are expected: five standard deviations are 100 and 32.
+    // 400 arrivals of the first group, and 20 + 20 of the second group, are expected. Five standard deviations are 100
+    // and 32.
     let counts = [of(&both, 0).len(), of(&both, 1).len()];
     assert!(
         counts[0].abs_diff(400) < 100 && counts[1].abs_diff(40) < 32,
@@ -235,7 +236,7 @@ fn a_ramp_of_groups_that_is_cut_short_leaves_what_each_reached() {
     let plan = plan(&closed(&stages));
     let mut stages = Stages::new(&plan);
     let mut user_changes = UserChanges::new(&stages);
-    // Changes of other threads are skipped.
+    // A load thread skips the changes of other threads.
     while user_changes.next_if(|change| change.user != 7).is_some() {}
     let edit = Edit {
         at_ns: 4 * SECOND,

@@ -108,7 +108,7 @@ fn values_flow_from_answers_into_requests() {
     );
     assert_eq!(seen[0].header("Cookie"), None);
     assert_eq!(seen[1].header("Cookie"), Some("sid=s9"));
-    // base64 of "u:2"
+    // `dToy` is "u:2" in base64.
     assert_eq!(seen[1].header("Authorization"), Some("Basic dToy"));
     assert_eq!(seen[1].header("Host"), Some("test.example"));
     assert_eq!(seen[1].header("Accept-Encoding"), Some("identity"));
@@ -218,7 +218,7 @@ fn cookies_are_kept_as_long_as_the_group_says() {
     }
 }
 
-/// One user draws continuously while the others sleep: every row is dealt once.
+/// One user draws continuously while the other users sleep: every row is drawn exactly once.
 #[test]
 fn rows_of_a_unique_pool_go_to_whoever_asks() {
     for threads in [1, 2] {
@@ -368,7 +368,7 @@ fn the_mix_has_its_proportions() {
     let counts = [0, 1].map(|id| results.count("transaction", id, "/ok") as f64);
     let total = counts[0] + counts[1];
     assert!(total > 200.0, "{total}");
-    // Five standard deviations of a binomial count.
+    // The tolerance is five standard deviations of a binomial count.
     assert!(
         (counts[0] - 0.3 * total).abs() < 5.0 * (0.3 * 0.7 * total).sqrt(),
         "{counts:?}"
@@ -417,8 +417,8 @@ fn think_time_is_told_and_is_no_response_time() {
             .filter_map(|line| line["think"][key].as_u64());
         counts.sum()
     };
-    // Two pauses of 0.1 s in each transaction, and one of 0.05 s after each transaction; the end of the load may cut
-    // the last one.
+    // Each transaction has two pauses of 0.1 s, and a pause of 0.05 s follows it. The end of the load may cut off the
+    // last pause.
     let between = think("count") - 2 * transactions;
     assert!(between == transactions || between + 1 == transactions);
     assert_eq!(

@@ -1,28 +1,28 @@
-//! CPU use since the previous reading, of the process or thread of a group that used the CPUs most.
+//! CPU use since the previous reading, of the process and the thread of a group that used the CPUs most.
 //!
-//! A server whose work runs in one thread, or in one process with an interpreter lock, is limited by a single CPU while
-//! the others are idle. The sum over a group does not show that.
+//! A server may do its work in one thread, or in one process with an interpreter lock. It is then limited by a single
+//! CPU while the others are idle, which the sum over a group does not show.
 
 use std::fs;
 use std::path::Path;
 
 use crate::json::Json;
 
-/// CPU time and run-queue wait that grew between two readings of the same process or thread.
+/// Increase of CPU time and run-queue wait between two readings of the same process or thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the unit ends each name")]
 pub struct Growth {
-    /// Growth of the CPU time. [ns]
+    /// Increase of the CPU time. [ns]
     pub cpu_ns: u64,
-    /// Growth of the time that it was ready to run and waited for a CPU. [ns]
+    /// Increase of the time during which it was ready to run and waited for a CPU. [ns]
     pub wait_ns: u64,
     /// Time between the two readings; never 0. [ns]
     pub in_ns: u64,
 }
 
 impl Growth {
-    /// Returns the growth between two readings, each of CPU time, wait and time of the reading; `None` if no time has
-    /// passed.
+    /// Returns the increase between two readings, which each consist of CPU time, wait and time of the reading. Returns
+    /// `None` if no time has passed.
     #[must_use]
     pub fn between(before: (u64, u64, u64), now: (u64, u64, u64)) -> Option<Self> {
         let in_ns = now.2.checked_sub(before.2).filter(|ns| *ns > 0)?;
@@ -33,8 +33,8 @@ impl Growth {
         })
     }
 
-    /// Returns the growth between two readings of a CPU time in clock ticks; the wait is unknown, and 0. `None` if no
-    /// time has passed.
+    /// Returns the increase between two readings of a CPU time in clock ticks, or `None` if no time has passed. The
+    /// wait is unknown and reported as 0.
     #[must_use]
     pub fn of_ticks(before: u64, now: u64, in_ns: u64, ticks_per_s: u64) -> Option<Self> {
         let tick_ns = 1_000_000_000 / ticks_per_s.max(1);
@@ -51,14 +51,14 @@ impl Growth {
     }
 }
 
-/// Process or thread with the largest growth.
+/// Process or thread whose CPU time increased most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busiest {
-    /// Process.
+    /// Process id.
     pub pid: u32,
-    /// Thread; that of the process itself for a whole process.
+    /// Thread id; for a whole process, the process id.
     pub tid: u32,
-    /// Its growth.
+    /// Increase of its CPU time and wait.
     pub growth: Growth,
 }
 
@@ -73,7 +73,7 @@ impl Busiest {
     }
 }
 
-/// Names of the busiest process and thread, which are read again only if another one is the busiest.
+/// Names of the busiest process and thread. They are read again only if another process or thread is the busiest.
 #[derive(Debug, Default)]
 pub struct Names {
     process: Option<(u32, String)>,
@@ -81,7 +81,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Writes the objects `busiest_process` and `busiest_thread`, as far as they are known.
+    /// Writes the objects `busiest_process` and `busiest_thread` if they are known.
     pub fn write(
         &mut self,
         proc: &Path,

@@ -1,6 +1,6 @@
-//! CPU accounting of the control group of a group's root process, for cgroup versions 1 and 2.
+//! CPU accounting of the control group (cgroup) that contains the root process of a group, for cgroup versions 1 and 2.
 //!
-//! The root cgroup is left out: it is the whole host, which is sampled already, and has no limits.
+//! The root cgroup is left out: it is the whole host, which is sampled separately, and has no limits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ const MICROSECOND_NS: u64 = 1000;
 /// Control group that counts the CPU time of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountingGroup {
-    /// Version 1: the folders of the controllers `cpu` and `cpuacct`, which may be the same.
+    /// Version 1: the folders of the controllers `cpu` and `cpuacct`, which may be identical.
     V1 {
-        /// Folder of the limits and of throttling.
+        /// Folder with the files of limits and throttling.
         cpu: Option<PathBuf>,
-        /// Folder of the CPU usage.
+        /// Folder with the files of CPU usage.
         cpuacct: Option<PathBuf>,
         /// Path of the cgroup below its root.
         path: String,
     },
     /// Version 2: a single folder.
     V2 {
-        /// Folder of all files.
+        /// Folder with all files.
         folder: PathBuf,
         /// Path of the cgroup below its root.
         path: String,
@@ -76,7 +76,7 @@ pub fn locate(membership: &str, mounts: &str) -> Option<AccountingGroup> {
     })
 }
 
-/// Root and mount point from a line of mountinfo, if it mounts this file system (with this option).
+/// Root and mount point from a line of mountinfo, if the line mounts a file system of this type (with this option).
 pub(crate) fn mount<'a>(
     line: &'a str,
     kind: &str,
@@ -91,7 +91,7 @@ pub(crate) fn mount<'a>(
     (fits && wanted).then(|| Some((before.next()?, before.next()?)))?
 }
 
-/// The folder of a cgroup below its mount point; `None` for the root cgroup and for a cgroup outside of the mounts.
+/// The folder of a cgroup below its mount point; `None` for the root cgroup and for a cgroup that is not mounted.
 fn folder((root, point): &(&str, &str), path: &str) -> Option<PathBuf> {
     let below = Path::new(path).strip_prefix(root).ok()?;
     let inside = !below

@@ -5,10 +5,10 @@ use crate::run::GroupRoot;
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// `group NAME PID`: sample this process tree under this name. It replaces an earlier tree of the same name, whose
-    /// totals continue.
+    /// `group NAME PID`: sample the process tree below `PID` as `NAME`. It replaces an earlier tree of the same name,
+    /// whose totals continue.
     Group(GroupRoot),
-    /// `drop NAME`: stop sampling this tree.
+    /// `drop NAME`: stop sampling the process tree of this name.
     Drop(String),
 }
 
@@ -22,7 +22,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes and returns the commands that they complete; for an invalid line, the fault.
+    /// Takes bytes and returns the commands that they complete. For an invalid line, returns a description of the
+    /// fault.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Command, String>> {
         self.pending.extend_from_slice(bytes);
         let mut commands = Vec::new();
@@ -54,11 +55,11 @@ fn parse(line: &str) -> Result<Command, String> {
     }
 }
 
-/// Reads a group from its name and the number of its root process.
+/// Reads a group from its name and the process id of its root process.
 ///
 /// # Errors
 ///
-/// The fault of the name or of the number, as a sentence.
+/// A sentence that describes the fault of the name or of the process id.
 pub fn group(name: &str, pid: &str) -> Result<GroupRoot, String> {
     if name.is_empty() {
         return Err("the name of a group must not be empty".to_owned());

@@ -1,4 +1,4 @@
-//! A group: a root process and all its descendants, sampled as one.
+//! A group: a root process and all its descendants, sampled together.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct Reader<'a> {
     pub now_ns: u64,
     /// Root processes of all groups.
     pub roots: &'a [u32],
-    /// `true` if the kernel offers proportional sets.
+    /// `true` if the kernel reports proportional sets.
     pub has_proportional: bool,
     /// CPU time of the last memory measurements of all groups. [ns]
     pub memory_took_ns: u64,
@@ -48,10 +48,10 @@ pub struct Reader<'a> {
     pub images_are_drawn: bool,
 }
 
-/// Processes are counted by user only from this share of a user's limit on. [percent]
+/// Processes are counted by user only if their number reaches this share of a user's limit. [percent]
 const USERS_FROM: u64 = 90;
 
-/// A process id that no process has: the kernel's limit is 2^22.
+/// A process id that is never used: the kernel's limit is 2^22.
 const NOBODY: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub struct Group {
     root: u32,
     root_start_ticks: Option<u64>,
     proc: PathBuf,
-    /// `true` after the root was set, since it may have descendants of any age.
+    /// `true` after the root was set. Processes of any age may then be its descendants.
     unexplored: bool,
     members: BTreeMap<u32, Member>,
     ledger: Ledger,
@@ -79,12 +79,12 @@ pub struct Group {
     kin: Kin,
     cpu: CpuTotal,
     pace: Pace,
-    /// Roots of all groups when the kinship was last determined.
+    /// Roots of all groups when the kinship of processes was last determined.
     settled_with: Vec<u32>,
     names: Names,
 }
 
-/// Sums over the living members.
+/// Sums over the living processes of the group.
 #[derive(Debug, Default)]
 pub struct Standing {
     balance: Balance,
@@ -100,8 +100,8 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Open files and limit of the process that is closest to its limit, since the limit applies to each process
-/// separately.
+/// Number and limit of the open files of one process: the process of the group that is closest to its limit. The limit
+/// applies to each process separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
     open: u64,
@@ -143,13 +143,13 @@ impl Group {
         }
     }
 
-    /// Root process of the group.
+    /// Returns the root process of the group.
     #[must_use]
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// CPU time of the last measurement of its memory. [ns]
+    /// CPU time of the last measurement of the group's memory. [ns]
     #[must_use]
     pub fn memory_took_ns(&self) -> u64 {
         self.pace.took_ns()
@@ -157,8 +157,8 @@ impl Group {
 
     /// Replaces the process tree, for example after a service was restarted; its totals continue.
     ///
-    /// Totals start anew if the new root is older than the old one: it may be an ancestor, whose counters then include
-    /// usage that is already in the totals.
+    /// If the new root is older than the old root, the totals start from zero. The new root may then be an ancestor of
+    /// the old one, and its counters include usage that is already in the totals.
     pub fn replace_root(&mut self, root: u32, table: &Table) {
         let older = |new: u64| self.root_start_ticks.is_some_and(|old| new < old);
         if table
@@ -191,7 +191,7 @@ impl Group {
         ) = (root, None, true, None, None);
     }
 
-    /// Reads all members, and at the same instant the CPU time of the control group.
+    /// Reads all members, and at the same time the CPU time of the control group.
     pub fn read(&mut self, with: &mut Reader<'_>) -> Standing {
         let mut standing = Standing {
             io_known: true,
@@ -214,7 +214,7 @@ impl Group {
     /// Writes the object of this group.
     pub fn write(&mut self, with: &mut Reader<'_>, standing: &Standing, json: &mut Json) {
         json.object(&self.name);
-        // A group whose root never existed has no values.
+        // A group has no values if its root never existed.
         if self.root_start_ticks.is_some() || !self.members.is_empty() {
             self.write_sums(with, standing, json);
         }
@@ -228,7 +228,7 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// Collects the traces that prove membership, if the roots of any groups have changed.
+    /// Collects the traces that show which processes are members, if the roots of any groups have changed.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);
@@ -244,7 +244,7 @@ impl Group {
     }
 
     /// Adds processes that belong to the group, and drops members whose process id was reused. Returns `true` if any
-    /// was added, since it may prove that others belong to the group.
+    /// process was added, since it may show that further processes belong to the group.
     fn discover(&mut self, with: &Reader<'_>, balance: &mut Balance) -> bool {
         let table = with.table;
         let root = self.root_that_is_meant(table);
@@ -264,7 +264,7 @@ impl Group {
         !found.is_empty()
     }
 
-    /// Returns the process id of the root; an id that no process has, if the id was reused.
+    /// Returns the process id of the root; if the id was reused, returns an id that is never used.
     fn root_that_is_meant(&self, table: &Table) -> u32 {
         let is_another = self.root_start_ticks.is_some_and(|start| {
             table
@@ -282,7 +282,7 @@ impl Group {
 
     fn belongs(&self, pid: u32, entry: &Entry, root: u32, with: &Reader<'_>) -> bool {
         let table = with.table;
-        // The kernel may reuse a process id: it counts only if the start time is that of the member.
+        // The kernel may reuse a process id. A process only counts as a member if its start time is the member's.
         let member = |pid: u32| {
             table
                 .get(pid)
@@ -309,7 +309,7 @@ impl Group {
         self.members.insert(pid, member);
     }
 
-    /// Removes a member, and keeps its last values.
+    /// Removes a member, and keeps the values of its last sample.
     fn vanish(&mut self, pid: u32, balance: &mut Balance) {
         let Some(last) = self.members.remove(&pid).and_then(|member| member.last) else {
             return;
@@ -396,7 +396,7 @@ impl Group {
         if let Some(pids) = &mut self.pids {
             pids.write(with.buffer, json);
         }
-        // The guard at the root may be outside of the network namespace of its command.
+        // The root may be a guard outside of the network namespace of its command, so another member is preferred.
         let inside = self.members.keys().rfind(|pid| **pid != self.root);
         if let Some(pid) = inside.or_else(|| self.members.keys().next()) {
             with.networks.write(&self.proc, *pid, json);
@@ -420,8 +420,8 @@ impl Group {
         json.count("memory_anonymous_bytes", found.map(|sets| sets.anonymous));
     }
 
-    /// Writes the processes and threads of the user that is closest to its limit, if the number on the whole host is
-    /// near the limit.
+    /// Writes the number of processes and threads of the user that is closest to its limit. This is only done if the
+    /// number on the whole host is near the limit.
     ///
     /// Otherwise no user can be near the limit, and nothing needs to be counted.
     fn write_user(&self, with: &mut Reader<'_>, json: &mut Json) {
@@ -463,7 +463,7 @@ impl Group {
 }
 
 impl Standing {
-    /// Keeps the busiest process and the busiest thread.
+    /// Keeps the busiest process and the busiest thread seen so far.
     fn compare(&mut self, pid: u32, now: &Usage) {
         let process = now.growth.map(|growth| Busiest {
             pid,

@@ -16,7 +16,7 @@ use crate::text;
 use cpu::ProcStat;
 use disks::Disks;
 
-/// Samples the host; every file is opened once.
+/// Samples the host. Every file is opened only once.
 pub struct HostSampler {
     stat: ProcFile,
     loadavg: ProcFile,

@@ -12,7 +12,7 @@ pub struct Json {
 }
 
 impl Json {
-    /// Removes the document, keeps the memory.
+    /// Removes the document but keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.after_value = false;
@@ -82,7 +82,7 @@ impl Json {
         self.buffer.truncate(self.buffer.len() - zeros);
     }
 
-    /// Writes a finite number; `None` and other numbers leave the key out.
+    /// Writes a finite number. `None`, infinity and NaN leave the key out.
     pub fn number(&mut self, key: &str, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.key(key);

@@ -1,13 +1,15 @@
-//! Kinship: traces that show that a process belongs to a group although all processes between it and the group have
-//! ended.
+//! Kinship: traces that show that a process belongs to a group although all processes between them have ended.
 //!
-//! A server that detaches forks, starts a new session and forks again; the process in between ends, and the kernel
-//! assigns another parent to the last process. Four traces remain, of which the first two always prove descent:
+//! A server that detaches from its parent forks, starts a new session and forks again. The intermediate process ends,
+//! and the kernel assigns another parent to the last process, the worker. Four traces remain, of which the first two
+//! always prove descent:
 //!
-//! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as the guard is: the worker becomes a child of the root.
-//! 2. The group has a control group of its own: the worker stays in it.
-//! 3. A member was seen to lead the worker's session.
-//! 4. The worker has the image of a member (see [`Image`]): the kernel draws it anew at each `exec`.
+//! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as the guard is: the worker becomes
+//!    a child of the root.
+//! 2. The group is alone in a control group: the worker stays in it.
+//! 3. A member was observed as the leader of the worker's session.
+//! 4. The worker has the same memory layout ([`Image`]) as a member: the kernel randomizes it at
+//!    each `exec`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,33 +17,33 @@ use crate::own_cgroup::OwnCgroup;
 use crate::process::Image;
 use crate::tree::{Entry, Table};
 
-/// Traces of the members of a group.
+/// Traces of all members of a group.
 #[derive(Debug, Default)]
 pub struct Kin {
     /// Sessions that members lead, each with the start time of its leader. [clock ticks]
     sessions: BTreeMap<u32, u64>,
     images: BTreeSet<Image>,
-    /// Images that other processes share: those of the root's parent and of the roots of other groups.
+    /// Memory layouts that prove nothing: those of the root's parent and of the roots of other groups.
     shared: BTreeSet<Image>,
-    /// The control group that contains this group only.
+    /// The control group that contains only this group.
     pub cgroup: Option<OwnCgroup>,
     members_of_cgroup: BTreeSet<u32>,
     learned: bool,
 }
 
-/// Properties of a member by which other processes of the group are recognized.
+/// Properties of a member that identify other processes of the group.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace {
     /// Process id of the leader of its session.
     pub session: u32,
     /// Start time of the process. [clock ticks]
     pub start_ticks: u64,
-    /// Image of the process.
+    /// Memory layout of the process.
     pub image: Image,
 }
 
 impl Kin {
-    /// Records the images that prove nothing: those of the root's parent and of other groups.
+    /// Records the memory layouts that prove nothing: those of the root's parent and of the roots of other groups.
     pub fn exclude(&mut self, root: u32, others: &[u32], table: &Table) {
         let parent = table.get(root).map(|entry| entry.parent);
         self.shared = parent
@@ -52,7 +54,7 @@ impl Kin {
         self.learned = true;
     }
 
-    /// Records the traces of a member. Its image counts only if the kernel randomizes images.
+    /// Records the traces of a member. Its memory layout counts only if the kernel randomizes layouts.
     pub fn learn(&mut self, pid: u32, trace: Trace, images_are_drawn: bool) {
         if trace.session == pid {
             let before = self.sessions.insert(pid, trace.start_ticks);
@@ -63,19 +65,18 @@ impl Kin {
         }
     }
 
-    /// Returns `true` if there are new traces with which processes have not been compared.
+    /// Returns `true` if there are new traces that have not been compared with all processes.
     #[must_use]
     pub fn is_news(&self) -> bool {
         self.learned
     }
 
-    /// Returns `true` if traces were recorded since the last call, so that processes of any age may belong to the
-    /// group.
+    /// Returns `true` if traces were recorded since the last call. Processes of any age may then belong to the group.
     pub fn has_learned(&mut self) -> bool {
         std::mem::take(&mut self.learned)
     }
 
-    /// Reads the processes of the control group, and removes sessions whose process id was reused.
+    /// Reads the processes of the control group, and removes the sessions of members whose process id was reused.
     pub fn refresh(&mut self, table: &Table) {
         self.members_of_cgroup = self
             .cgroup
@@ -89,8 +90,8 @@ impl Kin {
         });
     }
 
-    /// Returns `true` if one of the traces shows that a process belongs to the group; `root_start_ticks` is the start
-    /// time of the root.
+    /// Returns `true` if a trace shows that a process belongs to the group; `root_start_ticks` is the start time of the
+    /// root.
     #[must_use]
     pub fn claims(&self, pid: u32, entry: &Entry, root_start_ticks: u64, table: &Table) -> bool {
         if self.members_of_cgroup.contains(&pid) {
@@ -101,8 +102,8 @@ impl Kin {
             || (entry.start_ticks >= root_start_ticks && self.has_image_of(entry, table))
     }
 
-    /// Returns `true` if a process has the image of a member and does not descend from a living process outside the
-    /// group.
+    /// Returns `true` if a process has the memory layout of a member, and did not inherit it from its current parent or
+    /// from a process outside the group.
     fn has_image_of(&self, entry: &Entry, table: &Table) -> bool {
         let image = entry.image;
         let inherited = table

@@ -1,13 +1,13 @@
 //! Counts the resource usage of a group, including processes that have ended, without double counting.
 //!
 //! When a process ends and is reaped, the kernel adds its usage to the process that waited for it. User time, system
-//! time and page faults, including those of its own children, are added to the `children` fields of that process; `io`
-//! is added to the parent's own `io`. A process that is never waited for (its parent ignores SIGCHLD), or that is
-//! reaped by a process outside of the group, is lost.
+//! time and page faults, including those of the ended process's own children, are added to the `children` fields of the
+//! waiting process. `io` is added to the `io` of the waiting process itself. The usage is lost if no process waits
+//! (because the parent ignores SIGCHLD), or if a process outside of the group reaps the ended process.
 //!
-//! Let `S` be the sum over living members of own and children's time, `V` the last values of the members that vanished
-//! since the last sample, and `R` the growth of the children's fields of the members present in both samples. At most
-//! `R` of `V` is included in the fields of living members, so that `max(0, V − R)` is carried forward:
+//! Let `S` be the sum of own and children's time over all living members, and `V` the last values of the members that
+//! ended since the last sample. `R` is the increase of the `children` fields of the members present in both samples. At
+//! most `R` of `V` is included in the fields of living members, so `max(0, V − R)` is added to a carried amount:
 //!
 //! ```text
 //! carried  ←  carried + max(0, V − R)        total = S + carried
@@ -21,31 +21,31 @@ use crate::own_cgroup::CpuTime;
 
 /// Changes between two samples, summed over the members of a group.
 ///
-/// The elements of each array are user time and system time in clock ticks, minor and major page faults.
+/// The elements of each array are user time, system time (both in clock ticks), minor page faults and major page
+/// faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Balance {
-    /// Usage of all living members and their reaped children.
+    /// Usage of all living members and of the children that they reaped.
     pub standing: [u64; 4],
-    /// Growth of the `children` fields of members that lived at the previous sample and live now.
+    /// Increase of the `children` fields of members that lived both at the previous sample and now.
     pub reaped: [u64; 4],
-    /// Usage, at their last sample, of members that have ended and of their reaped children.
+    /// Usage of members that have ended, and of the children that they reaped, at their last sample.
     pub vanished: [u64; 4],
-    /// `io` of all living members.
+    /// Input and output (`io`) of all living members.
     pub io_standing: [u64; 4],
-    /// `io`, at their last sample, of members that have ended.
+    /// Input and output (`io`) of members that have ended, at their last sample.
     pub io_vanished: [u64; 4],
 }
 
-/// CPU time of a group: that of its processes or that of its own control group, whichever is larger.
+/// CPU time of a group: the sum over its processes or the time of its own control group, whichever is larger.
 ///
 /// The control group includes processes that ended and were reaped outside of the group, which the ledger misses. The
 /// ledger includes members outside of the control group. The total never decreases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuTotal {
-    /// User and system time counted in addition to the ledger. [ns]
+    /// User and system time that the control group counted in addition to the ledger. [ns]
     surplus: [u64; 2],
-    /// CPU time of the control group and the total at the first reading, and the CPU time of the control group at the
-    /// last reading.
+    /// CPU time of the control group at the first reading, and the total of the group at that time.
     base: Option<(CpuTime, u64)>,
     last: Option<CpuTime>,
 }
@@ -66,13 +66,13 @@ impl CpuTotal {
         [total[0] + missing - system, total[1] + system]
     }
 
-    /// Starts again with another control group; earlier counts are kept.
+    /// Forgets the control group, so that another one can be used. Earlier counts are kept.
     pub fn leave_cgroup(&mut self) {
         (self.base, self.last) = (None, None);
     }
 }
 
-/// System time within a time, in proportion to the usage of the control group between two samples.
+/// Part of `time` that is system time, in proportion to the usage of the control group between two samples.
 fn system_part(time: u64, last: CpuTime, now: CpuTime) -> u64 {
     let whole = now.total_ns.saturating_sub(last.total_ns);
     let Some((before, after)) = last.user_ns.zip(now.user_ns) else {
@@ -101,7 +101,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Processes one sample; returns the totals of user time, system time, minor and major faults, and those of `io`.
+    /// Processes one sample. Returns the totals of user time, system time, minor and major faults, and the totals of
+    /// `io`.
     pub fn settle(&mut self, balance: &Balance) -> ([u64; 4], [u64; 4]) {
         let mut total = balance.standing;
         for (place, total) in total.iter_mut().enumerate() {
@@ -112,7 +113,7 @@ impl Ledger {
         (total, self.io_total)
     }
 
-    /// Carries forward the usage of all members, because all members are dropped.
+    /// Adds the usage of all members to the totals, because all members are dropped.
     pub fn close(&mut self, dropped: &Balance) {
         let all_vanished = Balance {
             vanished: dropped.vanished,
@@ -122,9 +123,9 @@ impl Ledger {
         self.settle(&all_vanished);
     }
 
-    /// Computes the totals of `io`. Every process has page faults from its first instruction on, so that a growth of
-    /// the `children` faults shows that the parent waited for a child. Then the `io` of ended members may already be
-    /// included in that of living ones, and the total is only kept from decreasing.
+    /// Computes the totals of `io`. Every process has page faults from its first instruction on. If the `children`
+    /// faults increase, a parent has therefore waited for a child. The `io` of ended members may then be included in
+    /// that of living members, so the total is only kept from decreasing.
     fn settle_io(&mut self, balance: &Balance) {
         let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
         for place in 0..self.io_total.len() {
@@ -152,9 +153,9 @@ mod tests {
     fn a_control_group_adds_what_nobody_of_the_group_waited_for() {
         let mut cpu = CpuTotal::default();
         assert_eq!(cpu.settle([100, 10], Some(used(1000, 800))), [100, 10]);
-        // The control group used 80, 60 of it in user mode; the ledger saw 20.
+        // The control group used 80, 60 of it in user mode; the ledger counted 20.
         assert_eq!(cpu.settle([120, 10], Some(used(1080, 860))), [165, 25]);
-        // A member outside of the control group works: the ledger grows by more than the control group.
+        // A member outside of the control group works, so the ledger grows by more than the control group.
         assert_eq!(cpu.settle([220, 10], Some(used(1090, 870))), [265, 25]);
         cpu.leave_cgroup();
         assert_eq!(cpu.settle([220, 10], None), [265, 25]);
@@ -162,17 +163,17 @@ mod tests {
         assert_eq!(cpu.settle([220, 10], Some(used(15, 15))), [275, 25]);
     }
 
-    /// A process as the kernel accounts for it.
+    /// A process with the counters that the kernel keeps for it.
     #[derive(Debug, Clone, Default)]
     struct Simulated {
         parent: Option<usize>,
         own: u64,
         children: u64,
-        /// Own `io`, and that of children waited for: the kernel keeps one number.
+        /// Own `io` plus that of children that it waited for: the kernel keeps a single number.
         io: u64,
         ended: bool,
         gone: bool,
-        /// Last values of the sampler: own, children, io.
+        /// Values that the sampler read last: own, children, io.
         seen: Option<(u64, u64, u64)>,
     }
 
@@ -186,7 +187,7 @@ mod tests {
 
     impl Kernel {
         fn random(&mut self, below: u64) -> u64 {
-            // Constants of Knuth's MMIX generator; only its upper bits are used.
+            // Constants of Knuth's MMIX generator, of which only the upper bits are used.
             self.random = self
                 .random
                 .wrapping_mul(6_364_136_223_846_793_005)
@@ -207,7 +208,7 @@ mod tests {
 
         fn fork(&mut self, parent: usize) {
             if !self.processes[parent].ended {
-                // A process has used something before anything else happens to it, as its first faults show.
+                // A process has used some time before anything else can happen to it, as its first page faults show.
                 self.processes.push(Simulated {
                     parent: Some(parent),
                     own: 1,
@@ -217,7 +218,8 @@ mod tests {
             }
         }
 
-        /// Ends a process; its children go to the root (a reaper), or out of sight without one.
+        /// Ends a process. Its children become children of the root if the root is a reaper, and otherwise leave the
+        /// group.
         fn exit(&mut self, process: usize, root_reaps: bool) {
             if process == 0 {
                 return;
@@ -230,7 +232,7 @@ mod tests {
             }
         }
 
-        /// Takes an ended process away; credits it if its parent waits for children.
+        /// Removes an ended process. If its parent waits for children, its usage is added to the parent.
         fn take_away(&mut self, process: usize, waits: bool) {
             let ended = self.processes[process].clone();
             if !ended.ended || ended.gone {
@@ -243,7 +245,7 @@ mod tests {
             }
         }
 
-        /// Looks at all processes as the sampler does.
+        /// Reads all processes as the sampler does.
         fn sample(&mut self) -> Balance {
             let mut balance = Balance::default();
             for process in &mut self.processes {
@@ -264,7 +266,8 @@ mod tests {
         }
     }
 
-    /// Random forks, work, ends and waits; samples in between. `check` gets total, truth, and the same of io.
+    /// Simulates random forks, work, ends, waits and samples. At each sample, `check` gets the total, the true value,
+    /// and the same two values of io.
     fn simulate(
         seed: u64,
         waits: fn(u64) -> bool,
@@ -362,7 +365,8 @@ mod tests {
             io_standing: [7; 4],
             ..Balance::default()
         });
-        // The child showed 90, used 5 more, ended; the parent's children's fields grew by 95, its io by the child's 4.
+        // The child had used 90 at its sample, used 5 more, and ended. The `children` fields of the parent grew by 95,
+        // and its io by the child's 4.
         let ended = Balance {
             standing: [155; 4],
             reaped: [95; 4],

@@ -1,10 +1,10 @@
 //! Samplers of the metrics of a Linux host: `/proc`, cgroups, pressure, disks, network.
 //!
-//! The probe wakes on a fixed grid of `CLOCK_MONOTONIC` (every multiple of the interval, so that anything else on the
-//! host that uses the same grid samples at the same instants), reads counters of the host and of *groups* of processes,
-//! and appends one checksummed line per sample to a stream. A group is a root process, all its descendants, and
-//! processes that detached from them, as far as [`kin`] finds them. The usage of processes that end remains in the
-//! totals of the group.
+//! The probe samples at every multiple of the interval on `CLOCK_MONOTONIC`, so that other samplers with the same
+//! interval on the same host sample at the same times. It reads counters of the host and of *groups* of processes, and
+//! appends one line with a checksum per sample to a stream. A group is a root process, all its descendants, and
+//! processes that detached from them, if [`kin`] finds them. The usage of processes that end remains in the totals of
+//! the group.
 //!
 //! Files under `/proc` are kept open and read with `pread`, which makes the kernel generate their content again. Values
 //! that the kernel does not provide are left out of a sample, and never written as zero.
@@ -21,7 +21,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-// Units are written in brackets, such as `[ns]`, which rustdoc takes for links.
+// Units are written in brackets, such as `[ns]`, which rustdoc interprets as links.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod busy;

@@ -1,9 +1,10 @@
-//! Lines with checksums: CRC-32 in eight hexadecimal digits, a blank, a JSON document, a line feed.
+//! Lines with checksums. Each line consists of a CRC-32 in eight hexadecimal digits, a blank, a JSON document and a
+//! line feed.
 
 use std::io::{self, Write};
 
-/// Writes documents to a stream, each with one line and one system call, so that a killed process loses at most the
-/// current line.
+/// Writes documents to a stream. Each document takes one line and one system call, so that a killed process loses at
+/// most the current line.
 pub struct LineWriter<'a> {
     stream: &'a mut dyn Write,
     line: Vec<u8>,
@@ -45,7 +46,7 @@ mod tests {
         LineWriter::new(&mut out)
             .write("{\"k\":1}")
             .expect("a vector takes everything");
-        // python3 -c 'import zlib; print("%08x" % zlib.crc32(b"{\"k\":1}"))'
+        // The expected checksum is printed by python3 -c 'import zlib; print("%08x" % zlib.crc32(b"{\"k\":1}"))'.
         assert_eq!(
             String::from_utf8(out).expect("text"),
             "1cabb40e {\"k\":1}\n"

@@ -1,11 +1,11 @@
 //! Memory of a group without double counting: proportional sets, measured at a limited cost.
 //!
-//! The resident sets of processes that share pages (PostgreSQL, servers that fork workers, children of any process
-//! after a `fork`) count shared pages once for each process. The proportional set (Pss) of a process counts each page
-//! divided by the number of processes that map it, so that the sum over all of them counts it once.
+//! If processes share pages, the sum of their resident sets counts a shared page once for each process. Examples are
+//! PostgreSQL, servers that fork workers, and children of any process after a `fork`. The proportional set (Pss) of a
+//! process divides each page by the number of processes that map it, so that the sum over all of them counts it once.
 //!
-//! The kernel walks the page tables of the process for `/proc/PID/smaps_rollup`: some 10 µs for a small process, and
-//! milliseconds for each GiB. Therefore all members of a group are read in one round, and the next round waits for a
+//! For `/proc/PID/smaps_rollup` the kernel walks the page tables of the process: some 10 µs for a small process, and
+//! milliseconds for each GiB. Therefore all members of a group are read in one round. The next round waits for a
 //! multiple of the CPU time that the last rounds of all groups took.
 
 use std::fs::File;
@@ -16,16 +16,17 @@ use crate::sys;
 use crate::text;
 
 const KIB: u64 = 1024;
-/// Pause after a round in multiples of the last rounds' CPU time, while groups do not change: half a per cent of one
-/// CPU.
+/// Pause after a round in multiples of the last rounds' CPU time, while groups do not change. It limits the cost to
+/// half a per cent of one CPU.
 const REST_WHEN_STEADY: u64 = 200;
-/// Pause after a round in multiples of the last rounds' CPU time, while groups change: two per cent of one CPU.
+/// Pause after a round in multiples of the last rounds' CPU time, while groups change. It limits the cost to two per
+/// cent of one CPU.
 const REST_WHEN_CHANGED: u64 = 50;
-/// A group counts as changed if its resident sets or its number of processes differ by more than one part in this
-/// number.
+/// A group counts as changed if its resident sets or its number of processes differ by more than one in this number,
+/// that is by a tenth.
 const CHANGE: u64 = 10;
 
-/// Proportional set of one process, or the sum over several. [bytes]
+/// Proportional set of one process, or the sum over several processes. [bytes]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Proportional {
     /// All pages.
@@ -62,8 +63,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns `true` if a round is due for a group with this sum of resident sets and this number of processes, if the
-    /// last rounds of all groups took `all_took_ns`.
+    /// Returns `true` if a round is due for a group. `resident` is the sum of its resident sets, and `all_took_ns` the
+    /// CPU time of the last rounds of all groups.
     #[must_use]
     pub fn is_due(&self, now_ns: u64, resident: u64, processes: u64, all_took_ns: u64) -> bool {
         let Some(last) = self.last else { return true };
@@ -100,9 +101,10 @@ pub fn is_offered(proc: &Path) -> bool {
     proc.join("self/smaps_rollup").exists()
 }
 
-/// Sum over processes; `None` if this process may not read one of them.
+/// Sum of the proportional sets of processes; `None` if this process may not read one of them.
 ///
-/// The files are opened each time, since an open file remains bound to the memory from before an `exec`.
+/// The files are opened each time, since an open file remains bound to the memory that the process had before an
+/// `exec`.
 #[must_use]
 pub fn measure(proc: &Path, pids: impl Iterator<Item = u32>) -> Option<Proportional> {
     let mut sum = Proportional::default();
@@ -165,7 +167,7 @@ mod tests {
     fn a_round_waits_for_a_multiple_of_what_the_last_one_took() {
         let mut pace = Pace::default();
         assert!(pace.is_due(0, 1000, 5, 0));
-        // 0.1 s of CPU time: 20 s of rest while nothing changes, 5 s when something did.
+        // After a round of 0.1 s of CPU time, the pause is 20 s if nothing changes, and 5 s if something changed.
         pace.note(0, SECOND_NS / 10, 1000, 5);
         let all_ns = pace.took_ns();
         assert!(!pace.is_due(19 * SECOND_NS, 1100, 5, all_ns));

@@ -1,7 +1,7 @@
-//! A control group that contains one group of processes only: a systemd unit, a container, or a host.
+//! A control group that contains only one group of processes, as for a systemd unit, a container, or a host.
 //!
-//! Processes cannot leave it by detaching. Its CPU time includes processes that no process of the group waited for, and
-//! its memory counts shared pages once.
+//! Processes cannot leave it by detaching from their parents. Its CPU time includes processes that no process of the
+//! group waited for, and its memory counts shared pages once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ const MICROSECOND_NS: u64 = 1000;
 /// Counters of a control group, and their files. Version 1 has a separate hierarchy for each controller.
 #[derive(Debug)]
 pub struct OwnCgroup {
-    /// Folder that lists the processes.
+    /// Folder whose files list the processes.
     folder: PathBuf,
     cpu: Option<Cpu>,
     memory: Option<Memory>,
@@ -26,9 +26,9 @@ pub struct OwnCgroup {
 #[derive(Debug)]
 struct Cpu {
     version: u64,
-    /// `cpu.stat` of version 2; `cpuacct.usage` of version 1.
+    /// CPU usage: `cpu.stat` of version 2, or `cpuacct.usage` of version 1.
     usage: ProcFile,
-    /// `cpuacct.usage_user` of version 1.
+    /// CPU usage in user mode: `cpuacct.usage_user` of version 1.
     user: ProcFile,
 }
 
@@ -42,7 +42,7 @@ struct Memory {
 /// CPU time that a control group has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTime {
-    /// Total. [ns]
+    /// Total CPU time. [ns]
     pub total_ns: u64,
     /// Part in user mode; `None` if the kernel does not report it. [ns]
     pub user_ns: Option<u64>,
@@ -75,7 +75,8 @@ struct Tree<'a> {
     folder: PathBuf,
 }
 
-/// Finds these hierarchies. The line of version 2 has no controllers.
+/// Finds the hierarchies in which the control group contains no process from outside the group. The line of version 2
+/// lists no controllers.
 fn own_trees<'a>(membership: &'a str, mounts: &str, strangers: &[String]) -> Vec<Tree<'a>> {
     let is_own = |line: &Line<'_>| {
         line.path != "/"
@@ -114,7 +115,8 @@ fn folder(line: &Line<'_>, mounts: &str) -> Option<PathBuf> {
 }
 
 impl OwnCgroup {
-    /// Finds the control group of `root`; `None` if it shares the group with a stranger, or is in no control group.
+    /// Finds the control group of `root`. Returns `None` if it also contains a stranger, or if there is no control
+    /// group.
     ///
     /// `strangers` are processes that do not belong to the group: the probe, ancestors of the root, other groups.
     #[must_use]
@@ -208,7 +210,8 @@ impl OwnCgroup {
         json.end_object();
     }
 
-    /// Memory that the kernel cannot reclaim at once, and the reclaimable part: page cache and reclaimable slabs. [B]
+    /// Memory that the kernel cannot reclaim immediately, and the reclaimable part: page cache and reclaimable slabs.
+    /// [B]
     fn memory(&mut self, buffer: &mut Buffer) -> Option<(u64, u64)> {
         let memory = self.memory.as_mut()?;
         let current = number(&mut memory.current, buffer)?;
@@ -219,7 +222,7 @@ impl OwnCgroup {
         } else {
             of("inactive_file")? + of("active_file")? + of("slab_reclaimable").unwrap_or(0)
         };
-        // The files are read one after the other: a cache that grows in between may exceed the total.
+        // The files are read one after the other, so a cache that grows in between may exceed the total.
         Some((current.checked_sub(cache)?, cache))
     }
 }

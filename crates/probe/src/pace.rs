@@ -1,7 +1,7 @@
 //! Current speed of each CPU: the CPU time of a fixed piece of work.
 //!
 //! A CPU that is shared with another guest, or whose clock rate falls, does less work per second without any steal
-//! time. Each CPU has a separate thread that does the work on request and then sleeps: a saturated CPU delays this
+//! time. Each CPU has a separate thread that does the work on request and then sleeps. A saturated CPU delays this
 //! thread, but never the samples.
 
 use std::hint::black_box;
@@ -14,11 +14,11 @@ use crate::sys;
 
 /// Limit on the CPUs that are timed, so that the probe remains small on large machines. [1]
 const CPUS_AT_MOST: usize = 64;
-/// Steps of the work, each of which depends on the previous one. [1]
+/// Number of steps of the work. Each step depends on the previous one. [1]
 const STEPS: u64 = 20_000;
-/// Entries of the table that the work reads: 32 KiB, the size of a first-level cache. [1]
+/// Number of entries of the table that the work reads: 32 KiB, the size of a first-level cache. [1]
 const ENTRIES: usize = 4096;
-/// Number of repetitions, of which the shortest counts: the first one fills the cache. [1]
+/// Number of repetitions. Only the shortest one counts, since the first one fills the cache. [1]
 const TRIES: usize = 3;
 
 /// Times a fixed piece of work on each CPU.
@@ -35,7 +35,7 @@ struct Worker {
 }
 
 impl Pace {
-    /// Starts a thread on each CPU that is online, as far as the system permits.
+    /// Starts a thread on each online CPU for which the system permits it.
     #[must_use]
     pub fn start() -> Self {
         let cpus =
@@ -47,7 +47,7 @@ impl Pace {
 
     /// Writes the time of the work done on each CPU since the last call, and starts the work again.
     ///
-    /// CPUs whose thread did not run since then, or may not run there, are left out.
+    /// CPUs whose thread did not run since then, or is not permitted on that CPU, are left out.
     pub fn write(&self, json: &mut Json) {
         json.object("work_s");
         for (cpu, worker) in self.workers.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Worker {
         let took_ns = Arc::new(AtomicU64::new(0));
         let took = Arc::clone(&took_ns);
         let body = move || {
-            // The system does not permit this CPU: the result would be the time of another CPU.
+            // If the system does not permit this CPU, the result would be the time of another CPU.
             if sys::pin_thread(cpu).is_err() {
                 return;
             }
@@ -77,7 +77,7 @@ impl Worker {
         let handle = thread::Builder::new()
             .name(format!("pace-{cpu}"))
             .spawn(body);
-        // If a limit on processes is reached, there is no thread, and the probe samples without it.
+        // If a limit on processes is reached, the thread cannot start, and the probe samples without it.
         let thread = handle.ok()?.thread().clone();
         Some(Self { thread, took_ns })
     }
@@ -139,14 +139,14 @@ mod tests {
             r#"{"work_s":{}}"#,
             "nothing was asked before"
         );
-        // Bounded by tries, not by time: each of them asks again, and the threads come to run at last.
+        // The number of tries is limited, not their time. Each try requests the work again, until a thread gets a CPU.
         let found = (0..10_000)
             .map(|_| {
                 std::thread::sleep(Duration::from_millis(1));
                 written(&pace)
             })
             .find(|text| text != r#"{"work_s":{}}"#);
-        // A millisecond would be a hundred times too much; zero would be no work.
+        // The time must be below 0.1 s, and not zero, which would mean no work.
         assert!(
             found.is_some_and(|text| text.contains(r#"":0.0"#)),
             "no CPU was timed"

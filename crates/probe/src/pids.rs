@@ -1,6 +1,6 @@
-//! Numbers of processes and threads in the control groups of a process, and the limit `pids.max` of each.
+//! Numbers of processes and threads in the control groups of a process, and the limit `pids.max` of each control group.
 //!
-//! The limits of all control groups above apply too, such as that of a container or of a systemd slice.
+//! The limits of all enclosing control groups apply as well, such as the limit of a container or of a systemd slice.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::json::Json;
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 
-/// Folders of the control groups of a process with the controller `pids`, innermost first.
+/// Folders of the control groups of a process that have the controller `pids`, innermost first.
 ///
-/// `membership` is the content of `/proc/PID/cgroup`, `mounts` that of `/proc/self/mountinfo`. `None` if the controller
-/// is not visible to this process.
+/// `membership` is the content of `/proc/PID/cgroup`, and `mounts` the content of `/proc/self/mountinfo`. `None` if the
+/// controller is not visible to this process.
 #[must_use]
 pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     let first = membership.lines().find_map(|line| {
@@ -43,7 +43,7 @@ pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     Some(within.map(Path::to_path_buf).collect())
 }
 
-/// The control groups that have a limit.
+/// The control groups of a process that have a limit.
 #[derive(Debug)]
 pub struct CgroupTasks {
     levels: Vec<Level>,
@@ -64,7 +64,7 @@ impl CgroupTasks {
         folders(&membership, &mounts).map(|folders| Self::open(&folders))
     }
 
-    /// Opens those of these control groups that have a limit now.
+    /// Opens the control groups that currently have a limit.
     #[must_use]
     pub fn open(folders: &[PathBuf]) -> Self {
         let is_limited = |folder: &&PathBuf| {

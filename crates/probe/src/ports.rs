@@ -1,9 +1,9 @@
-//! Local ports in use towards each destination, for each network namespace.
+//! Local ports that are in use towards each destination, for each network namespace.
 //!
 //! Each connection to a destination needs a local port, and a closed connection keeps its port for a minute. The
-//! sockets of a namespace are counted with every sample; as long as their total is small, no destination can run out of
-//! ports. Only if there are many are they listed by destination, which costs about 1 µs of CPU per socket, and takes at
-//! most 1 % of the time.
+//! sockets of a namespace are counted with every sample. As long as their total is small, the ports cannot run out for
+//! any destination. Sockets are listed by destination only if the total is large. This costs about 1 µs of CPU per
+//! socket, and takes at most 1 % of the time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +14,13 @@ use crate::host::networks;
 use crate::json::Json;
 use crate::{sys, text};
 
-/// Sockets are listed if their number exceeds this share of the ports. [percent]
+/// Sockets are listed if their number reaches this share of the local ports. [percent]
 const LISTED_FROM: u64 = 90;
 /// Default range of local ports of the kernel.
 const USUAL: (u64, u64) = (32_768, 60_999);
 /// Pause after a listing, in multiples of its duration.
 const REST: u64 = 100;
-/// Limit on the reported destinations.
+/// Largest number of destinations that are reported.
 const REPORTED_AT_MOST: usize = 3;
 /// State of a listening socket, in hexadecimal.
 const LISTENS: &[u8] = b"0A";
@@ -48,7 +48,8 @@ impl Networks {
         let range = fs::read(proc.join("sys/net/ipv4/ip_local_port_range")).unwrap_or_default();
         let mut ends = text::fields(&range).map_while(text::number);
         let (first, last) = ends.next().zip(ends.next()).unwrap_or(USUAL);
-        // A namespace may have another range, which only its processes can read; most likely it is the default.
+        // Another namespace may have another range, which only its processes can read. It is most likely the default
+        // range.
         let ports = last.saturating_sub(first).min(USUAL.1 - USUAL.0) + 1;
         Self {
             first: first.min(USUAL.0),
@@ -137,7 +138,7 @@ pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
     found
 }
 
-/// Local and remote end of a connection, from its line; `None` for headings and listening sockets.
+/// Local and remote address of a connection, from its line; `None` for headings and listening sockets.
 fn ends(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let mut fields = text::fields(line).skip(1);
     let (local, remote) = (fields.next()?, fields.next()?);
@@ -160,7 +161,7 @@ fn address(field: &[u8]) -> Option<SocketAddr> {
         for (place, part) in bytes.chunks_exact_mut(4).enumerate() {
             part.copy_from_slice(&word(place)?);
         }
-        // IPv4 addresses and the IPv6 addresses that map them share ports.
+        // An IPv4 address and the IPv6 address that maps it share their ports.
         IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
     };
     Some(SocketAddr::new(ip, port))
@@ -181,7 +182,7 @@ mod tests {
             String::from("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n");
         first += &line("0100007F:1538", "00000000:0000", "0A");
         for port in 0..5 {
-            // Of 10.0.0.1 to the database at 10.0.0.2:5432, two of them closed and waiting.
+            // Connections of 10.0.0.1 to the database at 10.0.0.2:5432, two of which are closed and waiting.
             let state = if port < 2 { "06" } else { "01" };
             first += &line(
                 &format!("0100000A:{:04X}", 40_000 + port),
@@ -189,7 +190,7 @@ mod tests {
                 state,
             );
         }
-        // The server's end of a connection, and one to another port.
+        // The server's side of a connection, and a connection to another port.
         first += &line("0100000A:0050", "0300000A:9C40", "01");
         first += &line("0100000A:9C50", "0200000A:1539", "01");
         let mapped = "0000000000000000FFFF00000100000A:9C60";

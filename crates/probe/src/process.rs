@@ -11,17 +11,16 @@ use crate::sys;
 use crate::text;
 use crate::threads::{Switches, Threads};
 
-/// Memory layout of a program, which the kernel randomizes at each `exec`: the start of code, stack, heap and
-/// arguments.
+/// Memory layout of a program: the start of code, stack, heap and arguments. The kernel randomizes it at each `exec`.
 ///
-/// `fork` copies the layout. Two processes with the same image therefore descend from the same `exec`, whatever their
-/// current parents.
+/// `fork` copies the layout. Two processes with the same layout therefore descend from the same `exec`, whatever their
+/// current parents are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Image([u64; 4]);
 
 impl Image {
-    /// Returns `true` if the kernel reported all addresses; for processes that this process may not read it reports
-    /// zeros.
+    /// Returns `true` if the kernel reported all addresses. It reports zeros for processes that this process may not
+    /// read.
     #[must_use]
     pub fn is_known(self) -> bool {
         !self.0.contains(&0)
@@ -31,15 +30,15 @@ impl Image {
 /// Content of `/proc/PID/stat`, over all threads, including ended ones. CPU times are in clock ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// State letter; `Z` for a process that has ended and was not reaped.
+    /// State letter; `Z` for a process that has ended but was not reaped.
     pub state: u8,
-    /// Current parent.
+    /// Process id of the current parent.
     pub parent: u32,
     /// Process id of the leader of the session.
     pub session: u32,
     /// User time, system time, minor faults, major faults of the process itself.
     pub own: [u64; 4],
-    /// The same values for reaped children and their reaped children.
+    /// The same values for the children that the process reaped, including the children that these reaped.
     pub children: [u64; 4],
     /// Number of living threads.
     pub threads: u64,
@@ -51,7 +50,7 @@ pub struct Stat {
 
 /// Number of the last field that a line must have: the start time.
 const LAST_NEEDED: usize = 22;
-/// Number of the last field that is read if the line has it.
+/// Number of the last field that is read. A line may be shorter.
 const LAST_READ: usize = 48;
 
 impl Stat {
@@ -94,7 +93,7 @@ impl Stat {
         Some(())
     }
 
-    /// Returns the traces of the process, by which its relatives are recognized.
+    /// Returns the traces of the process, which identify its relatives.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -110,14 +109,15 @@ impl Stat {
         self.own[0] + self.own[1]
     }
 
-    /// Returns `true` if the process still runs: it has not ended and does not wait to be reaped.
+    /// Returns `true` if the process still runs, that is if it is not waiting to be reaped.
     #[must_use]
     pub fn alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x')
     }
 }
 
-/// Parses bytes read from and written to disks, and the numbers of read and write calls; these include reaped children.
+/// Parses the bytes read from and written to disks, and the numbers of read and write calls. All four include reaped
+/// children.
 #[must_use]
 pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     let value = |name| text::keyed(content, name);
@@ -138,12 +138,12 @@ pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
         .and_then(text::number)
 }
 
-/// Resource usage of one process, as far as the kernel reports it.
+/// Resource usage of one process; `None` for values that the kernel does not report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Content of `stat`.
     pub stat: Stat,
-    /// See [`parse_io`]; `None` if this process may not read it.
+    /// Input and output (see [`parse_io`]); `None` if this process may not read it.
     pub io: Option<[u64; 4]>,
     /// Resident set. [pages]
     pub resident_pages: Option<u64>,
@@ -155,23 +155,23 @@ pub struct Usage {
     pub processes_limit: Option<u64>,
     /// Context switches and time waiting for a CPU.
     pub switches: Switches,
-    /// Growth of its CPU time since the previous reading.
+    /// Increase of its CPU time since the previous reading.
     pub growth: Option<Growth>,
-    /// Thread whose CPU time grew most since the previous reading.
+    /// Thread whose CPU time increased most since the previous reading.
     pub busiest_thread: Option<(u32, Growth)>,
 }
 
 /// Method to count the open files of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileCount {
-    /// The kernel reports the count as the size of `/proc/PID/fd` (Linux 6.2 and later): one call.
+    /// The kernel reports the count as the size of `/proc/PID/fd` (Linux 6.2 and later), which takes one call.
     Size,
-    /// The entries have to be counted.
+    /// The entries of `/proc/PID/fd` are counted.
     Entries,
 }
 
 impl FileCount {
-    /// Detects the method by testing it with this process, which always has open files.
+    /// Detects the method by a test with this process, which always has open files.
     #[must_use]
     pub fn detect(proc: &Path) -> Self {
         let reported = fs::metadata(proc.join("self/fd")).is_ok_and(|metadata| metadata.len() > 0);
@@ -236,7 +236,8 @@ impl ProcessReader {
         let io = (self.io.read(buffer) == Reading::Whole)
             .then(|| parse_io(buffer.text()))
             .flatten();
-        // The counters of a process that has ended but was not reaped may be hidden; they no longer change.
+        // If a process has ended but was not reaped, its counters may be hidden. They no longer change, so the last
+        // values are used.
         let io = io.or_else(|| {
             if stat.alive() {
                 None
@@ -266,7 +267,8 @@ impl ProcessReader {
         })
     }
 
-    /// Growth of the CPU time with that of threads that have ended since, of which only the process knows.
+    /// Increase of the CPU time including threads that have ended since. Only the counters of the process contain the
+    /// time of these threads.
     fn growth_in_ticks(&self, before: &Stat, now: &Stat) -> Option<Growth> {
         let in_ns = self.threads.interval_ns()?;
         Growth::of_ticks(
@@ -277,8 +279,8 @@ impl ProcessReader {
         )
     }
 
-    /// The limit on open files. Servers that change their limit do so early, so it is read again only if more than half
-    /// of it is in use.
+    /// Returns the limit on open files. Servers that change their limit do so early, so it is read again only if more
+    /// than half of it is in use.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);
         let plenty = self
@@ -319,7 +321,7 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("cat of coreutils");
-        // The kernel sets the addresses one after the other: an answer shows that `exec` is done.
+        // The kernel sets the addresses one after the other. The echo shows that `exec` is complete.
         let mut echo = [0];
         let mut input = child.stdin.take().expect("piped");
         io::Write::write_all(&mut input, b".").expect("a pipe");

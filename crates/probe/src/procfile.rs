@@ -13,7 +13,7 @@ const BUFFER_BYTES: usize = 8192;
 pub enum Reading {
     /// The buffer contains the complete file.
     Whole,
-    /// The process of the file has ended.
+    /// The process to which the file belongs has ended.
     Ended,
     /// The kernel does not provide the file, or this process may not read it.
     Unknown,
@@ -34,9 +34,9 @@ impl Buffer {
     }
 }
 
-/// One file, by name and, after its first use, by descriptor.
+/// A file, given by its name and, after the first read, by its descriptor.
 ///
-/// A descriptor of a file under `/proc/PID` remains bound to that process: after the end of the process, reads fail
+/// A descriptor of a file under `/proc/PID` remains bound to that process. After the end of the process, reads fail
 /// with ESRCH, even if its id was reused. Therefore a reused process id does no harm.
 #[derive(Debug)]
 pub struct ProcFile {
@@ -58,7 +58,7 @@ impl ProcFile {
 
     /// Reads the file from its start into `buffer`.
     ///
-    /// A file that is missing or may not be read is not tried again, since neither changes while the probe runs.
+    /// If a file is missing or may not be read, it is not tried again, since neither changes while the probe runs.
     pub fn read(&mut self, buffer: &mut Buffer) -> Reading {
         buffer.length = 0;
         if self.unknown {

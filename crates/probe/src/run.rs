@@ -1,4 +1,5 @@
-//! The main loop of the probe: waits for the next instant, samples and writes, and executes commands in between.
+//! The main loop of the probe. It waits for the next sampling time, samples and writes, and executes commands in
+//! between.
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -29,12 +30,12 @@ pub struct GroupRoot {
     pub pid: u32,
 }
 
-/// Folders of the kernel's file systems; tests pass recorded ones.
+/// Folders of the kernel's file systems; tests use recorded copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
-    /// Usually `/proc`.
+    /// Process file system, usually `/proc`.
     pub proc: PathBuf,
-    /// Usually `/sys`.
+    /// Device file system, usually `/sys`.
     pub sys: PathBuf,
 }
 
@@ -54,14 +55,14 @@ pub struct Options {
     pub groups: Vec<GroupRoot>,
     /// Interval between samples, > 0. [ns]
     pub interval_ns: u64,
-    /// Duration after which the probe ends; without it, only a command or signal ends the probe. [ns]
+    /// Duration after which the probe ends. Without it, the probe only ends by a command or a signal. [ns]
     pub duration_ns: Option<u64>,
-    /// `true` if the probe ends with standard input. SIGINT is then ignored, since the process at the other end
-    /// receives it too.
+    /// `true` if the probe ends when standard input is closed. SIGINT is then ignored, since the process at the other
+    /// end receives it too.
     pub until_stdin_closes: bool,
-    /// Process id of the conductor, whose CPU time counts as a cost of observation.
+    /// Process id of the process that conducts the run. Its CPU time is reported as a cost of observation.
     pub observer: Option<u32>,
-    /// `true` to time a fixed piece of work on each CPU, which takes some 0.15 ms per interval.
+    /// `true` to time a fixed piece of work on each CPU, which takes some 0.15 ms of CPU time per interval.
     pub has_pace: bool,
     /// Folders of the kernel's file systems.
     pub roots: Roots,
@@ -84,7 +85,7 @@ impl Default for Options {
 /// Reason why the probe ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// Its duration was over.
+    /// The requested duration was over.
     Duration,
     /// Standard input was closed.
     InputClosed,
@@ -113,7 +114,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Creates the sampler; no file is read yet.
+    /// Creates the sampler without reading any files.
     #[must_use]
     pub fn new(options: &Options) -> Self {
         let roots = options.roots.clone();
@@ -167,7 +168,7 @@ impl Sampler {
         json.as_str()
     }
 
-    /// Takes one sample, `late_ns` after its intended instant.
+    /// Takes one sample, `late_ns` after its intended time.
     pub fn sample(&mut self, late_ns: u64) -> &str {
         let (t_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
         self.json.clear();
@@ -216,7 +217,7 @@ impl Sampler {
             memory_took_ns: self.groups.iter().map(Group::memory_took_ns).sum(),
             images_are_drawn: self.images_are_drawn,
         };
-        // All groups are read before any is written, since measuring the memory of a group may take long.
+        // All groups are read before any of them is written, since measuring the memory of a group may take long.
         let standings: Vec<Standing> = self
             .groups
             .iter_mut()
@@ -241,7 +242,7 @@ impl Sampler {
         }
     }
 
-    /// Executes a command, which takes effect with the next sample.
+    /// Executes a command. It takes effect with the next sample.
     pub fn follow(&mut self, command: &Command) {
         match command {
             Command::Group(root) => self.watch(root),
@@ -266,7 +267,7 @@ fn images_are_drawn(proc: &Path) -> bool {
         .is_ok_and(|level| level.trim() == "2")
 }
 
-/// Standard input, read as far as data is available.
+/// Standard input, read when data is available.
 struct Input {
     lines: Lines,
     open: bool,
@@ -292,17 +293,17 @@ impl Input {
     }
 }
 
-/// Samples until the probe is to end, and writes header and samples to `stream`.
+/// Samples until the probe is requested to end, and writes header and samples to `stream`.
 ///
-/// At the request to end, the probe takes its last sample at once, outside of the grid, so that a measurement up to
-/// that moment has samples on both sides.
+/// At the request to end, the probe takes its last sample immediately, outside of the sampling grid. A measurement up
+/// to that time therefore has samples before and after it.
 ///
 /// # Errors
 ///
-/// Errors of the stream; lines written before are kept.
+/// Errors of the stream; lines written before the error are kept.
 pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
     sys::install_signals(options.until_stdin_closes);
-    // Files of `/proc` are kept open. If the system refuses, the limit remains as it is.
+    // Many files are needed, since files of `/proc` are kept open. If the system refuses, the limit remains unchanged.
     let _ = sys::raise_open_files();
     let mut writer = LineWriter::new(stream);
     let mut sampler = Sampler::new(options);

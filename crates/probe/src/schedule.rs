@@ -1,6 +1,6 @@
-//! The grid of sampling instants: multiples of the interval on `CLOCK_MONOTONIC`, so that delays do not accumulate.
+//! The grid of sampling times: multiples of the interval on `CLOCK_MONOTONIC`, so that delays do not accumulate.
 
-/// Computes the sampling instants one after the other.
+/// Computes the sampling times one after the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     interval_ns: u64,
@@ -15,23 +15,23 @@ impl Schedule {
     /// If the interval is zero.
     #[must_use]
     pub fn new(interval_ns: u64, now_ns: u64) -> Self {
-        assert!(interval_ns > 0, "an interval must be longer than nothing");
+        assert!(interval_ns > 0, "an interval must be above 0");
         Self {
             interval_ns,
             next_ns: (now_ns / interval_ns + 1) * interval_ns,
         }
     }
 
-    /// The next instant. [ns]
+    /// The next sampling time. [ns]
     #[must_use]
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// Advances past the current instant and returns the delay since then. [ns]
+    /// Advances past the current sampling time and returns the delay since then. [ns]
     ///
-    /// Instants that were missed while the host slept or the probe got no CPU are skipped, so that samples are never
-    /// taken in a burst.
+    /// Sampling times that were missed while the host slept or the probe got no CPU are skipped, so that samples are
+    /// never taken in a burst.
     pub fn take(&mut self, now_ns: u64) -> u64 {
         let late_ns = now_ns.saturating_sub(self.next_ns);
         self.next_ns += (late_ns / self.interval_ns + 1) * self.interval_ns;

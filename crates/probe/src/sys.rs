@@ -31,7 +31,7 @@ extern "C" fn note_signal(_signal: libc::c_int) {
     ASKED_TO_END.store(true, Ordering::Relaxed);
 }
 
-/// Makes SIGTERM end [`wait_until`] with [`Wake::Signal`], and SIGINT too unless `ignore_interrupt` is set.
+/// Makes SIGTERM end [`wait_until`] with [`Wake::Signal`]. SIGINT does the same unless `ignore_interrupt` is set.
 pub fn install_signals(ignore_interrupt: bool) {
     let note = note_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
     let interrupt = if ignore_interrupt {
@@ -46,7 +46,7 @@ pub fn install_signals(ignore_interrupt: bool) {
 }
 
 fn configured(name: libc::c_int, usual: u64) -> u64 {
-    // Safety: `sysconf` takes any name.
+    // Safety: `sysconf` accepts any name.
     u64::try_from(unsafe { libc::sysconf(name) })
         .ok()
         .filter(|value| *value > 0)
@@ -65,7 +65,7 @@ pub fn clock_ticks() -> u64 {
     configured(libc::_SC_CLK_TCK, 100)
 }
 
-/// CPUs that are online on the host. [1]
+/// Number of CPUs that are online on the host. [1]
 #[must_use]
 pub fn online_cpus() -> u64 {
     configured(libc::_SC_NPROCESSORS_ONLN, 1)
@@ -89,7 +89,7 @@ pub fn is_in_memory(file: &Path) -> bool {
     [TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind)
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` reaches `deadline_ns`, or until another event.
+/// Sleeps until `CLOCK_MONOTONIC` reaches `deadline_ns`, or until input or a signal arrives.
 #[must_use]
 pub fn wait_until(deadline_ns: u64, watch_input: bool) -> Wake {
     loop {

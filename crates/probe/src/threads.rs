@@ -1,8 +1,8 @@
 //! Context switches and time waiting for a CPU, summed over all threads of a process.
 //!
-//! The kernel reports both per thread only. `/proc/PID/task/TID/schedstat` is one short line; `status`, which has the
-//! context switches, costs several times as much. Therefore `schedstat` is read for every thread, and `status` only for
-//! threads that ran since the last sample: a thread that did not run has not switched either.
+//! The kernel reports both only per thread. `/proc/PID/task/TID/schedstat` is one short line; `status`, which contains
+//! the context switches, costs several times as much. Therefore `schedstat` is read for every thread, and `status` only
+//! for threads that ran since the last sample. A thread that did not run has no new context switches.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use crate::text;
 /// Sums over threads; values that the kernel does not report are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switches {
-    /// Context switches because the thread had to wait.
+    /// Context switches that occurred because the thread had to wait.
     pub voluntary: Option<u64>,
-    /// Context switches because another thread got the CPU.
+    /// Context switches that occurred because another thread got the CPU.
     pub involuntary: Option<u64>,
-    /// Time in which threads were runnable but had no CPU. [ns]
+    /// Time during which threads were ready to run but had no CPU. [ns]
     pub wait_ns: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Switches {
         wait_ns: None,
     };
 
-    /// Adds another sum; values that are unknown in either sum are unknown in the result.
+    /// Adds another sum. A value that is unknown in either sum is unknown in the result.
     pub fn add(&mut self, other: &Self) {
         let sum = |left: Option<u64>, right: Option<u64>| {
             left.zip(right).map(|(left, right)| left + right)
@@ -65,7 +65,7 @@ struct Thread {
     number: u32,
     schedstat: ProcFile,
     status: ProcFile,
-    /// CPU time and number of time slices from `schedstat`, which change only if the thread runs.
+    /// CPU time and number of time slices from `schedstat`. They change only if the thread runs.
     ran: Option<(u64, u64)>,
     sum: Switches,
     /// CPU time, wait for a CPU, and time of the last reading. [ns]
@@ -108,14 +108,15 @@ impl Threads {
             .map(|(now, before)| now.saturating_sub(before))
     }
 
-    /// Growth of the CPU time of all threads together between the last two readings. Unknown if the kernel does not
-    /// report it, and if a thread ended in between: its last growth is in the CPU time of the process only.
+    /// Increase of the CPU time of all threads together between the last two readings. `None` if the kernel does not
+    /// report it, or if a thread ended in between. The last CPU time of such a thread is only in the counters of the
+    /// process.
     #[must_use]
     pub fn growth(&self) -> Option<Growth> {
         self.growth
     }
 
-    /// Thread whose CPU time grew most between the last two readings.
+    /// Thread whose CPU time increased most between the last two readings.
     #[must_use]
     pub fn busiest(&self) -> Option<(u32, Growth)> {
         self.live
@@ -124,7 +125,7 @@ impl Threads {
             .max_by_key(|(_, growth)| growth.cpu_ns)
     }
 
-    /// Reads all threads, `expected` in number, and adds those that have ended.
+    /// Reads all threads, `expected` in number, and returns the sums, including threads that have ended.
     pub fn read(&mut self, buffer: &mut Buffer, expected: u64) -> Switches {
         let at_ns = sys::monotonic_ns();
         self.read_at_ns = (self.read_at_ns.1, Some(at_ns));
@@ -203,7 +204,7 @@ impl Thread {
         }
     }
 
-    /// Reads the changes of a thread; `false` if the thread has ended.
+    /// Reads the counters of a thread; returns `false` if the thread has ended.
     fn read(&mut self, buffer: &mut Buffer) -> bool {
         let ran = match self.schedstat.read(buffer) {
             Reading::Ended => return false,
@@ -282,7 +283,7 @@ mod tests {
         let (release, wait) = mpsc::channel::<()>();
         let worker = std::thread::spawn(move || {
             let folder = fs::read_link("/proc/thread-self").expect("our own thread");
-            // A sleep counts as a voluntary switch only if no preemption comes before it.
+            // A sleep counts as a voluntary switch only if the thread was not preempted before it.
             let voluntary = loop {
                 std::thread::sleep(std::time::Duration::from_micros(100));
                 let status =

@@ -1,7 +1,7 @@
 //! The processes of the host and their parents.
 //!
-//! Listing `/proc` is the most expensive part of watching process trees, so it is done only after a process was
-//! started: the last field of `/proc/loadavg` is the process id assigned last, and changes with every new process or
+//! Listing `/proc` is the most expensive part of observing process trees, so it is done only after a process was
+//! started. The last field of `/proc/loadavg` is the process id assigned last, and changes with every new process or
 //! thread. A process is examined once, when it first appears. When process ids start again from the lowest, all
 //! processes are examined again, because only then can an id belong to another process than before.
 
@@ -17,7 +17,7 @@ use crate::text;
 /// Properties of a process when it was first seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Parent process.
+    /// Process id of the parent.
     pub parent: u32,
     /// Process id of the leader of its session.
     pub session: u32,
@@ -25,12 +25,12 @@ pub struct Entry {
     pub start_ticks: u64,
     /// Memory layout of its program.
     pub image: Image,
-    /// `true` if the last refresh has found it.
+    /// `true` if the process was found by the last refresh.
     pub new: bool,
 }
 
 impl Entry {
-    /// Returns the traces of the process, by which its relatives are recognized.
+    /// Returns the traces of the process, which identify its relatives.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -68,9 +68,10 @@ impl Table {
         }
     }
 
-    /// Finds new processes, if any can exist; returns `true` if the list was read.
+    /// Finds new processes. The list of processes is only read if new ones can exist; returns `true` if it was read.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
-        // Read before the list: a process that is started in between is in this list or causes the next one to be read.
+        // This file is read before the list. A process that starts in between is in this list, or causes the next one
+        // to be read.
         let known = self.loadavg.read(buffer) == Reading::Whole;
         let content = if known { buffer.text() } else { &[] };
         let number = text::fields(content).nth(4).and_then(text::number);
@@ -120,7 +121,7 @@ impl Table {
         self.look_again_at_orphans();
     }
 
-    /// Reads the parent of new processes again if it ended while the list was read, because the kernel has assigned
+    /// Reads new processes again if their parent ended while the list was read, because the kernel has then assigned
     /// another parent.
     fn look_again_at_orphans(&mut self) {
         let orphans: Vec<u32> = self
@@ -168,7 +169,7 @@ impl Table {
             .map(|(pid, entry)| (*pid, entry))
     }
 
-    /// The ancestors of a process: its parent, the parent of that, and so on.
+    /// Returns the ancestors of a process: its parent, the parent of its parent, and so on.
     #[must_use]
     pub fn ancestors(&self, pid: u32) -> Vec<u32> {
         let parent = |pid: &u32| Some(self.get(*pid)?.parent).filter(|parent| *parent > 0);
@@ -179,8 +180,8 @@ impl Table {
 
     /// Returns `true` if a process descends from `root` or from any member.
     ///
-    /// The chain of parents is broken if a parent ended before it was seen. If `root` leads a session, the session
-    /// still identifies its descendants: it is inherited, and other processes cannot join it.
+    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a session, the session
+    /// still identifies its descendants: they inherit it, and other processes cannot join it.
     pub fn descends(&self, pid: u32, root: u32, member: impl Fn(u32) -> bool) -> bool {
         let mut current = pid;
         for _ in 0..DEEPEST {
@@ -196,7 +197,7 @@ impl Table {
     }
 }
 
-/// Returns the second number of `running/all`.
+/// Returns the second number of a field such as `2/345` (running and all tasks).
 fn behind_slash(field: &[u8]) -> Option<u64> {
     let slash = field.iter().position(|byte| *byte == b'/')?;
     text::number(&field[slash + 1..])
@@ -256,7 +257,7 @@ mod tests {
         assert!(table.refresh(&mut buffer));
         assert_eq!(table.tasks(), Some(99));
         assert!(!table.refresh(&mut buffer), "nothing was started");
-        // The numbers go round: 300 now is a child of 7.
+        // Process ids started again from the lowest: id 300 is now a child of process 7.
         folder.process(7, 1, 7, 90);
         folder.process(300, 7, 7, 95);
         folder.last_number(299);

@@ -12,7 +12,7 @@ const EXEMPTING: u64 = 1 << 21 | 1 << 24;
 /// Fields of `/proc/PID/status` about the user of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// Real user, for whom the kernel counts the process.
+    /// Real user id; the kernel counts the process for this user.
     pub user: u64,
     /// Number of living threads.
     pub threads: u64,
@@ -45,7 +45,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// Counts these processes, which takes about 15 µs each.
+    /// Counts the processes and threads of each user, which takes about 15 µs per process.
     #[must_use]
     pub fn count(proc: &Path, pids: impl Iterator<Item = u32>) -> Self {
         let mut found = Self::default();

@@ -1,4 +1,4 @@
-//! The sampler with the running kernel: its CPU time of a process tree, compared with the result of `wait4`.
+//! Tests the sampler with the running kernel, for example its CPU time of a process tree against the result of `wait4`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -7,11 +7,10 @@ use serde_json::Value;
 use towtank_probe::control::Command as Order;
 use towtank_probe::{GroupRoot, Options, Sampler};
 
-/// Tolerance: truncation to ticks of the user and system time of each process, and usage of the tree after its last
-/// sample.
+/// Tolerance for the truncation of each process's user and system time to ticks, and for usage after the last sample.
 const FEW_TICKS_S: f64 = 0.06;
 
-/// A shell that executes commands line by line and answers each.
+/// A shell that executes commands line by line and responds to each command.
 struct Shell {
     child: Child,
     input: ChildStdin,
@@ -96,11 +95,11 @@ fn children_seen_and_unseen_are_counted_once() {
     let mut shell = Shell::new();
     let mut sampler = watch(shell.child.id());
     assert_eq!(group(&mut sampler)["processes"], 1);
-    // Work of the tree itself and of a child that starts and ends between two samples.
+    // The tree itself works, and so does a child that starts and ends between two samples.
     shell.execute("burn 100000; (burn 200000)");
     let first = group(&mut sampler);
     assert_eq!(first["processes"], 1);
-    // A child that is sampled while it runs, and is reaped later.
+    // This child is sampled while it runs, and reaped later.
     shell.execute("(burn 200000; exec sleep 1000) & child=$!");
     let mut living = group(&mut sampler);
     assert_eq!(living["alive"], true);
@@ -200,8 +199,8 @@ fn orphans_stay_with_the_session_they_were_born_in() {
 #[test]
 fn a_worker_that_was_orphaned_before_the_first_sample_counts() {
     let mut shell = Shell::new();
-    // The intermediate shell ends at once. The worker then has another parent and is in the session of this test, so
-    // that only its image shows its origin.
+    // The intermediate shell ends immediately. The worker then has another parent and is in the session of this test,
+    // so that only its memory layout shows its origin.
     shell.execute("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
     let mut sampler = watch(shell.child.id());
     let first = group(&mut sampler);
@@ -238,7 +237,7 @@ fn a_group_whose_root_launched_and_left_goes_on() {
 
 #[test]
 fn shared_pages_count_once() {
-    // The shell has no memory to share, so the script maps a file in memory in two processes.
+    // The shell itself has no memory to share, so the script maps memory that several processes share.
     let script = "import mmap, os, sys\n\
                   shared = mmap.mmap(-1, 64 << 20)\n\
                   shared.write(b'x' * (64 << 20))\n\

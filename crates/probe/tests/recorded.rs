@@ -1,5 +1,6 @@
-//! Exact output for recorded kernel files. `tests/data/recorded` is a virtual machine with Linux 6.18 and a tree of two
-//! processes, with the numbers of the kernel; `minimal` has the files of an old, small kernel.
+//! Compares the output for recorded kernel files with the exact expected text. `tests/data/recorded` contains the files
+//! of a virtual machine with Linux 6.18 and a tree of two processes. `minimal` contains the files of an old, small
+//! kernel.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ fn a_recorded_host_and_group() {
     let mut sampler = Sampler::new(&options("recorded", 4100));
     let expected = include_str!("data/recorded/expected.txt").replace('\n', "");
     assert_eq!(body(sampler.sample(0)), expected);
-    // The same files give the same totals: nothing is counted twice. The next measurement of memory is not due yet.
+    // The same files give the same totals, so nothing is counted twice. The next measurement of memory is not due yet.
     let round = "\"memory_bytes\":6041600,\"memory_anonymous_bytes\":4423680,";
     let busiest = "\"open_files\":6,\"busiest_process\":{\"pid\":4100,\"cpus\":0.0},\
                    \"busiest_thread\":{\"pid\":4100,\"tid\":4103,\"cpus\":0.0,\"waits\":0.0},";

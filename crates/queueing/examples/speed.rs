@@ -1,4 +1,4 @@
-//! Events of the simulator per second of processor time, on one thread: `speed [EVENTS]`.
+//! Measures how many events the simulator processes per second of CPU time on one thread. Usage: `speed [EVENTS]`.
 
 use towtank_queueing::model::Model;
 use towtank_queueing::simulate::{Settings, simulate};
@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-/// Time that this process had a processor, which other load on the machine hardly changes. [s]
+/// CPU time of this process, which other load on the machine hardly changes. [s]
 fn processor_time_s() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux keeps it");
     text.split(' ')

@@ -1,11 +1,13 @@
-//! Solves several closed classes at first-come-first-served stations with several servers, by a single class that
+//! Approximates several closed classes at first-come-first-served stations with several servers by a single class that
 //! represents all of them.
 //!
-//! The service and think times of that class are mixtures of those of all classes, weighted by throughput; it is solved
-//! by phases ([`crate::marie`]). At first-come-first-served stations each class waits as long as the representing
-//! class, and at shared servers it is slowed by the same factor. The resulting times give new throughputs, and the
-//! iteration continues until these converge. The method ignores that with few servers a class of few users hardly ever
-//! queues behind its own jobs; approximate mean value analysis is then more accurate.
+//! The service and think times of the single class are mixtures of those of all classes, weighted by throughput. Its
+//! network is solved with phases of service ([`crate::marie`]). At first-come-first-served stations, each class waits
+//! as long as the single class. At shared servers, each class is slowed by the same factor as the single class. The
+//! resulting times give new throughputs, and the iteration continues until the throughputs converge.
+//!
+//! The method ignores that a class with few users hardly ever queues behind its own jobs. At stations with few servers
+//! this matters, and approximate mean value analysis is more accurate.
 
 use crate::marie;
 use crate::model::Discipline;
@@ -54,8 +56,8 @@ pub fn solve(network: &Network) -> Option<Means> {
             *rate = 0.5 * (*rate + new);
         }
         if moved < TOLERANCE {
-            // The last half step meets the populations only within the tolerance, so the throughputs are computed from
-            // the times.
+            // The last step only moves halfway to the new throughputs, so they are computed once more from the times.
+            // Otherwise the numbers of users would only be met within the tolerance.
             for (class, rate) in throughput.iter_mut().enumerate() {
                 let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
                 *rate = network.users(class) as f64 / cycle;
@@ -88,7 +90,7 @@ fn applies(network: &Network) -> bool {
     network.centers.iter().all(known) && network.centers.iter().any(several)
 }
 
-/// Creates the network with the class that represents all classes, at given throughputs.
+/// Creates the network with the single class that represents all classes at the given throughputs.
 fn mixed(network: &Network, throughput: &[f64]) -> Network {
     let total: f64 = throughput.iter().sum();
     let mean = |value: &dyn Fn(usize) -> f64| -> f64 {
@@ -146,7 +148,7 @@ fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }
 
-/// Residence times of a class, computed from those of the representing class.
+/// Residence times of a class, computed from those of the single class.
 fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
     let total: f64 = throughput.iter().sum();
     (network.centers.iter().enumerate())
@@ -196,7 +198,7 @@ mod tests {
         solve(&model, Method::Auto).unwrap()
     }
 
-    /// Response times simulated to half a per cent (`towtank-engine simulate`, 2 million events).
+    /// Expected response times come from simulation (`towtank-engine simulate`, 2 million events, error 0.5 %).
     #[test]
     fn short_and_long_jobs_at_four_servers_are_near_those_simulated() {
         let found = answer(&[(20, 10.0, 0.5), (5, 10.0, 5.0)], 4);

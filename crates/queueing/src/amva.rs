@@ -1,9 +1,9 @@
 //! Approximate mean value analysis, for networks without product form or too large for exact solution.
 //!
 //! Iterates to a fixed point: the mean numbers of jobs that an arriving job finds determine its residence times, and
-//! the residence times determine the numbers of jobs by Little's law. The state that an arriving job of a closed class
-//! finds is estimated as Bard and Schweitzer do, or by the Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982), which
-//! corrects for the job's own absence.
+//! the residence times determine the numbers of jobs by Little's law. An arriving job of a closed class does not find
+//! itself in the network. The state that it finds is estimated by the method of Bard and Schweitzer, or by the
+//! Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982).
 
 use crate::join;
 use crate::limit;
@@ -13,8 +13,8 @@ use crate::stay;
 
 /// Relative change of the numbers of jobs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-13;
-/// Limit on the iterations. Near saturation of an open class each iteration reduces the error only by the factor of its
-/// load.
+/// Limit on the iterations. Many are needed near saturation of an open class, where each iteration only multiplies the
+/// error by the load of that class.
 const ROUNDS_AT_MOST: usize = 50_000;
 /// Number of times that the Linearizer corrects its estimates.
 const CORRECTIONS: usize = 12;
@@ -22,13 +22,13 @@ const CORRECTIONS: usize = 12;
 /// Estimate of the state that an arriving job finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Estimate {
-    /// Queue lengths are taken from the full population, in proportion.
+    /// Queue lengths with one job less are taken in proportion to those of the full population.
     BardSchweitzer,
-    /// Queue lengths are corrected with solutions for one job less.
+    /// Queue lengths with one job less are corrected by solving the network for these smaller populations.
     Linearizer,
 }
 
-/// The fixed point.
+/// Mean values at the fixed point of the iteration.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// Throughput by class. [1/s]
@@ -45,12 +45,13 @@ pub struct Means {
     pub converged: bool,
 }
 
-/// Numbers of jobs by class and place: stations, then units held, then queues for units.
+/// Numbers of jobs by class and place. The places are all stations, then the held units of each pool, then the queue of
+/// each pool.
 type Numbers = Vec<Vec<f64>>;
 
 struct Problem<'a> {
     network: &'a Network,
-    /// Stations and pools that are in no other pool, by class.
+    /// Pools that are in no other pool, by class.
     outermost_pools: Vec<Vec<usize>>,
 }
 
@@ -59,7 +60,7 @@ struct Round {
     users: Vec<f64>,
     numbers: Numbers,
     throughput: Vec<f64>,
-    /// Additional wait by station that keeps its throughput within its capacity (see [`limit`]).
+    /// Additional wait at each station, which keeps its throughput within its capacity (see [`limit`]).
     excess: Vec<f64>,
     means: Means,
 }
@@ -139,8 +140,8 @@ impl<'a> Problem<'a> {
         centers.map(|center| center.demand[class]).sum()
     }
 
-    /// Start of the iteration: users are spread evenly over the stations of their class, and open classes have the
-    /// queues that they would have alone.
+    /// Initial numbers of jobs: closed classes have equal numbers at all of their stations, and open classes have the
+    /// queues that they would have without other classes.
     fn start(&self, users: &[f64]) -> Numbers {
         (0..users.len())
             .map(|class| {
@@ -159,7 +160,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Changes of the shares of queues when one job of a class is removed, `changes[absent][class][place]`.
+    /// Change of the share of a class's users that is at each place when one user of another class is removed:
+    /// `changes[absent][class][place]`.
     fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
         let share = |round: &Round, class: usize, place: usize| {
             if round.users[class] > 0.0 {
@@ -222,7 +224,8 @@ impl<'a> Problem<'a> {
 
     /// Runs one iteration; returns the largest relative change of a number of jobs.
     fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
-        // Half steps after the first iterations, since many servers near saturation oscillate otherwise.
+        // After the first iterations, only half of each change is applied, since the numbers oscillate otherwise if
+        // many servers are near saturation.
         let step = if count < 20 { 1.0 } else { 0.5 };
         let mut moved = 0.0_f64;
         let mut next = round.numbers.clone();
@@ -330,8 +333,9 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Share of the jobs of another class at a place that an arriving job of `class` can find, since a job does not
-    /// find itself. Within a pool it is one of the holders of a unit, not one of all users.
+    /// Factor that removes an arriving job of `class` from the number of jobs of `other` that it finds at a place. It
+    /// is (n − 1) / n for the job's own class and 1 for other classes. Here n is the number of users of the class, or,
+    /// within a pool, the number of units that the class can hold.
     fn own_absence(&self, round: &Round, class: usize, other: usize, place: usize) -> f64 {
         if class != other || matches!(self.network.loads[class], Load::Open { .. }) {
             return 1.0;
@@ -351,7 +355,7 @@ impl<'a> Problem<'a> {
         (among - 1.0).max(0.0) / among
     }
 
-    /// Returns `true` if a place is directly in a pool: a station, or the units and the queue of an inner pool.
+    /// Returns `true` if a place is directly in a pool: a station, or the units or the queue of an inner pool.
     fn holds(&self, hold: &crate::network::Hold, place: usize) -> bool {
         match place.checked_sub(self.stations()) {
             None => hold.stations.contains(&place),
@@ -380,7 +384,8 @@ impl<'a> Problem<'a> {
         time + self.through(round, class, &direct)
     }
 
-    /// Time that a class spends at several stations; the branches of a fork overlap.
+    /// Time that a class spends at several stations. The branches of a fork run in parallel, so only the longest one
+    /// counts.
     fn through(&self, round: &Round, class: usize, stations: &[usize]) -> f64 {
         let utilization: Vec<f64> = (self.network.centers.iter())
             .map(|center| {
@@ -444,8 +449,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits, because only closed classes are served before it, with no more users than
-/// servers.
+/// Returns `true` if a class never waits at a station: all jobs that can be served before it belong to closed classes,
+/// and these have no more users than the station has servers.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;
@@ -460,7 +465,7 @@ fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) 
     jobs.sum::<f64>() <= f64::from(servers)
 }
 
-/// Scales numbers of jobs from one population to another.
+/// Scales numbers of jobs from the population `users` to the population `fewer`.
 fn scaled(numbers: &Numbers, users: &[f64], fewer: &[f64]) -> Numbers {
     let factor = |class: usize| {
         if users[class] > 0.0 {

@@ -55,8 +55,8 @@ pub struct Answer {
     pub method: String,
     /// `true` if the method is exact for this model.
     pub exact: bool,
-    /// Largest relative error of a mean response time that was observed in simulated networks of this kind; `None` for
-    /// exact answers. [ratio]
+    /// Largest relative error of a mean response time that this method showed in simulated networks of this kind;
+    /// `None` for exact answers. [ratio]
     pub approximate_within: Option<f64>,
     /// Bounds that hold for every method, by class.
     pub bounds: Named<ClassBounds>,
@@ -91,7 +91,7 @@ pub struct StationAnswer {
     pub throughput_per_s: f64,
     /// Share of visits that find the station full; 0 without a capacity.
     pub loss_probability: f64,
-    /// Share of visits that the cache answers; 0 without a cache.
+    /// Share of visits that are served from the cache; 0 without a cache.
     pub hit_ratio: f64,
     /// Time that a transaction spends here over all of its visits, by class. [s]
     pub residence_time_s: Named<f64>,
@@ -115,9 +115,9 @@ pub struct PoolAnswer {
 /// Bounds of a class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassBounds {
-    /// The tightest bounds of all methods. [1/s]
+    /// Tightest bounds on the throughput over all methods. [1/s]
     pub throughput_per_s: Range,
-    /// The tightest bounds of all methods. [s]
+    /// Tightest bounds on the response time over all methods. [s]
     pub response_time_s: Range,
     /// Number of users at which the asymptotes intersect, N* = (D + Z) / D_max; closed classes only. [1]
     pub knee_users: Option<f64>,
@@ -127,7 +127,7 @@ pub struct ClassBounds {
     pub by_method: Named<[f64; 2]>,
 }
 
-/// Largest relative residual of each law over the answer.
+/// Largest relative residual of each operational law over all classes and stations of the answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checks {
     /// Queue length = throughput x residence time, at every station.
@@ -147,23 +147,22 @@ impl Checks {
     /// 20,000 terms.
     const ROUNDING: f64 = 1e-9;
 
-    /// Returns the warnings of an answer that contradicts itself.
+    /// Returns a warning for each law that the answer violates, and one if the answer lies outside of its bounds.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let laws = [
             ("Little's law", self.little),
             ("the utilization law", self.utilization_law),
-            (
-                "the numbers of users of its closed classes",
-                self.population,
-            ),
+            ("the population law of closed classes", self.population),
             ("the forced flow law", self.forced_flow),
         ];
         let mut warnings: Vec<String> = laws
             .iter()
             .filter(|(_, residual)| residual.is_nan() || *residual > Self::ROUNDING)
             .map(|(law, residual)| {
-                format!("the answer does not obey {law} (residual {residual:.1e}): do not use it, simulate")
+                format!(
+                    "the answer violates {law} (residual {residual:.1e}): do not use it, simulate"
+                )
             })
             .collect();
         if !self.within_bounds {
@@ -196,7 +195,7 @@ mod tests {
         let warnings = broken.warnings();
         assert_eq!(warnings.len(), 3);
         assert!(warnings[0].contains("Little's law"));
-        assert!(warnings[1].contains("numbers of users of its closed classes (residual 2.0e-2)"));
+        assert!(warnings[1].contains("population law of closed classes (residual 2.0e-2)"));
         assert!(warnings[2].contains("outside of its bounds"));
     }
 }

@@ -59,16 +59,17 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     }
 }
 
-/// Describes the error of an approximation. If it is 100 % of the simulated value or more, it gives no lower bound.
+/// Describes the error of an approximation. An error of 100 % or more gives no lower bound of the response time, and
+/// gets a different sentence.
 fn warning_of(error: f64) -> String {
     let percent = 100.0 * error;
     if error < 1.0 {
         format!(
-            "approximate within {percent:.0} % of a mean response time: the largest error of networks of this kind that were simulated"
+            "approximate within {percent:.0} % of a mean response time: the largest error in simulated networks of this kind"
         )
     } else {
         format!(
-            "a mean response time may be many times too small or too large: networks of this kind were off by up to {percent:.0} % of the simulated one; simulate this network"
+            "a mean response time may be many times too small or too large: in simulated networks of this kind it was off by up to {percent:.0} %; simulate this network"
         )
     }
 }
@@ -139,7 +140,7 @@ fn pool_answer(network: &Network, solution: &Solution, pool: usize) -> PoolAnswe
     }
 }
 
-/// Number of servers that open classes leave to closed ones.
+/// Number of servers that open classes leave free for closed ones.
 fn room(network: &Network, center: &Center) -> f64 {
     center.speed.highest() - network.open_load(center)
 }
@@ -280,7 +281,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
 }
 
 fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: usize) -> f64 {
-    // The branches of a fork overlap; their maximum is at least the largest time of a single station.
+    // The branches of a fork run in parallel. They take at least as long as the slowest of their stations.
     let forked = |station: usize| {
         network
             .splits
@@ -316,7 +317,7 @@ fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: u
     plain + longest + inner
 }
 
-/// Tighter bounds of a single closed class at single servers of product form.
+/// Tighter bounds for a network of one closed class, if it has product form and only single servers.
 fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     let single = network.loads.len() == 1
         && network.is_product_form()
@@ -404,8 +405,8 @@ fn checks(
             checks.population = checks.population.max(relative(found, users as f64));
         }
         let range = &bounds.0[class].1;
-        // A response time far smaller than the think time is known only to the digits that it shares with the think
-        // time.
+        // A response time is computed as a difference from the think time. If it is far smaller than the think time,
+        // rounding leaves it few correct digits.
         let digits = 1e-13 * network.think_time(class);
         checks.within_bounds &= within(range.throughput_per_s, of_class.throughput_per_s, 0.0)
             && within(range.response_time_s, of_class.response_time_s, digits);

@@ -1,5 +1,7 @@
-//! The Markov chain of a station with room for a number of jobs: phases of the times between arrivals and of service
-//! times, ranks, shared servers.
+//! The Markov chain of a station with a limited capacity.
+//!
+//! Times between arrivals and service times consist of exponential phases. Jobs are served in the order of arrival, by
+//! rank, or by shared servers.
 
 mod figures;
 
@@ -12,7 +14,8 @@ use crate::shape::{Phases, Shape};
 
 /// Limit on the operations for one station. [1]
 const OPERATIONS_AT_MOST: f64 = 3e8;
-/// Limit on the states of a level: its matrices have as many rows and columns. [1]
+/// Limit on the states of a level, which has all states with the same number of jobs. Its matrices have as many rows
+/// and columns. [1]
 const STATES_AT_MOST: usize = 400;
 
 /// A stream of jobs of one class to the station.
@@ -22,7 +25,7 @@ pub struct Stream {
     pub class: usize,
     /// Rate of visits. [1/s]
     pub rate: f64,
-    /// Times between arrivals.
+    /// Distribution of the times between arrivals.
     pub gaps: Shape,
 }
 
@@ -38,15 +41,15 @@ pub struct Found {
 /// Order in which jobs are served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
-    /// Waiting jobs by rank, then in the order of arrival.
+    /// Waiting jobs begin service by rank, and within a rank in the order of arrival.
     Turn,
     /// All jobs share the servers.
     Shared,
-    /// The best ranks are served, others are interrupted.
+    /// The jobs with the best ranks are served; they interrupt jobs with worse ranks.
     Interrupted,
 }
 
-/// The station as a chain.
+/// The station as a Markov chain.
 struct Bounded<'a> {
     speed: &'a Speed,
     servers: u64,
@@ -55,7 +58,7 @@ struct Bounded<'a> {
     streams: Vec<Incoming>,
     kinds: Vec<Kind>,
     queues: usize,
-    /// Share of each stream in the arrivals of its queue.
+    /// Share of the arrivals at a queue that belongs to each stream.
     shares: Vec<f64>,
 }
 
@@ -67,7 +70,8 @@ struct Incoming {
     kind: usize,
 }
 
-/// Jobs with the same service times. Their counts stand from `first` on in the state, one for each phase.
+/// Jobs with the same service times. A state counts the jobs in each phase of their service, in entries that begin at
+/// index `first`.
 struct Kind {
     mean: f64,
     phases: Phases,
@@ -76,7 +80,7 @@ struct Kind {
 
 type State = Vec<u16>;
 
-/// Solves the chain; `None` if it is too large. Squared coefficients of variation below `floor` are raised to it.
+/// Solves the chain; `None` if it is too large. Squared coefficients of variation below `floor` are raised to `floor`.
 #[must_use]
 pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> Option<Found> {
     let bounded = Bounded::of(center, streams, capacity, floor);
@@ -107,7 +111,8 @@ impl<'a> Bounded<'a> {
             _ => Order::Turn,
         };
         let shape = |class: usize| match order {
-            // A job that was interrupted would need its phase: its time counts as exponential.
+            // The state does not contain the phase at which a job was interrupted, so service times are treated as
+            // exponential.
             Order::Interrupted => 1.0,
             _ => center.scv[class].max(floor),
         };
@@ -207,7 +212,7 @@ impl<'a> Bounded<'a> {
             .sum()
     }
 
-    /// Speed of each job in service: 1, or its part of what the station has to share.
+    /// Speed at which each job in service is served: 1, or an equal share of the speed of the station.
     fn pace(&self, present: u64) -> f64 {
         let served = match self.order {
             Order::Shared => present,
@@ -216,7 +221,8 @@ impl<'a> Bounded<'a> {
         self.speed.at(present) / served.max(1) as f64
     }
 
-    /// Adds a job of a stream to a state with `present` jobs, with its probabilities.
+    /// Adds a job of a stream to a state with `present` jobs. Returns the possible next states with their
+    /// probabilities.
     fn joined(&self, state: &State, stream: usize, present: u64) -> Vec<(f64, State)> {
         let incoming = &self.streams[stream];
         if self.order == Order::Turn && present >= self.servers {
@@ -227,7 +233,8 @@ impl<'a> Bounded<'a> {
         self.started(state, incoming.kind)
     }
 
-    /// Begins the service of a job of a kind.
+    /// Begins the service of a job of a kind. Returns one next state for each phase in which the service can begin,
+    /// with its probability.
     fn started(&self, state: &State, kind: usize) -> Vec<(f64, State)> {
         let Kind { phases, first, .. } = &self.kinds[kind];
         (phases.begin.iter().enumerate())
@@ -240,7 +247,8 @@ impl<'a> Bounded<'a> {
             .collect()
     }
 
-    /// Begins the service of the next waiting job, if there is one.
+    /// Begins the service of the next waiting job, if there is one. Returns the possible next states with their
+    /// probabilities.
     fn followed(&self, state: &State) -> Vec<(f64, State)> {
         let from = self.streams.len();
         let Some(queue) = (0..self.queues).find(|queue| state[from + queue] > 0) else {
@@ -339,7 +347,7 @@ impl<'a> Bounded<'a> {
         found
     }
 
-    /// All states that can be reached, by the number of jobs; `None` if a level has too many.
+    /// All reachable states, grouped by the number of jobs; `None` if a group has too many states.
     fn states(&self) -> Option<Vec<Vec<State>>> {
         let size = self
             .kinds

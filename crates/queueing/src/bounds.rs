@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// A range. Ends that are unknown are `None`.
+/// A range between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
     /// Lower end.
@@ -35,7 +35,10 @@ impl Single {
         self.demand.iter().copied().fold(0.0, f64::max)
     }
 
-    /// N / (D + Z + (N − 1) D_max) <= X <= min(1 / D_max, N / (D + Z)), if a job can find at most N − 1 others.
+    /// Asymptotic bounds on the throughput X: N / (Z + N D) <= X <= min(1 / D_max, N / (D + Z)), if a job can find at
+    /// most N − 1 others.
+    ///
+    /// N is the number of users, Z the think time, D the sum of the demands and D_max the largest demand.
     #[must_use]
     pub fn asymptotic(&self) -> [f64; 2] {
         let (users, total, largest) = (self.users, self.total(), self.largest());
@@ -46,7 +49,10 @@ impl Single {
         ]
     }
 
-    /// N / (D + Z + (N−1) D_max / (1 + Z/(N D))) <= X <= min(1/D_max, N / (D + Z + (N−1) D_avg / (1 + Z/D))).
+    /// Balanced job bounds on the throughput X: N / (D + Z + (N−1) D_max / (1 + Z/(N D))) <= X <= min(1/D_max, N / (D +
+    /// Z + (N−1) D_avg / (1 + Z/D))).
+    ///
+    /// N is the number of users, Z the think time, and D, D_max and D_avg are the sum, maximum and mean of the demands.
     #[must_use]
     pub fn balanced_job(&self) -> [f64; 2] {
         let (users, total, largest) = (self.users, self.total(), self.largest());
@@ -57,7 +63,11 @@ impl Single {
         [lower, upper.min(1.0 / largest)]
     }
 
-    /// N / (D + Z + (N−1−Z X⁻) ΣD^N/ΣD^(N−1)) <= X <= min(1/D_max, N / (D + Z + (N−1−Z X⁺) ΣD²/ΣD)).
+    /// Proportional bounds on the throughput X: N / (D + Z + (N−1−Z X⁻) ΣD^N/ΣD^(N−1)) <= X <= min(1/D_max, N / (D + Z
+    /// + (N−1−Z X⁺) ΣD²/ΣD)).
+    ///
+    /// X⁻ and X⁺ are lower and upper bounds of the throughput with N − 1 users, and ΣD^k is the sum of the k-th powers
+    /// of the demands.
     #[must_use]
     pub fn proportional(&self) -> [f64; 2] {
         let (users, total, largest) = (self.users, self.total(), self.largest());
@@ -76,8 +86,9 @@ impl Single {
         [lower, upper.min(1.0 / largest)]
     }
 
-    /// Bounds of Casale et al.: the queues of all servers but the slowest lie between geometric sums, and X(N − 1) lies
-    /// between X(N) (N − 1) / N and X(N), which yields a quadratic equation for X(N).
+    /// Geometric bounds of Casale et al. on the throughput X(N). The mean queues of all servers but the slowest lie
+    /// between geometric sums, and X(N − 1) lies between X(N) (N − 1) / N and X(N). This yields a quadratic equation
+    /// for X(N).
     #[must_use]
     pub fn geometric(&self) -> [f64; 2] {
         let (users, total, largest) = (self.users, self.total(), self.largest());
@@ -105,7 +116,7 @@ impl Single {
         ]
     }
 
-    /// The widest bounds at a population.
+    /// Simple lower and upper bound of the throughput with a number of users.
     fn coarse(&self, users: f64) -> (f64, f64) {
         let alone = self.total() + self.think_time;
         let largest = self.largest();
@@ -116,7 +127,7 @@ impl Single {
     }
 }
 
-/// y + y² + ... + y^N.
+/// Geometric sum y + y² + ... + y^N for the ratio y and N terms.
 fn geometric_sum(ratio: f64, terms: f64) -> f64 {
     if (1.0 - ratio).abs() < 1e-12 {
         terms
@@ -129,7 +140,8 @@ fn geometric_sum(ratio: f64, terms: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Tables IV and V of Casale, Muntz and Serazzi (2008), demands 0.1, 0.1, 0.09, 0.08 s.
+    /// Expected bounds come from tables IV and V of Casale, Muntz and Serazzi (2008), for demands of 0.1, 0.1, 0.09 and
+    /// 0.08 s.
     #[test]
     fn bounds_are_those_of_the_published_tables() {
         let at = |users: f64, think_time: f64| Single {

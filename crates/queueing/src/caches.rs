@@ -1,9 +1,9 @@
-//! Caches in front of stations, for the solvers: a hit becomes a visit to a separate delay, a miss a visit to the
-//! station.
+//! Replaces caches in front of stations for the solvers: a hit becomes a visit to a separate delay, a miss a visit to
+//! the station.
 //!
-//! Of its V visits a class makes V (1 - h) to the station and V h to the delay. With a given hit ratio h, hits are
-//! independent of each other, so that product form is preserved. If the number of entries is given instead, h is
-//! computed by Che's approximation (`towtank_caches::popularity`), and the answer is approximate.
+//! A class with V visits and hit ratio h makes V (1 - h) visits to the station and V h to the delay. If h is given,
+//! hits are independent of each other, so that product form is preserved. If the number of entries is given instead, h
+//! is computed by Che's approximation (`towtank_caches::popularity`), and the answer is approximate.
 
 use towtank_caches::popularity::Popularity;
 
@@ -44,7 +44,7 @@ impl Parted {
                 station.is_some_and(|found| found.capacity.is_some())
             })
             .map(|cache| {
-                let message = "must be left out to be solved: a job that finds a station with a 'capacity' full is dropped, but not on a hit; simulate";
+                let message = "must be left out for solving: a full station with a 'capacity' drops jobs, but not if they hit the cache; simulate";
                 Fault::new(&["stations", &cache.station, "cache"], message)
             })
             .collect();
@@ -56,7 +56,8 @@ impl Parted {
             parts: model.behaviour.caches.iter().map(Part::of).collect(),
         };
         parted.model.behaviour.caches.clear();
-        // The visits of a random balancer have been computed, and its stations are no longer the only ones.
+        // The numbers of visits already include the choices of random balancers. Balancers are removed because they do
+        // not list the new delays.
         parted.model.behaviour.balancers.clear();
         for (part, cache) in parted.parts.iter().zip(&model.behaviour.caches) {
             part.apply(&mut parted.model, cache.hit_time_s);
@@ -87,7 +88,7 @@ impl Parted {
         answer
     }
 
-    /// Reason why no answer is exact, if a hit ratio is an estimate.
+    /// Reason why an answer cannot be exact: a hit ratio that is estimated. `None` if all hit ratios are given.
     pub fn estimated(&self) -> Option<Fault> {
         let part = self.parts.iter().find(|part| part.estimated.is_some())?;
         let message = "must have a 'hit_ratio' for an exact answer, got 'items' and 'keys', from which it is estimated";
@@ -130,12 +131,12 @@ impl Part {
     fn warning(&self) -> Option<String> {
         let (items, keys) = self.estimated?;
         Some(format!(
-            "the cache of {items} of {keys} keys at station {:?} hits {:.4} of the visits by Che's approximation: the answer is approximate",
+            "the cache of {items} of {keys} keys at station {:?} has a hit ratio of {:.4} by Che's approximation: the answer is approximate",
             self.station, self.hit_ratio
         ))
     }
 
-    /// Adds the delay after the station, wherever the station is used.
+    /// Adds the delay after the station in all pools, forks and routes that contain the station.
     fn apply(&self, model: &mut Model, hit_time_s: f64) {
         self.add_station(model, hit_time_s);
         let behind = |names: &mut Vec<String>| {
@@ -195,7 +196,7 @@ impl Part {
         model.stations.insert(place + 1, delay);
     }
 
-    /// Splits the transitions to the station.
+    /// Splits the probability of a transition to the station between the station and the delay.
     fn part(&self, next: &mut Branching) {
         if let Some(share) = next.get(&self.station).copied() {
             next.insert(self.station.clone(), share * (1.0 - self.hit_ratio));

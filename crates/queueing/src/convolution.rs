@@ -1,8 +1,11 @@
 //! Exact solution of closed product-form networks by convolution of positive series (see [`crate::series`]).
 //!
-//! Buzen, Comm. ACM 16(9), 1973, for G; the mean number of jobs of a class at a station is Q_rk = D_rk [z^(N − e_r)]
-//! F_k'(y_k) Π_{j≠k} F_j / G(N). Counters are scaled by estimates of the throughputs, so that G is nearly constant in
-//! the relevant range, and rows are normalized to 1: this avoids overflow for 20,000 users and hundreds of servers.
+//! The normalization constant G(N) for the populations N follows Buzen, Comm. ACM 16(9), 1973. The mean number of jobs
+//! of class r at station k is Q_rk = D_rk [z^(N − e_r)] F_k'(y_k) Π_{j≠k} F_j / G(N). Here D_rk is the demand, F_k the
+//! series of station k in y_k = Σ_r D_rk z_r, e_r one job of class r, and [z^n] the coefficient of z^n.
+//!
+//! The variables z_r are scaled by estimates of the throughputs, so that G is nearly constant in the relevant range,
+//! and rows are normalized to 1. This avoids overflow for 20,000 users and hundreds of servers.
 
 use crate::grid::{Grid, Scaled};
 use crate::network::Speed;
@@ -28,7 +31,7 @@ pub struct Closed {
     pub think_time: Vec<f64>,
     /// Stations with queues.
     pub queues: Vec<Queue>,
-    /// Estimates of the throughputs; estimates above the true value are better than below. [1/s]
+    /// Estimates of the throughputs. Too high an estimate is better than too low an estimate. [1/s]
     pub estimate: Vec<f64>,
 }
 
@@ -74,7 +77,7 @@ pub fn cost(closed: &Closed) -> f64 {
         Speed::Rates(rates) => (rates.len() as f64).min(users + 1.0),
     };
     let steps: f64 = closed.queues.iter().map(degree).sum();
-    // The binomial sums that account for open classes; each term needs an exponential.
+    // Binomial sums account for open classes; the factor 20 is the cost of the exponential that each term needs.
     let shifts = closed
         .queues
         .iter()
@@ -165,7 +168,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// X_r(N) = G(N − e_r) / G(N).
+    /// Computes the throughput of each class r: X_r(N) = G(N − e_r) / G(N), where G is the normalization constant and
+    /// e_r one job of class r.
     fn throughput(&mut self, whole: &Grid) -> Option<()> {
         let total = whole.last();
         for (class, estimate) in self.closed.estimate.iter().enumerate() {
@@ -185,7 +189,8 @@ impl<'a> Run<'a> {
         Some(())
     }
 
-    /// Mean numbers of jobs at a station, from the series of the network with the station's F and with its derivative.
+    /// Computes the mean numbers of jobs at a station. `value` is the series of the whole network; `slope` is the same
+    /// product with the derivative of the station's series.
     fn station(&mut self, index: usize, value: &Grid, slope: &Grid) {
         let queue = &self.closed.queues[index];
         let unit: f64 = queue
@@ -210,7 +215,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// P(n) = F_n G_{−k}(N − n) / G(N), where the network without the station is the whole times 1 − a y.
+    /// Computes the distribution of the number of jobs at a single server, P(n) = F_n G_{−k}(N − n) / G(N). The network
+    /// without the station, G_{−k}, is the whole network times 1 − a y, where a is the ratio of the station's geometric
+    /// series.
     fn geometric_marginal(&mut self, index: usize, whole: &Grid) {
         let ratio = self.stations[index].ratio();
         let last = whole.values.len() - 1;
@@ -224,8 +231,8 @@ impl<'a> Run<'a> {
         self.means.marginals[index] = marginal;
     }
 
-    /// Computes the network without each station in turn, by halving the list of stations: log2 K convolutions per
-    /// station, and no division.
+    /// Computes the network without each single station, by recursively halving the list of stations. With K stations,
+    /// this needs log2 K convolutions per station and no division.
     fn leave_one_out(&mut self, indices: &[usize], rest: &Grid) {
         match indices {
             [] => {}
@@ -280,7 +287,8 @@ mod tests {
         }
     }
 
-    /// 300 threads of 0.444 s: X(250) = 250/S, X(500) = 300/S. A recursion through p(0) gives -71 here.
+    /// 300 servers with a service time of S = 0.444 s: X(250) = 250/S and X(500) = 300/S. The textbook recursion
+    /// through p(0) gives -71 here.
     #[test]
     fn three_hundred_servers_stay_exact() {
         for (users, exact) in [

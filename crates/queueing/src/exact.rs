@@ -150,7 +150,8 @@ fn by_convolution(
     None
 }
 
-/// Jobs of open classes: at stations shared with closed classes in proportion to load, at others as if alone.
+/// Computes the mean numbers of jobs of open classes: the total at each station, divided in proportion to the loads of
+/// the classes. At stations without closed classes, the total is computed for the station alone.
 fn open_jobs(network: &Network, queues: &[usize], mixed: &[f64], jobs: &mut [Vec<f64>]) {
     for (index, center) in network.centers.iter().enumerate() {
         let load = network.open_load(center);

@@ -1,6 +1,6 @@
-//! Stations with room for a number of jobs, which drop arrivals while they are full.
+//! Solves stations with a limited capacity, which drop arrivals while they are full.
 //!
-//! Small ones are solved exactly, by the process of births and deaths, an embedded Markov chain or a chain of phases.
+//! Small stations are solved exactly by a birth-death process, an embedded Markov chain or a Markov chain with phases.
 
 use crate::bounded::{self, Stream};
 use crate::model::Discipline;
@@ -10,15 +10,16 @@ use crate::shape::Shape;
 
 /// Name of the approximation that treats all classes as one.
 pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
-/// Least variation of times in the chain of phases, with more and with fewer phases. [1]
+/// Least squared coefficients of variation of times in the chain with phases. A smaller value needs more phases, so the
+/// values are tried in this order until the chain is small enough. [1]
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
-/// Limit on the room in a table of the embedded chain. [1]
+/// Largest capacity for the embedded chain at arrivals; other chains allow ten times as many jobs. [1]
 const ROOM_AT_MOST: u64 = 1000;
-/// Probability of more events that the embedded chain leaves out. [1]
+/// Total probability of the largest numbers of events, which the embedded chains ignore. [1]
 const NEGLIGIBLE: f64 = 1e-16;
 
-/// Solves a station for arrivals of transactions at `rates`, with times between the arrivals of each class as `gaps`;
-/// `together` is the squared coefficient of variation of all arrivals together.
+/// Solves a station with a limited capacity. Transactions of each class arrive at `rates`, with the times between
+/// arrivals in `gaps`. The squared coefficient of variation of all arrivals together is `together`.
 #[must_use]
 pub fn solve(
     center: &Center,
@@ -66,7 +67,8 @@ pub fn solve(
         && center.scv[only.class] == 0.0
         && matches!(center.speed, Speed::Servers(servers) if load(center, rates) <= f64::from(servers))
     {
-        // Regular arrivals of equal jobs find a free server each time.
+        // Equal jobs that arrive at equal intervals always find a free server, since the load does not exceed the
+        // servers.
         return alone(only, load(center, rates), 0.0, rates.len(), "D/D/m/K", true);
     }
     by_phases(center, rates, &streams, capacity)
@@ -98,8 +100,11 @@ fn alone(
     visit(by_class, vec![loss; classes], exact, formula)
 }
 
-/// M/G/1/K by the chain at departures (Gross, Shortle, Thompson and Harris, *Fundamentals of Queueing Theory*, 2008,
-/// section 5.1.7). Rates up and down across each number of jobs are equal, which gives a recursion of positive terms.
+/// Solves M/G/1/K by the embedded Markov chain at departures (Gross, Shortle, Thompson and Harris, *Fundamentals of
+/// Queueing Theory*, 2008, section 5.1.7).
+///
+/// Between any two neighboring numbers of jobs, the rates up and down are equal. This gives a recursion of positive
+/// terms.
 fn one_server(
     center: &Center,
     rates: &[f64],
@@ -156,10 +161,12 @@ fn one_server(
     ))
 }
 
-/// Share of arrivals that find the station full: those beyond the room in a service, over all that arrive in a cycle.
+/// Share of arrivals that find the station full: the arrivals beyond the capacity during a service, divided by all
+/// arrivals between two departures.
 fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     let room = left.len();
-    // Mean number above `from` of the arrivals during a service: the sum of the probabilities of more.
+    // Mean number of arrivals during a service beyond the first `from`. It is the sum of the probabilities of more than
+    // `from`, more than `from` + 1, ... arrivals.
     let beyond = |from: usize| more.iter().skip(from).sum::<f64>();
     let lost = left[0] * beyond(room - 1)
         + (1..room)
@@ -168,7 +175,7 @@ fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     lost / total / taken
 }
 
-/// Probabilities of more than 0, 1, ... events, summed from the smallest.
+/// Probabilities of more than 0, 1, ... events, summed from the largest number of events downwards.
 fn tails(counts: &[f64]) -> Vec<f64> {
     let mut found = vec![0.0; counts.len()];
     for number in (1..counts.len()).rev() {
@@ -177,9 +184,11 @@ fn tails(counts: &[f64]) -> Vec<f64> {
     found
 }
 
-/// GI/M/m/K by the chain at arrivals (Gross et al., section 5.3). Services between two arrivals come from a Poisson
-/// process at the highest speed, of which some do not count. Returns mean jobs, loss and whether the form of the times
-/// is known.
+/// Solves GI/M/m/K by the embedded Markov chain at arrivals (Gross et al., section 5.3).
+///
+/// Completions between two arrivals are events of a Poisson process at the highest speed; at a lower speed, some of
+/// these events are ignored. Returns the mean number of jobs, the loss, and whether the distribution of the times
+/// between arrivals is exact.
 fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, bool)> {
     if capacity > ROOM_AT_MOST {
         return None;
@@ -193,7 +202,8 @@ fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, b
     let ends: Vec<f64> = (0..=room)
         .map(|jobs| center.speed.at(jobs as u64) / highest)
         .collect();
-    // For each number before an arrival the probabilities of 0, 1, ... jobs before the next one, and their sums.
+    // For each number of jobs before an arrival: the probabilities of 0, 1, ... jobs before the next arrival, and their
+    // cumulative sums.
     let next: Vec<Vec<f64>> = (0..=room)
         .map(|jobs| after(&ends, (jobs + 1).min(room), &events.probabilities))
         .collect();
@@ -220,7 +230,7 @@ fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, b
     Some((present.sum(), seen[room] / total, exact))
 }
 
-/// Probabilities of the numbers of jobs that are left of `jobs` before the next arrival.
+/// Probabilities of 0, 1, ... jobs just before the next arrival, if `jobs` are present after the last arrival.
 fn after(ends: &[f64], jobs: usize, events: &[f64]) -> Vec<f64> {
     let mut now = vec![0.0; jobs + 1];
     now[jobs] = 1.0;
@@ -259,7 +269,8 @@ fn sums(chances: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The chain of phases; extrapolated from two of them if times vary less than the phases allow.
+/// Solves the Markov chain with phases. If times vary less than the phases allow, the result is extrapolated from two
+/// such chains.
 fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
     if capacity > 10 * ROOM_AT_MOST {
         return None;
@@ -289,7 +300,8 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
     None
 }
 
-/// The chain of phases with exponential service in place of any other, which jobs that share servers feel little.
+/// Solves the Markov chain with phases for exponential service times instead of the actual ones. Only for shared
+/// servers, where the distribution of service times has little effect.
 fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
     if !matches!(center.discipline, Discipline::Ps | Discipline::LcfsPr) {
         return None;
@@ -302,7 +314,8 @@ fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> 
     by_phases(&exponential, rates, streams, capacity)
 }
 
-/// Extends figures from the variations 2 `floor` and `floor` to `least`, in logarithms or plainly.
+/// Extrapolates figures from the squared coefficients of variation 2 `floor` and `floor` to `least`; `logs` selects
+/// extrapolation of the logarithms.
 fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> Vec<f64> {
     let steps = (floor - least) / floor;
     let extended = |(fine, coarse): (&f64, &f64)| {
@@ -315,8 +328,8 @@ fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> 
     fine.iter().zip(coarse).map(extended).collect()
 }
 
-/// Returns `true` if the state of the chain is enough: the classes of the jobs that wait in one queue are independent of
-/// everything else, and interrupted jobs of one rank are alike.
+/// Returns `true` if the chain is exact. This requires that the classes of the jobs in one queue are independent of
+/// everything else, and that interrupted jobs of one rank have the same service times.
 fn is_markov(center: &Center, streams: &[Stream]) -> bool {
     let ranked = center.discipline == Discipline::Priority;
     let alike = |one: &Stream, other: &Stream| {
@@ -358,7 +371,8 @@ fn spread(classes: usize, streams: &[Stream], jobs: &[f64], loss: &[f64], exact:
     visit(by_class, losses, exact, "Markov chain of phases")
 }
 
-/// Approximation if no chain is small enough: all classes together as one, and one wait for all.
+/// Approximates a station for which no chain is small enough: all classes are merged into one, and all classes have the
+/// same wait.
 fn rough(center: &Center, rates: &[f64], together: f64, capacity: u64) -> Visit {
     let total = load(center, rates);
     let (mean_time, scv) = mixture(center, rates);

@@ -1,8 +1,9 @@
-//! Power series in one counter per closed class, truncated at the populations: the rows of the convolution.
+//! Power series with one variable per closed class, truncated at the populations. The convolution multiplies such
+//! series.
 
 use crate::series::Series;
 
-/// Values below this share of the largest are set to zero, since they do not contribute to a double.
+/// Share of the largest value below which values are set to zero, since they do not change a sum in double precision.
 const NEGLIGIBLE: f64 = 1e-280;
 
 /// One value per population from zero to all users, with the last class varying fastest, times exp(`log`).
@@ -16,7 +17,7 @@ pub struct Grid {
     pub log: f64,
 }
 
-/// The series of a station with scaled counters: y = Σ_r `weights`_r z_r times `unit`.
+/// The series of a station in scaled variables, y = `unit` · Σ_r `weights`_r z_r, where z_r is the variable of class r.
 pub struct Scaled {
     weights: Vec<f64>,
     finite: Vec<f64>,
@@ -60,7 +61,7 @@ impl Scaled {
         }
     }
 
-    /// Limit of the ratio of successive terms, a times unit.
+    /// Limit of the ratio of successive terms: the constant a of the series, times `unit`.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.pole
@@ -120,7 +121,7 @@ impl Grid {
         grid
     }
 
-    /// The series 1, of the same shape.
+    /// The constant series 1, truncated at the same populations.
     #[must_use]
     pub fn one(&self) -> Self {
         let mut series = Self {
@@ -252,8 +253,7 @@ impl Grid {
         }
     }
 
-    /// Multiplies by y / unit in place, beginning at the end, since each value depends on earlier ones before the
-    /// change.
+    /// Multiplies by y / unit in place. Runs backwards, since each value depends on the original values before it.
     fn shift(&mut self, station: &Scaled) {
         self.walk(
             |values, index, sources| {
@@ -268,7 +268,7 @@ impl Grid {
         );
     }
 
-    /// Divides by 1 − a y in place, beginning at the start, since each value depends on earlier ones after the change.
+    /// Divides by 1 − a y in place. Runs forwards, since each value depends on the new values before it.
     fn divide(&mut self, station: &Scaled) {
         if station.pole == 0.0 {
             return;
@@ -294,7 +294,8 @@ impl Grid {
         );
     }
 
-    /// Visits every population with the strides to the populations with one job less, and their weights.
+    /// Calls `visit` for every population. It passes the distance in the list to the population with one job less of
+    /// each class, and a weight for each.
     fn walk(
         &mut self,
         mut visit: impl FnMut(&mut [f64], usize, &[(usize, f64)]),

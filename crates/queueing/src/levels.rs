@@ -2,7 +2,7 @@
 
 use crate::phases::{Matrix, divided, product, row_product};
 
-/// Rates of one level.
+/// Transition rates from the states of one level.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
     /// Rates within the level; the diagonal is ignored.
@@ -21,8 +21,8 @@ pub fn operations(sizes: impl Iterator<Item = usize>) -> f64 {
 
 /// Returns the stationary probability of each state, by level.
 ///
-/// Levels are eliminated from the highest down, states by the rules of [`divided`], so that there is no cancellation and
-/// small probabilities have as many correct digits as large ones.
+/// Levels are eliminated from the highest to the lowest, and the states of a level as in [`divided`]. There is no
+/// cancellation, so small probabilities have as many correct digits as large ones.
 #[must_use]
 pub fn stationary(levels: &[Level]) -> Vec<Vec<f64>> {
     let highest = levels.len() - 1;
@@ -113,7 +113,8 @@ fn alone(mut rates: Matrix) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Three states in a ring with rates 1, 2, 3: each is visited in proportion to its mean stay, 1, 1/2, 1/3.
+    /// Three states in a ring, which are left at the rates 1, 2 and 3: their probabilities are proportional to the mean
+    /// stays of 1, 1/2 and 1/3.
     #[test]
     fn a_ring_stays_in_each_state_as_long_as_its_mean() {
         let found = alone(vec![
@@ -126,7 +127,8 @@ mod tests {
         }
     }
 
-    /// Levels of one state are a birth and death process: p(n) = ρ^n (1 − ρ) / (1 − ρ^(K + 1)).
+    /// Levels with one state each form a birth-death process with p(n) = ρ^n (1 − ρ) / (1 − ρ^(K + 1)), where ρ is the
+    /// ratio of the rates and K the highest level.
     #[test]
     fn single_states_are_births_and_deaths() {
         let one = |rate: f64| vec![vec![rate]];

@@ -1,8 +1,8 @@
 //! Queueing networks, which predict the capacity of a system and its performance under other loads.
 //!
-//! A [`model::Model`] is data: classes of jobs, stations where they are served, pools whose units they hold meanwhile.
-//! [`solve::solve`] gives its mean values in steady state, exactly if the cost permits and otherwise by an
-//! approximation, which the answer names, with bounds on the result.
+//! A [`model::Model`] is data: classes of jobs, stations that serve them, and pools whose units they hold during
+//! service. [`solve::solve`] computes its mean values in steady state, with bounds on the result. The answer is exact
+//! if the cost permits, and otherwise an approximation; it names the method.
 //!
 //! ```
 //! use towtank_queueing::model::Model;
@@ -21,7 +21,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// Formulas with subscripts are not code.
+// Formulas with subscripts look like code without backticks, but are not code.
 #![allow(clippy::doc_markdown)]
 
 mod aggregate;

@@ -1,17 +1,16 @@
-//! Keeps every station within its capacity, by an additional wait of closed classes if an approximation lets their
-//! users return too fast.
+//! Keeps the load of every station within its capacity, by an additional wait of closed classes.
 //!
-//! The state that an arriving job finds is an estimate, which does not ensure that throughput times demand stays below
-//! the number of servers in a closed network. If it does not, the wait of all arriving jobs is increased until it does:
-//! no shorter wait is possible at the saturated station with these users.
+//! Approximate mean value analysis only estimates the state that an arriving job finds. In a closed network, throughput
+//! times demand can therefore exceed the number of servers. In that case, the wait of all arriving jobs is increased
+//! until it no longer does: no shorter wait is possible at the saturated station with these users.
 
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};
 
-/// Number of bisections of a wait, the number of binary digits of a floating-point number.
+/// Number of bisections of a wait, more than the binary digits of a floating-point number.
 const HALVINGS: usize = 60;
 
-/// Closed classes with their response times in an iteration.
+/// Closed classes with their response times in the current iteration.
 pub struct Closed<'a> {
     /// The network.
     pub network: &'a Network,
@@ -21,7 +20,8 @@ pub struct Closed<'a> {
     pub response: &'a [f64],
 }
 
-/// One class at a station: users, demand, cycle time without the excess, and its increase per unit of the excess.
+/// One class at a station: users, demand, cycle time without the additional wait, and its increase per unit of the
+/// additional wait.
 struct Term {
     users: f64,
     demand: f64,
@@ -29,8 +29,8 @@ struct Term {
     weight: f64,
 }
 
-/// Residence time including the excess of its station: the same for every visit with first come, first served; in
-/// proportion to the wait if ranks wait differently.
+/// Residence time including the additional wait of its station. With ranks, the additional wait is proportional to the
+/// wait of the class; otherwise it is the same for every visit.
 pub fn with_excess(center: &Center, class: usize, stay: f64, excess: f64) -> f64 {
     if center.demand[class] == 0.0 {
         return stay;
@@ -47,8 +47,8 @@ fn weight(center: &Center, class: usize, stay: f64) -> f64 {
 }
 
 impl Closed<'_> {
-    /// Computes the excess of each station that keeps it within its capacity; returns the largest change of a cycle
-    /// time.
+    /// Computes the additional wait of each station that keeps it within its capacity; returns the largest relative
+    /// change of a cycle time.
     pub fn hold_within(&self, residence: &[Vec<f64>], excess: &mut [f64]) -> f64 {
         let mut cycles: Vec<f64> = (0..self.users.len())
             .map(|class| self.response[class] + self.network.think_time(class))
@@ -85,7 +85,8 @@ impl Closed<'_> {
     }
 }
 
-/// Weight of a class, from a residence time that includes the excess.
+/// Additional time of a class per unit of the additional wait, from a residence time that already includes the
+/// additional wait.
 fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> f64 {
     let demand = center.demand[class];
     if center.discipline == Discipline::Priority {
@@ -95,7 +96,7 @@ fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> 
     }
 }
 
-/// The least excess at which the load of the classes does not exceed `room`.
+/// The smallest additional wait at which the load of the classes does not exceed `room`.
 fn least_excess(terms: &[Term], room: f64) -> f64 {
     let load = |excess: f64| -> f64 {
         terms

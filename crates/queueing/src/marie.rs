@@ -1,13 +1,14 @@
 //! Solves one closed class at first-come-first-served stations whose service times are not exponential.
 //!
 //! Marie, IEEE Trans. Software Eng. 5(5), 1979: the rest of the network sends jobs to a station at a rate that depends
-//! on the number already there. With these rates the station is solved exactly with two phases of service
-//! ([`crate::phases`]), and its completion rates become the speeds of a product-form station. This is repeated for each
-//! such station until all speeds converge. With a single such station and delays, the two phases are the only
+//! on the number of jobs already at the station. With these rates, the station is solved exactly with two phases of
+//! service ([`crate::phases`]), and its completion rates become the speeds of a product-form station. This is repeated
+//! for each such station until all speeds converge. If all other stations are delays, the two phases are the only
 //! assumption.
 //!
-//! For less variation than two phases can have (1/2), results are extrapolated: residence times grow linearly with the
-//! squared coefficient of variation in Pollaczek and Khinchine's formula, and nearly so here.
+//! Two phases cannot have a squared coefficient of variation below 1/2; for smaller values, results are extrapolated.
+//! Residence times grow linearly with the squared coefficient of variation in Pollaczek and Khinchine's formula, and
+//! nearly so here.
 
 use crate::convolution::{self, Closed, Extras, Queue};
 use crate::model::Discipline;
@@ -18,7 +19,7 @@ use crate::phases::{self, Conditional, LEAST_SCV, Phases};
 const OPERATIONS_AT_MOST: f64 = 3e8;
 /// Limit on the iterations; a few are usual.
 const ROUNDS_AT_MOST: usize = 100;
-/// Relative change of the speeds at which the iteration has converged.
+/// Limit on the iterations; most networks need only a few.
 const TOLERANCE: f64 = 1e-10;
 
 /// Throughput and mean numbers of jobs by station.
@@ -38,7 +39,7 @@ pub fn solve(network: &Network) -> Option<Means> {
     if least >= LEAST_SCV {
         return problem.solve(1.0);
     }
-    // Step from exponential times toward the requested variation that two phases can represent.
+    // Share of the way from exponential times to the requested variation that two phases can represent.
     let step = (1.0 - LEAST_SCV) / (1.0 - least);
     let (plain, near) = (problem.solve(0.0)?, problem.solve(step)?);
     Some(problem.beyond(&plain, &near, step))
@@ -122,7 +123,7 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Creates the network with the given speeds of the special stations, without one of them.
+    /// Creates the network with the given speeds of the special stations. The special station `without` is left out.
     fn closed(&self, speeds: &[Vec<f64>], without: Option<usize>, users: usize) -> Closed {
         let queue = |station: usize, speed: Speed| Queue {
             speed,
@@ -183,11 +184,11 @@ impl<'a> Problem<'a> {
         Some((rates, jobs))
     }
 
-    /// Speeds of a special station for the arrivals that the rest of the network generates; `step` is 1 for its own
-    /// variation and 0 for exponential times.
+    /// Speeds of a special station for the arrivals that the rest of the network generates. If `step` is 1, service
+    /// times have their own variation; if it is 0, they are exponential.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
-        // There are no arrivals when all users are here, so the first entry (no users in the rest) is left out.
+        // When all users are at the station, nothing arrives, so the first entry (no users in the rest) is left out.
         let arrivals: Vec<f64> = (rest[1..].iter().rev())
             .map(|rate| rate * center.demand[0])
             .collect();
@@ -279,7 +280,8 @@ impl<'a> Problem<'a> {
         sound.then_some(Means { throughput, jobs })
     }
 
-    /// Extrapolates residence times from those for exponential times and for the least variation of two phases.
+    /// Extrapolates residence times below the least variation of two phases, from those at that variation and those for
+    /// exponential times.
     fn beyond(&self, plain: &Means, near: &Means, step: f64) -> Means {
         let users = self.users as f64;
         let mut times: Vec<f64> = (self.network.centers.iter().enumerate())
@@ -294,7 +296,8 @@ impl<'a> Problem<'a> {
             .map(|&index| self.center(index).speed.highest() / self.center(index).demand[0])
             .fold(f64::INFINITY, f64::min);
         let throughput = (users / total).min(limit);
-        // Time that users wait at the slowest station if the extrapolation exceeds its capacity.
+        // If the extrapolated throughput exceeds the capacity, users wait at the slowest station for this additional
+        // time.
         let more = users / throughput - total;
         let slowest = (self.special.iter().chain(&self.plain)).max_by(|&&one, &&other| {
             let slow =
@@ -328,8 +331,8 @@ mod tests {
             "services": [{"class": "jobs", "service_time_s": time, "variation": {"scv": scv}}]})
     }
 
-    /// Throughput and response time simulated to half a per cent (`towtank-engine simulate`, 2 million events), where an
-    /// earlier version gave up to 609/s with a bound of 56.3/s, or 34 % too long a response time.
+    /// Expected throughputs and response times come from simulation (`towtank-engine simulate`, 2 million events, error
+    /// 0.5 %). An earlier version gave up to 609/s where the bound was 56.3/s, or a response time 34 % too long.
     #[test]
     fn one_class_in_order_of_arrival_is_as_simulated() {
         for (users, think, servers, time, scv, throughput, response) in [
@@ -356,7 +359,8 @@ mod tests {
         }
     }
 
-    /// At scv 1 the method gives the exact answer of the product form, with one such station and with two.
+    /// At scv 1, the method agrees with the exact answer of the product form, with one station that is solved by phases
+    /// and with two.
     #[test]
     fn exponential_times_join_the_exact_answer() {
         for scvs in [[1.0, 1.0], [1.0 + 1e-9, 1.0], [1.0 - 1e-9, 1.0 + 1e-9]] {

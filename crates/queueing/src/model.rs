@@ -47,7 +47,7 @@ pub struct Class {
     /// Number of users of a closed class.
     #[serde(default)]
     pub users: Option<u64>,
-    /// Mean pause of a user between an answer and the next job; closed classes only. [s]
+    /// Mean pause of a user between the end of a job and the next job; closed classes only. [s]
     #[serde(default)]
     pub think_time_s: f64,
     /// Variation of the think time, which does not change means in steady state; the simulator draws from this
@@ -175,11 +175,11 @@ pub struct Station {
     #[serde(default = "one")]
     pub servers: u32,
     /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer; the last entry
-    /// applies to more jobs. In place of `servers`. [1]
+    /// applies to more jobs. Replaces `servers`. [1]
     #[serde(default)]
     pub rates: Vec<f64>,
-    /// Limit on the jobs present, including those in service; arrivals at a full station are dropped. Open classes
-    /// only.
+    /// Limit on the jobs present, including those in service; arrivals at a full station are dropped. Only for stations
+    /// that no closed class visits.
     #[serde(default)]
     pub capacity: Option<u64>,
     /// With discipline `priority`: `true` if a job of a better rank interrupts one in service.
@@ -208,7 +208,7 @@ pub struct Service {
     /// Variation of the service time.
     #[serde(default)]
     pub variation: Variation,
-    /// Rank of the class here, if it differs from that of the class.
+    /// Rank of the class at this station, if it differs from the general rank of the class.
     #[serde(default)]
     pub priority: Option<u32>,
 }
@@ -297,7 +297,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If its route does not lead out of the network, which [`Model::check`] reports as well.
+    /// If the route of the class does not lead out of the network, which [`Model::check`] reports as well.
     pub fn visits(&self, class: &Class) -> Result<Vec<f64>, Fault> {
         routing::visits(self, class)
     }

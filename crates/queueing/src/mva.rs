@@ -4,8 +4,11 @@
 //!
 //! R_rk(n) = D_rk (1 + Q_k(n − e_r)), X_r(n) = n_r / (Z_r + Σ_k R_rk(n)), Q_k(n) = Σ_r X_r(n) R_rk(n).
 //!
-//! All terms are positive, so that there is no cancellation. The lattice is processed slab by slab along its longest
-//! side: only two slabs are kept in memory, whose size depends on the other classes only.
+//! For the population n, R is the residence time, D the demand, Z the think time and X the throughput of class r at
+//! station k. Q is the number of jobs, and e_r is one job of class r.
+//!
+//! All terms are positive, so that there is no cancellation. The lattice is processed in slabs, one for each number of
+//! users of the largest class. Only two slabs are kept in memory, and their size depends on the other classes only.
 
 /// Closed classes at single servers. Delays are part of the think time.
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ pub fn lattice_points(users: &[u64]) -> f64 {
     users.iter().map(|&count| count as f64 + 1.0).product()
 }
 
-/// Solves exactly. The caller must check time and memory with [`lattice_points`].
+/// Solves the network exactly. The caller must check time and memory with [`lattice_points`].
 #[must_use]
 pub fn solve(closed: &Closed) -> Means {
     match closed.demand[0].len().div_ceil(LANES) {
@@ -52,7 +55,7 @@ pub fn solve(closed: &Closed) -> Means {
 fn walk<const G: usize>(closed: &Closed) -> Means {
     let classes = closed.users.len();
     let rows = closed.demand[0].len().div_ceil(LANES * G).max(1);
-    // The longest side is the outermost one, so that the slabs are small.
+    // The class with the most users is the outermost one, so that the slabs are small.
     let mut order: Vec<usize> = (0..classes).collect();
     order.sort_by_key(|&class| std::cmp::Reverse(closed.users[class]));
     let inner: Vec<usize> = order[1..]
@@ -78,7 +81,7 @@ fn walk<const G: usize>(closed: &Closed) -> Means {
         users: order.iter().map(|&class| closed.users[class]).collect(),
         strides,
         rows,
-        // 1 + Q of every population of a slab; an empty system has Q = 0.
+        // 1 + Q, the number of jobs plus 1, for every population of a slab; an empty system has Q = 0.
         previous: vec![[[1.0; LANES]; G]; slab * rows],
         current: vec![[[1.0; LANES]; G]; slab * rows],
         throughput: vec![0.0; classes],
@@ -100,7 +103,7 @@ fn in_rows<const G: usize>(values: &[f64], rows: usize) -> Vec<Row<G>> {
     lanes
 }
 
-/// State of the walk over the lattice; lists are in the order of its sides.
+/// State of the walk over the lattice. Lists by class begin with the outermost class.
 struct Walk<const G: usize> {
     demand: Vec<Vec<Row<G>>>,
     think_time: Vec<f64>,
@@ -144,7 +147,7 @@ impl<const G: usize> Walk<G> {
                 _ => &done[start - self.strides[side]..][..self.rows],
             };
             let think_time = self.think_time[side];
-            // The usual case of few stations, whose residence times stay in registers.
+            // Shortcut for few stations, whose residence times stay in registers.
             if let ([sum], [need], [queue]) = (&mut *sums, &demand[..], less) {
                 let stay = residence(need, queue);
                 let throughput = jobs as f64 / (think_time + total(&stay));
@@ -190,7 +193,7 @@ impl<const G: usize> Walk<G> {
     }
 }
 
-/// Residence times: demands times 1 + Q.
+/// Residence times: demands times 1 + Q, where Q is the number of jobs that an arriving job finds.
 fn residence<const G: usize>(need: &Row<G>, queue: &Row<G>) -> Row<G> {
     std::array::from_fn(|group| std::array::from_fn(|lane| need[group][lane] * queue[group][lane]))
 }
@@ -206,7 +209,7 @@ fn total<const G: usize>(row: &Row<G>) -> f64 {
     (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
 }
 
-/// Adds throughput times residence time: by Little's law the number of jobs.
+/// Adds throughput times residence time, which is the number of jobs by Little's law.
 fn add<const G: usize>(sum: &mut Row<G>, throughput: f64, stay: &Row<G>) {
     for (sums, times) in sum.iter_mut().zip(stay) {
         for (value, time) in sums.iter_mut().zip(times) {
@@ -219,7 +222,7 @@ fn add<const G: usize>(sum: &mut Row<G>, throughput: f64, stay: &Row<G>) {
 mod tests {
     use super::*;
 
-    /// Lazowska et al., *Quantitative System Performance*, p. 142: X = (3/19, 2/19).
+    /// Expected throughputs X = (3/19, 2/19) come from Lazowska et al., *Quantitative System Performance*, p. 142.
     #[test]
     fn two_classes_of_one_user_each_have_rational_throughputs() {
         let closed = Closed {

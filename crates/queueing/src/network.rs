@@ -25,7 +25,7 @@ pub struct Center {
     pub demand: Vec<f64>,
     /// Squared coefficient of variation of the service time. [1]
     pub scv: Vec<f64>,
-    /// Form of the service time; empty if only the variation is known.
+    /// Form of the distribution of the service time; empty if only the variation is known.
     pub form: Vec<Distribution>,
     /// Rank of each class: lower ranks are served first.
     pub rank: Vec<u32>,
@@ -47,7 +47,7 @@ impl Center {
         }
     }
 
-    /// The station with one class, which visits once, in place of all.
+    /// The station with a single class that visits it once, instead of all classes.
     #[must_use]
     pub fn only(&self, service_time: f64, scv: f64) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Center {
         }
     }
 
-    /// Classes that have a demand here.
+    /// Classes that have a demand at this station.
     pub fn visitors(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.demand.len()).filter(|&class| self.demand[class] > 0.0)
     }
@@ -91,7 +91,7 @@ impl Center {
     }
 }
 
-/// A pool.
+/// A pool of units, which jobs hold while they are at its stations.
 #[derive(Clone, Debug)]
 pub struct Hold {
     /// Name in the model.
@@ -106,7 +106,7 @@ pub struct Hold {
     pub concerns: Vec<bool>,
 }
 
-/// A fork.
+/// A fork, whose branches run at the same time.
 #[derive(Clone, Debug)]
 pub struct Split {
     /// Name in the model.
@@ -135,7 +135,7 @@ pub enum Load {
         poisson: bool,
         /// Squared coefficient of variation of the times between arrivals. [1]
         scv: f64,
-        /// Form of the times between arrivals.
+        /// Form of the distribution of the times between arrivals.
         form: Distribution,
     },
 }
@@ -245,7 +245,7 @@ impl Network {
             .sum()
     }
 
-    /// The network without the pools that have a unit for every user, for which no job waits.
+    /// The network without pools that have a unit for every user, since no job waits for these.
     #[must_use]
     pub fn without_idle_pools(&self) -> Self {
         let idle = |hold: &Hold| {
@@ -262,7 +262,8 @@ impl Network {
             .filter(|&pool| !idle(&self.holds[pool]))
             .collect();
         for (pool, hold) in self.holds.iter().enumerate().filter(|(_, hold)| idle(hold)) {
-            // The surrounding pool, if any, then contains its places.
+            // If the removed pool was inside another pool, its stations and inner pools now belong directly to that
+            // pool.
             for outer in &mut network.holds {
                 if let Some(place) = outer.pools.iter().position(|&inner| inner == pool) {
                     outer.pools.remove(place);

@@ -1,4 +1,4 @@
-//! Solves stations without a capacity that only open classes visit, each separately.
+//! Solves stations that only open classes visit and that have no capacity limit, each station separately.
 
 use crate::model::Discipline;
 use crate::network::{Center, Speed};
@@ -20,7 +20,8 @@ pub struct Visit {
     pub formula: &'static str,
 }
 
-/// Solves a station for arrivals of transactions at `rates`; `arrival_scv` is 1 for Poisson arrivals.
+/// Solves a station to which transactions of each class arrive at `rates`. `arrival_scv` is the squared coefficient of
+/// variation of the times between arrivals, 1 for Poisson arrivals.
 ///
 /// The caller must ensure that a steady state exists.
 #[must_use]
@@ -68,7 +69,7 @@ fn is_one(scv: f64) -> bool {
     (scv - 1.0).abs() < 1e-12
 }
 
-/// Load in servers: work that arrives per second. [1]
+/// Offered load: service time that arrives per second, as a number of busy servers. [1]
 pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
     rates
         .iter()
@@ -86,7 +87,8 @@ pub(crate) fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> V
         .collect()
 }
 
-/// Rate of visits, and mean residual work Σ λ E[S²] / 2, over the classes that `counts` selects.
+/// Mean residual service time that an arriving job finds, Σ λ E[S²] / 2 over the classes that `counts` selects, where λ
+/// is the rate of visits and S the service time. [s]
 fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool) -> f64 {
     (0..rates.len())
         .filter(|&class| counts(class))
@@ -100,11 +102,12 @@ fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool)
         .sum()
 }
 
-/// Wait with Poisson arrivals and exponential service of the same mean, and the time that a second of service takes.
+/// Mean wait with Poisson arrivals and exponential service of the same mean, and the time that a second of service
+/// takes.
 ///
-/// For m servers W = C S / (m (1 − ρ)) with Erlang's C, and a second of service takes one second. A station with a
-/// table of speeds is a single server whose speed depends on the number of jobs: of the L jobs of the birth and death
-/// process, 1 − p(0) are in service and the others wait.
+/// For m servers, the wait is W = C S / (m (1 − ρ)), with Erlang's C, the service time S and the utilization ρ; a
+/// second of service takes one second. A station with a table of speeds is a single server whose speed depends on the
+/// number of jobs. Of the L jobs of its birth-death process, 1 − p(0) are in service and the others wait.
 fn exponential_wait(center: &Center, load: f64, mean_time: f64) -> (f64, f64) {
     if let Speed::Servers(servers) = center.speed {
         let left = f64::from(servers) - load;
@@ -123,8 +126,8 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
         .map(|class| rates[class] * center.visits[class])
         .sum();
     let mean_time = load / visits;
-    // With Poisson arrivals, jobs that share servers or interrupt others are not affected by the variation of service
-    // times, and with other arrivals only slightly.
+    // With Poisson arrivals, the variation of service times has no effect if jobs share servers or the last job
+    // interrupts others. With other arrivals the effect is small.
     if center.discipline != Discipline::Fcfs && center.is_product_form() {
         return (mean_time, 1.0);
     }
@@ -132,9 +135,11 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
     (mean_time, 2.0 * residual / (load * mean_time) - 1.0)
 }
 
-/// First come, first served: Pollaczek and Khinchine's formula for one server; for more, the approximation of Allen and
-/// Cunneen: the wait for exponential times and Poisson arrivals, times the mean of the two squared coefficients of
-/// variation. Also servers that jobs share, if arrivals are not Poisson: there the classes split the sum of the times in
+/// Solves a first-come-first-served station, by Pollaczek and Khinchine's formula for one server and by the
+/// approximation of Allen and Cunneen for several. That approximation multiplies the wait for exponential times and
+/// Poisson arrivals by the mean of the two squared coefficients of variation.
+///
+/// Also solves shared servers if arrivals are not Poisson. In that case the jobs are divided among the classes in
 /// proportion to their loads.
 fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
@@ -147,7 +152,8 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let single = center.speed.is_single();
     let mut jobs = with_waits(center, rates, second, |_| wait);
     if center.discipline != Discipline::Fcfs && center.is_product_form() {
-        // Servers that jobs share, and those that the last job takes, slow all classes by one factor, whatever arrives.
+        // Shared servers slow all classes by the same factor, for any arrivals. So does a server that the last arrival
+        // takes.
         jobs = shares(center, rates, jobs.iter().sum(), load);
     }
     Visit {
@@ -162,9 +168,11 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     }
 }
 
-/// Factor by which the variation of service times changes the wait, relative to exponential times: the mean of both
-/// squared coefficients, with the correction of Krämer and Langenbach-Belz, *Approximate formulae for the delay in the
-/// queueing system GI/G/1*, 8th International Teletraffic Congress, 1976, which is 1 for Poisson arrivals.
+/// Factor by which the variation of service times changes the wait, relative to exponential times.
+///
+/// It is the mean of the squared coefficients of variation of arrivals and service, relative to the same mean for
+/// exponential service. The correction of Krämer and Langenbach-Belz (*Approximate formulae for the delay in the
+/// queueing system GI/G/1*, 8th International Teletraffic Congress, 1976) is 1 for Poisson arrivals.
 fn variation_factor(utilization: f64, arrival_scv: f64, scv: f64) -> f64 {
     let idle = 1.0 - utilization;
     let correction = |scv: f64| {
@@ -184,9 +192,11 @@ fn variation_factor(utilization: f64, arrival_scv: f64, scv: f64) -> f64 {
 
 /// Factor by which arrivals other than Poisson change the wait with exponential service; exact for one server.
 ///
-/// GI/M/1 (Kleinrock, *Queueing Systems* I, 1975, section 6.4): a share σ of arrivals waits, for S / (1 − σ) on
-/// average, where σ = A*((1 − σ)/ρ) and A* transforms the times between arrivals for a mean of 1: gamma below a squared
-/// coefficient of 1, hyperexponential with balanced means above it.
+/// In GI/M/1 (Kleinrock, *Queueing Systems* I, 1975, section 6.4), a share σ of arrivals waits, for S / (1 − σ) on
+/// average with the service time S. The share solves σ = A*((1 − σ)/ρ), where ρ is the utilization and A* the Laplace
+/// transform of the times between arrivals, scaled to a mean of
+/// 1. These times are gamma-distributed if their squared coefficient of variation is below 1, and
+/// hyperexponential with balanced means if it is above 1.
 fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
     let transform = |rate: f64| -> f64 {
         if arrival_scv == 0.0 {
@@ -214,7 +224,8 @@ fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
     (1.0 - high) / high * (1.0 - utilization) / utilization
 }
 
-/// Jobs in service and waiting, from the wait of a visit; `second` is the time that a second of service takes.
+/// Mean number of jobs of each class, in service and waiting, from the mean wait of a visit; `second` is the time that
+/// a second of service takes.
 pub(crate) fn with_waits(
     center: &Center,
     rates: &[f64],
@@ -235,7 +246,7 @@ pub(crate) fn with_waits(
         .collect()
 }
 
-/// Utilization by the classes that are served before a class, without and with those of its own rank.
+/// Utilization by the classes with better ranks than a class, and the same including the classes of its own rank.
 fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let sum = |counts: &dyn Fn(u32) -> bool| -> f64 {
         (0..rates.len())
@@ -248,10 +259,11 @@ fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     (sum(&|other| other < rank), sum(&|other| other <= rank))
 }
 
-/// Non-preemptive priorities: Cobham, Operations Research 2(1), 1954: W_r = W_0 / ((1 − σ_{r−1}) (1 − σ_r)).
+/// Solves non-preemptive priorities (Cobham, Operations Research 2(1), 1954): the wait of rank r is W_r = W_0 / ((1 −
+/// σ_{r−1}) (1 − σ_r)), where σ_r is the utilization by all ranks up to r.
 ///
-/// W_0 is the wait without ranks times 1 − ρ; that is exact for one server, and for m servers with one exponential
-/// service time.
+/// W_0 is the wait without ranks times 1 − ρ, with the utilization ρ. This is exact for one server, and for m servers
+/// if all classes have the same exponential service time.
 fn waiting_by_rank(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
     let (mean_time, scv) = mixture(center, rates);
@@ -279,7 +291,7 @@ fn waiting_by_rank(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     }
 }
 
-/// Preemptive priorities: jobs of worse ranks have no effect on better ones.
+/// Solves preemptive priorities, where jobs of worse ranks have no effect on jobs of better ranks.
 fn interrupting(center: &Center, rates: &[f64]) -> Visit {
     let single = center.speed.is_single();
     let jobs = if single {
@@ -299,7 +311,10 @@ fn interrupting(center: &Center, rates: &[f64]) -> Visit {
     }
 }
 
-/// R_r = S_r / (1 − σ_{r−1}) + W_0(classes up to r) / ((1 − σ_{r−1}) (1 − σ_r)); Jaiswal, *Priority Queues*, 1968.
+/// Mean numbers of jobs with preemptive priorities at one server (Jaiswal, *Priority Queues*, 1968), from the response
+/// times R_r = S_r / (1 − σ_{r−1}) + W_0(classes up to r) / ((1 − σ_{r−1}) (1 − σ_r)).
+///
+/// S_r is the service time, σ_r the utilization by all ranks up to r, and W_0 the mean residual service time.
 fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
     (0..rates.len())
         .map(|class| {
@@ -314,17 +329,19 @@ fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Load of the classes that are served before a class, without and with those of its own rank. [erlang]
+/// Load of the classes with better ranks than a class, and the same including the classes of its own rank. [erlang]
 fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let (better, all) = before(center, rates, class);
     (better * center.speed.limit(), all * center.speed.limit())
 }
 
-/// Response times of preemptive priorities at m servers. All classes up to a rank together form an M/M/m, which is
-/// exact for equal exponential service times. Otherwise the time besides service is related to that of M/M/m as on a
-/// single server with the speed of all servers (A. B. Bondi and J. P. Buzen, "The response times of priority classes
-/// under preemptive resume in M/G/m queues", Performance Evaluation Review 12(3), 1984, who use the wait of M/M/m
-/// without ranks instead).
+/// Mean numbers of jobs with preemptive priorities at m servers.
+///
+/// All classes up to a rank together are treated as an M/M/m queue, which is exact for equal exponential service times.
+/// For other service times, the time besides service changes by the same ratio as on a single server with the speed of
+/// all servers. This follows A. B. Bondi and J. P. Buzen, "The response times of priority classes under preemptive
+/// resume in M/G/m queues", Performance Evaluation Review 12(3), 1984. They apply the ratio to the wait of M/M/m
+/// without ranks instead.
 fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
     (0..rates.len())
         .map(|class| {
@@ -346,14 +363,14 @@ fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Growth of a function of the load, from the load of better ranks to that including its own rank; the function is 0
-/// without load.
+/// Increase of a function of the load, from the load of better ranks to the load that includes the own rank. The
+/// function is 0 without load.
 fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
     jobs(all) - if better > 0.0 { jobs(better) } else { 0.0 }
 }
 
-/// Ratio of the time besides service with these service times to that with exponential ones, on one server as fast as
-/// all together.
+/// Ratio of the time besides service with the given service times to that with exponential service times, on one server
+/// as fast as all servers together.
 fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f64 {
     let fast = f64::from(servers);
     let (better, all) = before(center, rates, class);
@@ -371,7 +388,7 @@ fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f
     }
 }
 
-/// Mean number of jobs and loss of M/M/m/K and its load-dependent forms.
+/// Mean number of jobs and loss of M/M/m/K, also with speeds that depend on the number of jobs.
 pub(crate) fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
     let (mut weight, mut total, mut mean) = (1.0_f64, 1.0_f64, 0.0_f64);
     for jobs in 1..=capacity {
@@ -409,7 +426,8 @@ mod tests {
         }
     }
 
-    /// Work is conserved: Σ ρ_r W_r of M/G/1 without interruption is that of first come first served (Kleinrock 1965).
+    /// Conservation of work in M/G/1 without interruption (Kleinrock 1965): the sum of utilization times wait over all
+    /// ranks, Σ ρ_r W_r, is the same as with first come, first served.
     #[test]
     fn ranks_conserve_work() {
         let rates = [0.3, 0.2, 0.1];
@@ -424,8 +442,8 @@ mod tests {
         assert!((waits(Discipline::Priority) - waits(Discipline::Fcfs)).abs() < 1e-13);
     }
 
-    /// Ranks of one exponential service time only change the order: all classes together wait as at M/M/m, where the
-    /// wait is C S / (m (1 − ρ)).
+    /// If all classes have the same exponential service time, ranks only change the order of service. The mean wait
+    /// over all classes is then that of M/M/m, C S / (m (1 − ρ)).
     #[test]
     fn ranks_of_many_servers_conserve_the_wait_of_erlang() {
         for servers in 1..=8 {
@@ -441,8 +459,8 @@ mod tests {
         }
     }
 
-    /// Two classes of rate 0.8 at two servers, S = 1 s, by Cobham: W_0 = C / m = 0.64 / 1.8, W_1 = W_0 / 0.6,
-    /// W_2 = W_0 / (0.6 0.2), with C = ρ² 2 / (1 + ρ) = 0.7111 at ρ = 0.8.
+    /// Two classes of rate 0.8 at two servers, S = 1 s, by Cobham: W_0 = C / m = 0.64 / 1.8, W_1 = W_0 / 0.6, W_2 = W_0
+    /// / (0.6 · 0.2). Erlang's C is ρ² 2 / (1 + ρ) = 0.7111 at ρ = 0.8.
     #[test]
     fn two_ranks_of_two_servers_wait_as_cobham_says() {
         let center = center(Speed::Servers(2), &[1.0, 1.0], Discipline::Priority);
@@ -452,7 +470,8 @@ mod tests {
         assert!((visit.jobs[1] / 0.8 - (1.0 + first / 0.12)).abs() < 1e-12);
     }
 
-    /// As variation goes to 1, of service or of arrivals, the answer goes to that of M/M/m.
+    /// As the squared coefficient of variation of service or of arrivals approaches 1, the result approaches that of
+    /// M/M/m.
     #[test]
     fn variation_near_one_joins_the_exact_answer() {
         for speed in [
@@ -477,8 +496,8 @@ mod tests {
         }
     }
 
-    /// Sixteen servers at 0.9 with scv 2, by Allen and Cunneen: R = S + C S / (m (1 − ρ)) (1 + 2) / 2 = 1.554 s; an
-    /// earlier version waited 16 times as long.
+    /// Sixteen servers at a utilization of 0.9 with scv 2, by Allen and Cunneen: R = S + C S / (m (1 − ρ)) (1 + 2) / 2
+    /// = 1.554 s. An earlier version gave a wait 16 times as long.
     #[test]
     fn sixteen_servers_wait_a_sixteenth() {
         let mut center = center(Speed::Servers(16), &[1.0], Discipline::Fcfs);
@@ -489,9 +508,11 @@ mod tests {
         assert!((response - 1.554).abs() < 5e-4);
     }
 
-    /// Hyperexponential arrivals of scv 4 with balanced means at one exponential server at 0.8: σ = 0.907572, from its
-    /// equation by fixed-point iteration, and R = S / (1 − σ) = 10.8192 s; Poisson arrivals would give 5 s. How the
-    /// server is shared does not matter. Regular arrivals at ρ = 1/2: σ = exp(−2 (1 − σ)) = 0.203188.
+    /// Hyperexponential arrivals of scv 4 with balanced means at one exponential server, ρ = 0.8: σ = 0.907572 solves
+    /// the equation of GI/M/1, and R = S / (1 − σ) = 10.8192 s. Poisson arrivals would give 5 s. The order of service
+    /// does not matter.
+    ///
+    /// Regular arrivals at ρ = 1/2: σ = exp(−2 (1 − σ)) = 0.203188.
     #[test]
     fn the_variation_of_arrivals_makes_an_exponential_server_wait() {
         for discipline in [Discipline::Fcfs, Discipline::Ps, Discipline::LcfsPr] {
@@ -512,7 +533,7 @@ mod tests {
         assert!((solve(&center, &[1.9], 0.0).jobs[0] - 1.9).abs() < 1e-12);
     }
 
-    /// Two ranks of one exponential service time: R_1 = S/(1−ρ_1), R_2 = S/((1−ρ_1)(1−ρ_1−ρ_2)).
+    /// Two ranks with the same exponential service time S: R_1 = S/(1−ρ_1), R_2 = S/((1−ρ_1)(1−ρ_1−ρ_2)).
     #[test]
     fn interrupting_ranks_of_one_service_time_have_a_closed_form() {
         for speed in [Speed::Servers(1), Speed::Rates(vec![1.0])] {

@@ -2,8 +2,8 @@
 //! number of jobs present.
 //!
 //! Two phases can represent a squared coefficient of variation of at least 1/2. Above 1, service is one of two
-//! exponential times, each of which contributes half of the mean (as in the simulator). From 1/2 to 1, service is two
-//! exponential times in sequence, the second of which occurs with a probability (Marie, IEEE Trans. Software Eng. 5(5),
+//! exponential times, each of which contributes half of the mean (as in the simulator). From 1/2 to 1, service is an
+//! exponential time that is followed by a second one with a certain probability (Marie, IEEE Trans. Software Eng. 5(5),
 //! 1979).
 
 /// Least squared coefficient of variation that two phases can have.
@@ -46,7 +46,7 @@ impl Phases {
 pub struct Conditional {
     /// Completion rate with 1, 2, ... jobs.
     pub speeds: Vec<f64>,
-    /// p(n) / p(n − 1) for n = 1, 2, ...
+    /// p(n) / p(n − 1) for n = 1, 2, ..., where p(n) is the probability of n jobs.
     pub ratios: Vec<f64>,
 }
 
@@ -68,17 +68,19 @@ impl Conditional {
 /// Rows of a matrix.
 pub type Matrix = Vec<Vec<f64>>;
 
-/// Solves the station for arrivals at the rate `arrivals[n]` with n jobs present, and none with more jobs than the list
-/// has entries. Rates are in jobs per mean service time.
+/// Solves the station. Jobs arrive at the rate `arrivals[n]` when n jobs are present, and not at all when more jobs are
+/// present than the list has entries. Rates are in jobs per mean service time.
 #[must_use]
 pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
     let levels = Levels { phases, servers };
     let most = arrivals.len();
-    // R(n) with π(n) = π(n − 1) R(n), computed from the last level down.
+    // Matrices R(n) with π(n) = π(n − 1) R(n), where π(n) are the probabilities of the states with n jobs. They are
+    // computed from the last level down.
     let mut steps: Vec<Matrix> = Vec::with_capacity(most);
     let mut above: Option<Matrix> = None;
     for jobs in (1..=most).rev() {
-        // After an arrival the station returns to this level, so only the state of the return matters.
+        // After an arrival, the station sooner or later returns to this level. Only the state in which it returns
+        // matters.
         let mut local = levels.local(jobs);
         if let Some(step) = &above {
             let back = product(step, &levels.down(jobs + 1));
@@ -198,8 +200,8 @@ pub(crate) fn row_product(row: &[f64], matrix: &Matrix) -> Vec<f64> {
     sum
 }
 
-/// Solves X (−L) = B for X, where L has the rates between the states of a level (its diagonal is ignored), and `exits`
-/// the rates out of each state.
+/// Solves X (−L) = B for X, where B is `rows` and L contains the rates between the states of a level. The diagonal of L
+/// is ignored; `exits` are the rates at which each state leaves the level.
 ///
 /// States are eliminated one by one from the last, and transitions through them are replaced by direct ones. There are
 /// only additions, multiplications and divisions, so that there is no cancellation (Grassmann, Taksar and Heyman,
@@ -241,7 +243,8 @@ pub(crate) fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) 
 mod tests {
     use super::*;
 
-    /// With scv 1 two phases make an exponential time: speeds are min(n, m), whatever comes.
+    /// At scv 1 the two phases form an exponential time, so the speed with n jobs at m servers is min(n, m) for any
+    /// arrivals.
     #[test]
     fn exponential_times_are_served_at_the_number_of_servers() {
         let found = solve(Phases::of(1.0), 3, &[2.0, 0.5, 4.0, 1.0, 2.5]);
@@ -250,8 +253,8 @@ mod tests {
         }
     }
 
-    /// M/G/1 with room for 400 at load 0.7 is Pollaczek and Khinchine's queue but for a loss below 1e-12:
-    /// L = ρ + ρ² (1 + scv) / (2 (1 − ρ)).
+    /// M/G/1 with a capacity of 400 at load 0.7 loses less than 1e-12 of its arrivals. Its mean number of jobs is
+    /// therefore that of Pollaczek and Khinchine: L = ρ + ρ² (1 + scv) / (2 (1 − ρ)).
     #[test]
     fn one_server_has_the_queue_of_pollaczek_and_khinchine() {
         for scv in [0.5, 0.8, 1.0, 2.0, 4.0] {
@@ -264,8 +267,8 @@ mod tests {
         }
     }
 
-    /// Erlang's loss system does not feel the variation: with as many places as servers the number present is Poisson,
-    /// cut off.
+    /// In Erlang's loss system the variation of service times has no effect. If the capacity equals the number of
+    /// servers, the number of jobs has a truncated Poisson distribution.
     #[test]
     fn many_servers_without_a_queue_have_erlangs_distribution() {
         for scv in [0.5, 2.0, 4.0, 30.0] {

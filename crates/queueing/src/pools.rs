@@ -1,9 +1,10 @@
 //! Solves pools around product-form stations for one class, by decomposition with flow-equivalent servers.
 //!
 //! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the inside of a pool is solved alone for 1, 2, ... jobs, up to
-//! its number of units. In the surrounding network it is represented by one station whose speed with n jobs is the
-//! throughput found. If the pool never limits, this is exact (Norton's theorem); otherwise it is an approximation,
-//! accurate as long as the inside settles faster than its population changes (Courtois 1977).
+//! its number of units. In the surrounding network the pool is represented by one station, whose speed with n jobs is
+//! the throughput of the inside with n jobs. If no job ever waits for a unit, this is exact (Norton's theorem).
+//! Otherwise it is an approximation, accurate if the inside settles faster than its number of jobs changes (Courtois
+//! 1977).
 
 use crate::convolution::{Closed, Extras, Queue, solve};
 use crate::network::{Network, Speed};
@@ -46,7 +47,7 @@ impl State {
     }
 }
 
-/// One layer of nesting: stations and pools that are used side by side.
+/// One level of nesting: the stations and pools directly inside a pool, or those outside of all pools.
 struct Layer<'a> {
     network: &'a Network,
     stations: Vec<usize>,
@@ -55,7 +56,7 @@ struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// Builds the layer with the tables of its pools, for at most `users` jobs.
+    /// Builds the layer with the results of its pools for each number of jobs, for at most `users` jobs.
     fn new(
         network: &'a Network,
         stations: Vec<usize>,
@@ -173,7 +174,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// States for 0, 1, ... `most` jobs; computed together if no pools are nested.
+    /// Results with 0, 1, ... `most` jobs. Without nested pools, a single convolution yields all of them.
     fn table(&self, most: u64) -> Option<Vec<State>> {
         if !self.pools.is_empty() {
             return (0..=most).map(|jobs| self.state(jobs)).collect();
@@ -224,7 +225,7 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// Mean values inside a pool, averaged over the number of jobs that hold or wait for a unit.
+/// Adds the mean values inside a pool to `state`, averaged over the number of jobs that hold or wait for a unit.
 fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
     let units = table.len() - 1;
     for (jobs, &chance) in marginal.iter().enumerate() {
@@ -283,7 +284,7 @@ pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
         }
         let (marginal, beyond) = birth_death(rate, &rates);
         inside(&mut state, *pool, table, &marginal);
-        // With more jobs the inside no longer changes, since all units are held.
+        // With more jobs than units, the inside no longer changes, since all units are held.
         let weight: f64 = beyond.0;
         state.add(&table[table.len() - 1], weight);
         state.held[*pool] += weight * rates.len() as f64;
@@ -292,8 +293,8 @@ pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
     Ok(Some(state))
 }
 
-/// Probabilities of 0, 1, ... L jobs, where L is the length of the table; then the probability of more jobs, with their
-/// mean number above L.
+/// Probabilities of 0, 1, ... L jobs, where L is the length of the table. Also returns the probability of more than L
+/// jobs, and the mean number of jobs above L.
 fn birth_death(rate: f64, rates: &[f64]) -> (Vec<f64>, (f64, f64)) {
     let mut logs = vec![0.0_f64];
     for speed in rates {
@@ -318,7 +319,8 @@ fn birth_death(rate: f64, rates: &[f64]) -> (Vec<f64>, (f64, f64)) {
 mod tests {
     use super::*;
 
-    /// With rates 1, 2, ... m it is the M/M/m, of which the queue is known: L_q = C ρ / (1 − ρ).
+    /// With completion rates 1, 2, ... m the process is M/M/m, whose mean queue is L_q = C ρ / (1 − ρ) with Erlang's C
+    /// and the utilization ρ.
     #[test]
     fn birth_and_death_at_m_servers_is_erlang() {
         let (marginal, (beyond, excess)) = birth_death(3.96, &[1.0, 2.0, 3.0, 4.0]);

@@ -12,7 +12,7 @@ use crate::solve::{Solution, TABLE_AT_MOST, why_not_exact};
 pub(crate) struct Stop {
     /// Rate of transactions of each class that reach the station. [1/s]
     pub rates: Vec<f64>,
-    /// Results; `None` if the station has no steady state, or too much room for a table.
+    /// Results; `None` if the station has no steady state, or a capacity that is too large for a table.
     pub visit: Option<Visit>,
 }
 
@@ -26,7 +26,7 @@ impl Stop {
             .unwrap_or(0.0)
     }
 
-    /// Returns `true` if all classes were taken as one, since the chain of the station is too large.
+    /// Returns `true` if all classes were merged into one, since the Markov chain of the station is too large.
     pub(crate) fn is_merged(&self) -> bool {
         (self.visit.as_ref()).is_some_and(|visit| visit.formula == finite::MERGED)
     }
@@ -48,11 +48,12 @@ impl Stop {
     }
 }
 
-/// Takes the open classes through the stations in the order of the file. Losses reduce their rates; the variation of the
-/// times between arrivals changes from station to station.
+/// Computes arrivals and results of the open classes at each station, in the order of the file. Losses reduce the rates
+/// at later stations, and each station changes the variation of the times between arrivals.
 ///
-/// Whitt, *The queueing network analyzer*, Bell System Technical Journal 62(9), 1983: merging of classes, departures
-/// from a station, splitting by visits. With product form all variations are 1, as for Poisson arrivals.
+/// The merging of classes, the departures from a station and the splitting by visits follow Whitt, *The queueing
+/// network analyzer*, Bell System Technical Journal 62(9), 1983. With product form all squared coefficients of
+/// variation are 1, as for Poisson arrivals.
 pub(crate) fn stops(network: &Network) -> Vec<Stop> {
     let mut left: Vec<f64> = (0..network.loads.len())
         .map(|class| network.rate(class))
@@ -65,7 +66,8 @@ pub(crate) fn stops(network: &Network) -> Vec<Stop> {
             leave(center, &stop, &mut gaps);
         } else {
             for (class, gaps) in gaps.iter_mut().enumerate() {
-                // A delay spreads arrivals, unless they are Poisson.
+                // A delay changes the distribution of the times between arrivals, unless they are Poisson. Only their
+                // variation remains known.
                 if center.demand[class] > 0.0 && *gaps != Shape::EXPONENTIAL {
                     gaps.form = None;
                 }
@@ -126,7 +128,7 @@ fn at_visits(center: &Center, gaps: &[Shape]) -> Vec<Shape> {
         .collect()
 }
 
-/// Changes the times between arrivals to those behind a station.
+/// Replaces the times between arrivals at a station by the times between departures from it.
 fn leave(center: &Center, stop: &Stop, gaps: &mut [Shape]) {
     let kept: Vec<f64> = (stop.rates.iter().enumerate())
         .map(|(class, rate)| rate * (1.0 - stop.loss(class)))
@@ -156,7 +158,7 @@ fn leave(center: &Center, stop: &Stop, gaps: &mut [Shape]) {
     }
 }
 
-/// Squared coefficient of variation of a stream of which each member is selected with a probability.
+/// Squared coefficient of variation of a stream that is thinned: each job is kept with probability `share`.
 fn thinned(scv: f64, share: f64) -> f64 {
     1.0 + share * (scv - 1.0)
 }
@@ -180,8 +182,8 @@ fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) ->
     1.0 + weight * mixed
 }
 
-/// Squared coefficient of variation of the stream that leaves a station. Constant times are taken to vary a little, as
-/// in the source.
+/// Squared coefficient of variation of the stream that leaves a station. That of the service times is taken as at least
+/// 0.2, as Whitt does.
 fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f64 {
     let service = if center.is_product_form() {
         1.0

@@ -1,11 +1,13 @@
 //! The generating function of a station, in a form without negative terms.
 //!
-//! A product-form station with speed α(j) at j jobs has F(y) = Σ_j y^j / (α(1) ... α(j)), where y stands for the sum of
-//! demands times the counters of classes. For m servers F(y) = [Σ_{j<m} f_j (1 − j/m) y^j] / (1 − y/m) with
-//! f_j = 1/j!: every coefficient is positive, so that convolution with it never cancels, where the textbook recursion
-//! through p(0) = 1 − Σ p(j) loses all digits near saturation. Any speed that ends in a constant has the form
-//! F(y) = A(y) + C(y) / (1 − a y) with A, C, a >= 0. Open classes with load ρ leave F(ρ + y) to the closed ones
-//! (Lavenberg and Reiser, *Stationary state probabilities at arrival instants*, 1980), which is of that form again.
+//! A product-form station with speed α(j) at j jobs has F(y) = Σ_j y^j / (α(1) ... α(j)), where y is the sum over all
+//! classes of demand times the variable of the class. For m servers, F(y) = [Σ_{j<m} f_j (1 − j/m) y^j] / (1 − y/m)
+//! with f_j = 1/j!. Every coefficient is positive, so that convolution with F never cancels. The textbook recursion
+//! through p(0) = 1 − Σ p(j) loses all digits near saturation.
+//!
+//! If the speed is constant from some number of jobs on, F(y) = A(y) + C(y) / (1 − a y) with A, C, a >= 0. With open
+//! classes of load ρ, the series of the closed classes is F(ρ + y) (Lavenberg and Reiser, *Stationary state
+//! probabilities at arrival instants*, 1980), which again has this form.
 
 use crate::network::Speed;
 use crate::special::log_factorials;
@@ -41,7 +43,8 @@ impl Series {
         }
     }
 
-    /// With at most as many jobs as servers no job waits, and the terms of more jobs are not needed.
+    /// Creates the series of a station with servers. If there are at most as many jobs as servers, no job waits, and
+    /// the terms for more jobs are left out.
     fn of_servers(servers: u32, open_load: f64, jobs: usize) -> Self {
         let count = servers as usize;
         let terms = if open_load > 0.0 {
@@ -88,7 +91,8 @@ impl Series {
         }
     }
 
-    /// F(ρ + y), by the binomial theorem term by term; no more coefficients than `terms`.
+    /// The series F(ρ + y) with the load ρ of open classes, by the binomial theorem for each term; at most `terms`
+    /// coefficients.
     fn shifted(&self, open_load: f64, terms: usize) -> Self {
         let rest = 1.0 - self.pole * open_load;
         let tail = shifted(&self.tail, open_load, terms);
@@ -99,8 +103,8 @@ impl Series {
         }
     }
 
-    /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two coefficients of F;
-    /// `None` except for stations with servers. [1]
+    /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two coefficients of F.
+    /// Returns `None` for a station with a table of speeds. [1]
     #[must_use]
     pub fn speed_at(&self, jobs: usize) -> Option<f64> {
         let coefficient = |number: usize| {
@@ -115,21 +119,22 @@ impl Series {
             .then(|| (coefficient(jobs - 1) - coefficient(jobs)).exp())
     }
 
-    /// Mean number of jobs of open classes alone: ρ F'(ρ) / F(ρ), by the series shifted to ρ.
+    /// Mean number of jobs if only open classes with load ρ visit the station: ρ F'(ρ) / F(ρ), by the series shifted to
+    /// ρ.
     #[must_use]
     pub fn open_jobs(speed: &Speed, open_load: f64) -> f64 {
         let (value, slope, _) = Self::at_load(speed, open_load);
         open_load * slope / value
     }
 
-    /// Probability that the station is empty with open classes alone: 1 / F(ρ).
+    /// Probability that the station is empty if only open classes with load ρ visit it: 1 / F(ρ).
     #[must_use]
     pub fn idle(speed: &Speed, open_load: f64) -> f64 {
         let (value, _, scale) = Self::at_load(speed, open_load);
         (-scale).exp() / value
     }
 
-    /// F(ρ) and F'(ρ), both divided by the exponential of the third value.
+    /// F(ρ), F'(ρ) and a scale; the first two are divided by the exponential of the scale.
     fn at_load(speed: &Speed, open_load: f64) -> (f64, f64, f64) {
         let here = Self::of(speed, open_load, 0);
         let term = |logs: &[f64], j: usize| logs.get(j).map_or(0.0, |log| log.exp());
@@ -153,7 +158,8 @@ impl Series {
     }
 }
 
-/// First coefficients of P(ρ + y) from those of P: Σ_{j>=i} P_j C(j, i) ρ^(j−i), all as logarithms.
+/// First coefficients of P(ρ + y), from the coefficients P_j of a polynomial P: Σ_{j>=i} P_j C(j, i) ρ^(j−i), all as
+/// logarithms.
 fn shifted(coefficients: &[f64], open_load: f64, terms: usize) -> Vec<f64> {
     let logs = log_factorials(coefficients.len());
     let log_load = open_load.ln();
@@ -181,7 +187,7 @@ mod tests {
     use super::*;
     use crate::special::erlang_c;
 
-    /// M/M/m: L = a + C(m, a) a / (m − a).
+    /// M/M/m with load a: the mean number of jobs is L = a + C(m, a) a / (m − a), where C is Erlang's C.
     #[test]
     fn open_jobs_of_many_servers_are_those_of_erlang() {
         for (servers, load) in [(1, 0.9), (2, 1.8), (4, 3.96), (300, 290.0)] {
@@ -194,7 +200,8 @@ mod tests {
         }
     }
 
-    /// The same station written as rates, and one whose speed falls again: birth and death summed directly.
+    /// The same station written as a table of speeds, and a station whose speed falls again. Expected values are sums
+    /// over the birth-death process.
     #[test]
     fn open_jobs_of_rates_are_those_of_the_birth_and_death_process() {
         for rates in [

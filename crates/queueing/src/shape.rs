@@ -1,8 +1,8 @@
-//! Forms of times: phases of a time, and the number of random events during a time.
+//! Shapes of the distributions of times: their exponential phases, and the number of random events during such a time.
 
 use crate::model::Distribution;
 
-/// Form and variation of a time, whose mean is known elsewhere.
+/// Form and variation of the distribution of a time; the mean is stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     /// Form of the distribution; `None` if only the variation is known.
@@ -30,7 +30,7 @@ impl Shape {
         (self.scv - 1.0).abs() < 1e-12
     }
 
-    /// Returns `true` if [`Phases::of`] has this distribution, not only its variation.
+    /// Returns `true` if [`Phases::of`] represents this distribution exactly, not only its variation.
     #[must_use]
     pub fn has_phases(&self) -> bool {
         let stages = 1.0 / self.scv;
@@ -45,13 +45,15 @@ impl Shape {
 
     /// Probabilities of 0, 1, ... events of a Poisson process during such a time, with `mean` events on average.
     ///
-    /// They add up to 1 but for `negligible`. A time of a form without a known transform counts as gamma below a squared
-    /// coefficient of 1 and as hyperexponential above it. `None` if the first probability is too small for a double.
+    /// The probabilities that are left out add up to at most `negligible`. A time whose form has no known transform is
+    /// taken as gamma-distributed if its squared coefficient of variation is at most 1, and as hyperexponential
+    /// otherwise. `None` if the first probability is too small for a double.
     #[must_use]
     pub fn events(&self, mean: f64, negligible: f64) -> Option<Events> {
         let mut probabilities = Vec::new();
         let (mut total, mut parts) = (0.0, self.parts(mean)?);
-        // Rounding may keep the total below 1, so small probabilities beyond the mean end the list as well.
+        // Rounding may keep the total below 1. Therefore the list also ends if probabilities beyond the mean become
+        // small.
         let mut last = 1.0;
         while 1.0 - total > negligible
             && probabilities.len() < EVENTS_AT_MOST
@@ -102,7 +104,7 @@ const EVENTS_FROM_ZERO: f64 = 300.0;
 pub struct Events {
     /// Probabilities of 0, 1, ... events.
     pub probabilities: Vec<f64>,
-    /// `true` if they are those of the distribution of the time.
+    /// `true` if the probabilities belong to the actual distribution of the time, not to a substitute.
     pub exact: bool,
 }
 
@@ -116,7 +118,8 @@ struct Part {
 
 #[derive(Clone)]
 enum Kind {
-    /// Negative binomial of a number of stages and a ratio; the Poisson distribution is its limit.
+    /// Gamma-distributed time: the number of events is negative binomial with `stages` and `ratio`. The Poisson
+    /// distribution is its limit.
     Gamma {
         stages: f64,
         ratio: f64,
@@ -124,7 +127,8 @@ enum Kind {
     Poisson {
         mean: f64,
     },
-    /// Probability that a Poisson number with this mean is larger, divided by the mean.
+    /// Uniformly distributed time: the probability of n events is the probability that a Poisson number with this mean
+    /// exceeds n, divided by the mean.
     Uniform {
         term: f64,
         above: f64,
@@ -181,21 +185,22 @@ impl Part {
     }
 }
 
-/// A time of mean 1 in exponential phases: it begins in one of them, and after each the next one follows with a
-/// probability.
+/// A time of mean 1 that consists of exponential phases. It begins in a random phase; after each phase, the next one
+/// follows with a certain probability, or the time ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phases {
-    /// Probability of each phase to be the first.
+    /// Probability that the time begins with each phase.
     pub begin: Vec<f64>,
     /// Rate of each phase.
     pub rates: Vec<f64>,
-    /// Probability that the next phase follows.
+    /// Probability that the next phase follows, for each phase.
     pub goes_on: Vec<f64>,
 }
 
 impl Phases {
-    /// Creates phases of a squared coefficient of variation above 0: one of two exponential times above 1, k or k − 1
-    /// equal phases in sequence below it (Tijms, *Stochastic Models*, Wiley, 1994, section A.4).
+    /// Creates phases for a squared coefficient of variation above 0. Above 1, the time is one of two exponential
+    /// times. Below 1, it is a sequence of k or k − 1 equal phases (Tijms, *Stochastic Models*, Wiley, 1994, section
+    /// A.4).
     #[must_use]
     pub fn of(scv: f64) -> Self {
         if scv > 1.0 + 1e-12 {
@@ -239,7 +244,8 @@ impl Phases {
 mod tests {
     use super::*;
 
-    /// Mean and variance of the phases by first and second moments of the remaining time, from the last phase back.
+    /// Mean and variance are computed from the first and second moments of the remaining time, from the last phase
+    /// backwards.
     #[test]
     fn phases_have_the_mean_and_the_variation() {
         for scv in [0.05, 0.125, 0.3, 0.5, 0.7, 0.99, 1.0, 1.5, 4.0, 30.0] {
@@ -266,7 +272,8 @@ mod tests {
         }
     }
 
-    /// A number of Poisson events with mean x during a time of variation c has mean x and variance x + c x².
+    /// The number of Poisson events during a time with squared coefficient of variation c has mean x and variance x + c
+    /// x².
     #[test]
     fn events_have_the_mean_and_variance_of_a_mixed_poisson_number() {
         let uniform = Shape {

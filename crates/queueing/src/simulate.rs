@@ -2,9 +2,9 @@
 //! solvers.
 //!
 //! Replications are independent runs with separate random numbers. They run in rounds, each of which extends the run by
-//! half, until throughput and response time of all classes have the requested precision and the run is long compared to
-//! the relaxation time of the network. The warm-up is removed by MSER-5. A replication depends on the model, the seed
-//! and its number only, so the answer is the same for any number of threads.
+//! half. The simulation stops when throughput and response time of all classes have the requested precision and the run
+//! is long compared with the relaxation time of the network. The warm-up is removed by the method MSER-5. A replication
+//! depends only on the model, the seed and its number, so the answer is the same for any number of threads.
 //!
 //! ```
 //! use towtank_queueing::model::Model;
@@ -58,8 +58,8 @@ use machine::Machine;
 use plan::Plan;
 use sample::Sample;
 
-/// Limit on the users of a model, and on the jobs besides them at any time: ten replications with a million jobs take
-/// more than a gigabyte.
+/// Limit on the users of a model, and on additional jobs in the system at any time. Ten replications with a million
+/// jobs take more than a gigabyte.
 pub const JOBS_AT_MOST: u64 = 1_000_000;
 /// Events of a replication in the first round.
 const FIRST_ROUND: u64 = 20_000;
@@ -67,13 +67,13 @@ const FIRST_ROUND: u64 = 20_000;
 /// Settings of a simulation.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Relative half-width of the intervals at which the simulation stops, > 0.
+    /// Relative half-width of the confidence intervals at which the simulation stops, > 0.
     pub precision: f64,
     /// Confidence level of the intervals, in (0, 1).
     pub confidence: f64,
     /// Independent replications, at least 2.
     pub replications: usize,
-    /// Limit on the events of all replications.
+    /// Limit on the total number of events of all replications.
     pub events_at_most: u64,
     /// Limit on the duration of the simulation, checked between rounds. None by default, since a result that depends on
     /// it is not reproducible.
@@ -209,7 +209,7 @@ fn why_stop(
     }
 }
 
-/// Runs all replications up to this number of events each, on all threads.
+/// Runs all replications on all threads, until each has processed this number of events.
 fn run_all(machines: &mut [Vec<Machine>], events: u64, threads: Option<usize>) {
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut all: Vec<&mut Machine> = machines.iter_mut().flatten().collect();

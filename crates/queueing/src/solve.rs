@@ -1,7 +1,7 @@
-//! Chooses a method, solves the model, and states the assumptions of the answer.
+//! Chooses a method, solves the model, and lists the assumptions of the answer.
 //!
-//! The solution is exact if the network has product form and the cost is acceptable; otherwise a suitable approximation
-//! is used, which the answer names. A model without a steady state is refused, and the fault names the overloaded
+//! The solution is exact if the network has product form and the cost is acceptable. Otherwise a suitable approximation
+//! is used, and the answer names it. A model without a steady state is refused with a fault that names the overloaded
 //! resource.
 
 use crate::aggregate;
@@ -24,7 +24,7 @@ pub enum Method {
     /// Exact if possible, otherwise the best approximation.
     #[default]
     Auto,
-    /// Exact, or a fault with the reason why there is no exact solution.
+    /// Exact, or a fault that explains why there is no exact solution.
     Exact,
     /// Approximate mean value analysis after Bard and Schweitzer.
     BardSchweitzer,
@@ -33,7 +33,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Method of a name: `auto`, `exact`, `bard-schweitzer`, `linearizer`.
+    /// Returns the method with a name: `auto`, `exact`, `bard-schweitzer` or `linearizer`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -75,7 +75,7 @@ pub struct Solution {
 ///
 /// # Errors
 ///
-/// All faults of the model; the stations and pools that have no steady state; a request for an exact solution that does
+/// If the model has faults, if a station or a pool has no steady state, or if an exact solution is requested but does
 /// not exist.
 pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
     let whole = Network::of(model)?;
@@ -110,7 +110,7 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
         let why = solution.warnings.first().cloned().unwrap_or_default();
         return Err(vec![Fault::new(
             &["method"],
-            format!("must be one that this model allows, got 'exact': {why}"),
+            format!("must be an approximate method or 'auto' for this model, got 'exact': {why}"),
         )]);
     }
     solution.extend_pools(whole, &network);
@@ -122,8 +122,8 @@ fn beyond_methods(network: &Network) -> Vec<Fault> {
     (network.centers.iter())
         .filter(|center| center.discipline == Discipline::LcfsPr && !center.is_product_form())
         .map(|center| {
-            let message = "must not be 'lcfs-pr' for solving where several servers have service times other than one \
-                           exponential time for all classes: simulate";
+            let message = "must not be 'lcfs-pr' for solving if there are several servers, unless all classes have the \
+                           same exponential service time: simulate";
             Fault::new(&["stations", &center.name, "discipline"], message)
         })
         .collect()
@@ -149,7 +149,7 @@ fn unsteady(network: &Network) -> Vec<Fault> {
             );
             faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
         } else if center.discipline == Discipline::Priority && stops[index].is_merged() {
-            let message = "must be smaller for solving where ranks differ: the Markov chain of this station is too large, and without ranks the answer would be wrong; simulate";
+            let message = "must be smaller for solving, since ranks differ and the Markov chain of this station is too large: simulate";
             faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
         } else if center.capacity.is_none() && utilization >= 1.0 {
             faults.push(Fault::new(
@@ -272,7 +272,7 @@ fn with_pools(network: &Network, closed: &[usize], open: &[usize]) -> Result<Sol
         }
     }
     solution.warnings.push(
-        "pools of several classes are solved as stations that hold others: check with a simulation"
+        "pools of several classes are approximated as stations whose service is the work inside: check with a simulation"
             .into(),
     );
     Ok(solution)
@@ -292,7 +292,7 @@ fn from_state(network: &Network, state: &pools::State) -> Solution {
         method: "flow-equivalent servers".into(),
         exact: false,
         warnings: vec![
-            "a pool limits how many jobs are inside: solved by decomposition, which is approximate"
+            "a pool limits the number of jobs inside: the network is solved by decomposition, which is approximate"
                 .into(),
         ],
     }
@@ -322,7 +322,7 @@ pub(crate) fn why_not_exact(network: &Network) -> String {
     }
     if let Some(name) = named(&|center| !center.is_product_form()) {
         return format!(
-            "station {name:?} has service times that differ between classes or are not exponential, which first come first served does not turn into product form: the answer is approximate"
+            "station {name:?} has service times that differ between classes or are not exponential, which has no product form with its discipline: the answer is approximate"
         );
     }
     "arrivals are not Poisson: the answer is approximate".into()
@@ -334,7 +334,8 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
         .iter()
         .find(|center| center.capacity.is_some())
     {
-        let message = "must be left out here: stations with a capacity are solved among open classes only, without pools; simulate";
+        let message =
+            "must be left out for solving, since the model has closed classes or pools: simulate";
         return Err(vec![Fault::new(
             &["stations", &center.name, "capacity"],
             message,
@@ -347,17 +348,16 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
         warnings.push(why_not_exact(network));
     }
     let endless = means.response.iter().position(|time| !time.is_finite());
-    // If there are pools, the caller names the overloaded one.
+    // If there are pools, the caller names the overloaded pool.
     if let Some(class) = endless.filter(|_| network.holds.is_empty()) {
-        let message = "must have a steady state, got none by this approximation: others leave this class no server; simulate";
+        let message = "must have a steady state, got none in this approximation, in which other classes use all servers: simulate";
         return Err(vec![Fault::new(
             &["classes", &network.names[class]],
             message,
         )]);
     }
     if !means.converged || endless.is_some() {
-        warnings
-            .push("the fixed point was not reached: the answer may be far off, simulate".into());
+        warnings.push("the iteration did not converge: the answer may be far off, simulate".into());
     }
     let name = match estimate {
         Estimate::BardSchweitzer => "approximate MVA (Bard-Schweitzer)",
@@ -391,7 +391,7 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
 }
 
 impl Solution {
-    /// Adds the results of pools that never limit, for which no job waits.
+    /// Adds the results of the pools that were left out because no job ever waits for them.
     fn extend_pools(&mut self, whole: &Network, solved: &Network) {
         let of = |name: &str| solved.holds.iter().position(|hold| hold.name == name);
         let held = (whole.holds.iter().enumerate())
@@ -412,7 +412,7 @@ impl Solution {
         self.waiting = waiting;
     }
 
-    /// Number of units held of a pool that never limits: the jobs inside.
+    /// Number of units held of a pool for which no job ever waits: the mean number of jobs inside.
     fn inside(&self, network: &Network, pool: usize) -> f64 {
         let hold = &network.holds[pool];
         let classes = (0..network.loads.len()).filter(|&class| hold.concerns[class]);

@@ -3,11 +3,11 @@
 /// Speed of a station with `n` jobs present.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Speed {
-    /// Every job has a server of its own.
+    /// Every job has its own server.
     Delay,
-    /// `min(n, servers)` servers are busy.
+    /// The speed is the number of busy servers, `min(n, servers)`.
     Servers(u32),
-    /// The n-th entry is the speed; the last one applies to more jobs.
+    /// The n-th entry is the speed with n jobs; the last entry applies to more jobs.
     Rates(Vec<f64>),
 }
 

@@ -1,14 +1,15 @@
-//! The stated error of an approximate answer: the largest relative error of a mean response time in random networks,
-//! each solved and simulated (`tests/certified/test_certified_grid.py`, 4,000 of them), rounded up.
+//! The stated error of an approximate answer: the largest relative error of a mean response time that was observed in
+//! random networks, rounded up. `tests/certified/test_certified_grid.py` solves and simulates 4,000 of these networks.
 //!
-//! The error may be larger for other networks. A network that is very different, for example with very different times
-//! of its classes, should be simulated.
+//! The error may be larger for other networks. A network that is very different, for example with very different
+//! service times of its classes, should be simulated.
 
 use crate::model::Discipline;
 use crate::network::{Load, Network};
 use crate::solve::Solution;
 
-/// Largest error observed of the mean response time of a class; `None` for exact answers. [ratio]
+/// Largest observed error of the mean response time of a class, for networks of this kind; `None` for exact answers.
+/// [ratio]
 #[must_use]
 pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
     (!solution.exact).then(|| {
@@ -41,7 +42,7 @@ fn around(network: &Network, method: &str) -> f64 {
     pool.max(fork)
 }
 
-/// Error for ranks, with and without interruption, among open classes and with closed ones.
+/// Error for ranks: with or without interruption, and with or without closed classes.
 fn order(network: &Network) -> f64 {
     let closed = !network.closed().is_empty();
     (network.centers.iter())

@@ -21,8 +21,8 @@ pub struct Found<'a> {
     pub queue: &'a [f64],
     /// Jobs in service.
     pub busy: &'a [f64],
-    /// Share of a class that can still arrive while one of its jobs is here: (N − 1) / N for N users, 1 for an open
-    /// class.
+    /// Share of a class that can still arrive while one of its jobs is at the station: (N − 1) / N for N users, 1 for
+    /// an open class.
     pub others: &'a [f64],
 }
 
@@ -47,7 +47,7 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     if center.is_product_form() {
         return demand * (1.0 + ((jobs - load).max(0.0) + all) / servers);
     }
-    // In the first iterations, and with fewer users, throughputs may exceed the capacity of the servers.
+    // In the first iterations, and with reduced populations, throughputs may exceed the capacity of the servers.
     let most = (servers / load).min(1.0);
     let busy: Vec<f64> = busy.iter().map(|jobs| jobs * most).collect();
     let within = Found {
@@ -57,8 +57,8 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     by_order(center, class, &within, all)
 }
 
-/// First come, first served with different service times, and ranks: residence time from the work that is served before
-/// a job.
+/// Residence time at a first-come-first-served station with different service times, or with ranks, from the work that
+/// is served before a job.
 fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
     let ranks = center.discipline == Discipline::Priority;
@@ -95,15 +95,16 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
         0.0
     };
     let ahead = (waiting + residual) / servers;
-    // A closed class cannot be blocked for ever by a better closed class; the limit is only needed in the first
+    // A closed class of a better rank cannot block another class forever. The limit is only needed in the first
     // iterations.
     let left = (1.0 - better / servers).max(1e-3);
-    // A user that is being waited for cannot arrive again meanwhile: with a single user of a better rank, no job
-    // arrives during the wait.
+    // While a job waits for another user's job, that user cannot send another one. With a single user of a better rank,
+    // no such job arrives during the wait.
     let wait = ahead / (1.0 - coming / servers).max(1e-3);
     let time = center.service_time[class];
     let stay = if center.preemptive && better > 0.0 {
-        // A job is interrupted if jobs of better ranks occupy all servers; at one server that is their utilization.
+        // A job is interrupted if jobs of better ranks occupy all servers. At one server, the probability of this is
+        // their utilization.
         let interrupted = all_busy(servers as u32, better) / (better / servers);
         time + time * (1.0 / left - 1.0) * interrupted + wait
     } else {

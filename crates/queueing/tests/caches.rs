@@ -1,4 +1,4 @@
-//! Stations behind caches, solved: against closed forms, against the same network written without a cache, and against
+//! Compares solved networks with caches with closed formulas, with the same network written without a cache, and with
 //! the simulator.
 
 mod support;
@@ -35,7 +35,7 @@ fn near(found: f64, exact: f64) {
 fn misses_alone_need_the_server() {
     let value = single(0.8, json!({"services": service(2.0)}));
     let answer = solved(cached(value, json!({"hit_ratio": 0.75, "hit_time_s": 0.1})));
-    // Misses make an M/M/1 of rate 0.2 and service 2: R = 2 / 0.6.
+    // Misses form an M/M/1 queue with rate 0.2 and service time 2: R = 2 / 0.6.
     let response = 0.75 * 0.1 + 0.25 * 2.0 / 0.6;
     let station = &answer.stations["s"];
     assert!(answer.exact && answer.warnings.is_empty());
@@ -60,8 +60,8 @@ fn a_station_that_always_hits_is_a_delay() {
 
 #[test]
 fn a_route_parts_before_the_station() {
-    // A job goes from the CPU to the disk with probability 0.5 and then back: one disk visit, a hit with probability
-    // 0.6.
+    // A job goes from the CPU to the disk with probability 0.5 and then back. It makes one disk visit on average, which
+    // is a hit with probability 0.6.
     let mut value = json!({
         "classes": [{"name": "jobs", "users": 8, "think_time_s": 1.0}],
         "stations": [
@@ -128,8 +128,8 @@ fn closed_classes_with_a_pool_agree_with_the_simulator() {
         ),
     ];
     for (number, (solved, simulated)) in pairs.into_iter().enumerate() {
-        // A pool is solved by decomposition, with an error of a few per cent inside and less outside
-        // (background/queueing.md).
+        // The pool is solved by decomposition, with an error of a few per cent for the units held and less for other
+        // figures (background/queueing.md).
         let within = if number == 4 { 0.03 } else { 0.01 };
         assert!(
             (solved / simulated - 1.0).abs() < within,
@@ -194,7 +194,7 @@ fn what_a_cache_cannot_be_solved_with_is_refused() {
     let value = single(0.8, json!({"services": service(2.0), "capacity": 5}));
     let faults = refused(cached(value, json!({"hit_ratio": 0.5})), Method::Auto);
     assert_eq!(faults[0].path, ["stations", "s", "cache"]);
-    // All visits hit, and a hit takes no time: no job needs any time.
+    // All visits hit, and a hit takes no time, so no job needs any service.
     let value = single(0.8, json!({"services": service(2.0)}));
     let faults = refused(cached(value, json!({"hit_ratio": 1.0})), Method::Auto);
     assert_eq!(faults[0].path, ["classes", "jobs"]);

@@ -1,4 +1,4 @@
-//! Models of any form are solved, or refused with their faults, or rejected as input: none crashes the program.
+//! Damaged models are solved, refused with their faults, or rejected as input; none crashes the program.
 
 use towtank_damaging::{Damaging, rounds};
 use towtank_queueing::model::Model;
@@ -20,8 +20,8 @@ const MODELS: [&str; 4] = [
         "stations": [{"name": "s", "discipline": "ps", "services": [{"class": "u", "service_time_s": 1e-3}]}]}"#,
 ];
 
-/// Returns `true` if the model is small enough to be solved here; a damaged model may have numbers that would take an
-/// hour.
+/// Returns `true` if the model is small enough to be solved here. A damaged model may contain numbers that would take
+/// an hour.
 fn is_small(model: &Model) -> bool {
     let text = format!("{model:?}");
     let digits = |most: usize| {

@@ -1,4 +1,4 @@
-//! The solver against published and exact answers, to find wrong signs or factors that operational laws would not
+//! Compares the solver with published and exact results, to find wrong signs or factors that operational laws would not
 //! reveal.
 
 mod support;
@@ -24,7 +24,8 @@ fn solved(value: Value, method: Method) -> Answer {
     solve(&model(value), method).expect("the model is right")
 }
 
-/// N = 2, Z = 1, D = 1, 1 by the formulas: 2 / (2 + 1 + 1 / (1 + 1/4)) and 2 / (2 + 1 + 1 / (1 + 1/2)).
+/// N = 2 users, think time Z = 1, two demands of 1. The formulas give 2 / (2 + 1 + 1 / (1 + 1/4)) and 2 / (2 + 1 + 1 /
+/// (1 + 1/2)).
 #[test]
 fn balanced_job_bounds_of_two_users() {
     let found = Single {
@@ -37,7 +38,8 @@ fn balanced_job_bounds_of_two_users() {
     near(found[1], 2.0 / (3.0 + 2.0 / 3.0), 1e-12);
 }
 
-/// Balanced demands without thinking: the bounds meet at N / (D (N + K - 1) / K), the exact throughput.
+/// With K equal demands, D in total, and no think time, both bounds equal N / (D (N + K - 1) / K), the exact throughput
+/// for N users.
 #[test]
 fn balanced_job_bounds_of_a_balanced_network_meet() {
     let found = Single {
@@ -50,7 +52,8 @@ fn balanced_job_bounds_of_a_balanced_network_meet() {
     near(found[1], 7.0 / (0.2 * 9.0), 1e-12);
 }
 
-/// D = 0.2 + 0.3, Z = 2, the highest demand for a server 0.3: N* = 2.5 / 0.3.
+/// Demands of 0.2 and 0.3 s, a think time of 2 s and a largest demand of 0.3 s: the asymptotes meet at N* = 2.5 / 0.3
+/// users.
 #[test]
 fn the_knee_is_where_the_asymptotes_meet() {
     let value = json!({"classes": [{"name": "jobs", "users": 5, "think_time_s": 2.0}],
@@ -87,7 +90,8 @@ fn two_classes(stations: usize) -> (Value, Closed) {
     (value, closed)
 }
 
-/// N = X (R + Z) with R the sum of the residence times, for networks wider than a row of the recursion.
+/// Checks N = X (R + Z), where R is the sum of the residence times, for networks with more stations than a row of the
+/// recursion.
 #[test]
 fn residence_times_of_wide_networks_make_up_the_response_time() {
     for stations in [1, 3, 8, 9, 17, 40, 70] {
@@ -108,8 +112,8 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
     }
 }
 
-/// The error of the Linearizer is less than a tenth of that of Bard and Schweitzer (Chandy and Neuse, Comm. ACM 25(2),
-/// 1982): here 0.16 % instead of 4.3 %, compared with exact mean value analysis.
+/// The error of the Linearizer is less than a tenth of the error of Bard and Schweitzer (Chandy and Neuse, Comm. ACM
+/// 25(2), 1982). Here it is 0.16 % instead of 4.3 %, compared with exact mean value analysis.
 #[test]
 fn the_linearizer_is_near_the_exact_answer() {
     let (value, closed) = two_classes(3);
@@ -130,8 +134,8 @@ fn the_linearizer_is_near_the_exact_answer() {
     assert!(fine < 2e-3 && fine < rough / 10.0, "{fine} {rough}");
 }
 
-/// M/G/1 first come first served with two classes: W = sum of lambda S^2 (1 + scv) / 2 over 1 - rho, after Pollaczek
-/// and Khinchine, the same for both.
+/// M/G/1 with two classes and first come, first served. By Pollaczek and Khinchine, both classes wait for the sum of
+/// lambda S^2 (1 + scv) / 2, divided by 1 - rho.
 #[test]
 fn classes_of_different_services_wait_the_same() {
     let value = json!({"classes": [
@@ -150,7 +154,8 @@ fn classes_of_different_services_wait_the_same() {
     }
 }
 
-/// Nine users at one queue of 20 servers: ten populations, a degree of ten, and the station itself.
+/// With nine users at one queue of 20 servers, the cost counts ten populations, a polynomial of degree ten, and the
+/// station itself.
 #[test]
 fn the_cost_of_a_convolution_counts_its_steps() {
     let queue = |open_load: f64, speed: Speed| Queue {
@@ -200,8 +205,8 @@ fn what_has_no_steady_state_names_its_busiest_station() {
     );
 }
 
-/// Three jobs at once are served three times as fast. Alone, a job takes no less than 0.6 s / 3; X <= 6 / (2 s + 0.2 s)
-/// and N* = (2 s + 0.2 s) / 0.2 s (asymptotic bounds, with the highest rate).
+/// With three jobs present, the station serves three times as fast as with one job. The asymptotic bounds assume the
+/// highest speed, so a job takes at least 0.6 s / 3. This gives X <= 6 / (2 s + 0.2 s) and N* = (2 s + 0.2 s) / 0.2 s.
 #[test]
 fn bounds_of_a_station_with_rates_take_the_highest() {
     let value = json!({"classes": [{"name": "jobs", "users": 6, "think_time_s": 2.0}],
@@ -212,8 +217,9 @@ fn bounds_of_a_station_with_rates_take_the_highest() {
     near(bounds.knee_users.unwrap(), 11.0, 1e-12);
 }
 
-/// A pool of one job around one server: the server is always busy, and all users are in front of it or in it. With
-/// X = 1 / 0.5 s and no think time, R = N / X = 1.5 s, of which 1 s passes before the pool (Little's law).
+/// A pool with a single unit around one server: the server is always busy, and all users are waiting for the pool or
+/// inside it. With X = 1 / 0.5 s and no think time, R = N / X = 1.5 s, of which 1 s is the wait for the pool (Little's
+/// law).
 #[test]
 fn jobs_before_a_pool_belong_to_the_response_time() {
     let value = json!({"classes": [{"name": "jobs", "users": 3}],
@@ -225,7 +231,7 @@ fn jobs_before_a_pool_belong_to_the_response_time() {
     near(answer.classes["jobs"].response_time_s, 1.5, 1e-9);
 }
 
-/// Two pools over delays are separate M/M/m queues; at the second one jobs hardly wait.
+/// Two pools over delays are separate M/M/m queues; jobs hardly wait for the second pool.
 #[test]
 fn each_pool_has_its_own_wait() {
     let station = |name: &str| json!({"name": name, "discipline": "delay", "services": [{"class": "a", "service_time_s": 1.0}]});
@@ -233,16 +239,16 @@ fn each_pool_has_its_own_wait() {
         "stations": [station("d"), station("e")],
         "pools": [{"name": "tight", "size": 4, "holds": ["d"]}, {"name": "wide", "size": 12, "holds": ["e"]}]});
     let answer = run(value, 4_000_000);
-    // Erlang C with 3 erlang and 4 servers is 0.5094: 3 C / (4 - 3) wait on average.
+    // Erlang's C for 3 erlang and 4 servers is 0.5094; on average 3 C / (4 - 3) jobs wait.
     near(answer.pools["tight"].waiting, 3.0 * 0.5094, 0.05);
     assert!(answer.pools["wide"].waiting < 1e-3);
     near(answer.pools["tight"].held, 3.0, 0.01);
     near(answer.pools["wide"].held, 3.0, 0.01);
 }
 
-/// Two classes of 0.5 and 1.5 s, 0.4/s each, at one shared server. With bursts (scv 4) an event simulation that was
-/// written separately gave 4.96 and 15.6 s (three runs of 400,000 jobs). Processor sharing gives each class time in
-/// proportion to its service, and so does a server that the last job takes.
+/// Two classes of 0.5 and 1.5 s, 0.4/s each, share one server, and arrive in bursts (scv 4). An independently written
+/// event simulation gave 4.96 and 15.6 s (three runs of 400,000 jobs). Processor sharing gives each class time in
+/// proportion to its service, and so does last come, first served with interruption.
 #[test]
 fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     for discipline in ["ps", "lcfs-pr"] {
@@ -257,8 +263,9 @@ fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     }
 }
 
-/// Poisson arrivals at a disk of 0.8 s, then one shared CPU of 0.2 and 1.8 s. By an event simulation that was written
-/// separately, the CPU takes 1.28 and 11.0 s behind a disk with scv 4, and 0.92 and 8.6 s behind one with scv 0.
+/// Poisson arrivals go to a disk of 0.8 s, then to one shared CPU of 0.2 and 1.8 s. By an independently written event
+/// simulation, the residence times at the CPU are 1.28 and 11.0 s after a disk with scv 4. After a disk with scv 0 they
+/// are 0.92 and 8.6 s.
 #[test]
 fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     for (scv, short, long) in [(4.0, 1.28, 11.0), (0.0, 0.92, 8.6)] {
@@ -275,8 +282,8 @@ fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     }
 }
 
-/// Ranks at a full station whose chain is too large are refused with the place, since an answer without ranks is wrong
-/// by a multiple.
+/// A station with ranks and a capacity, whose chain is too large, is refused with its location in the model. An
+/// approximation without ranks would be wrong by a multiple.
 #[test]
 fn ranks_at_a_large_full_station_are_refused() {
     let class =

@@ -1,4 +1,5 @@
-//! The simulator against exact answers, the coverage of its intervals, and the reproducibility of its runs from seeds.
+//! Compares the simulator with exact results, and checks the coverage of its intervals and the reproducibility of its
+//! runs.
 
 mod support;
 
@@ -10,7 +11,7 @@ use towtank_queueing::solve::{Method, solve};
 #[test]
 fn single_server_has_its_mean_and_percentiles() {
     let answer = run(single(0.8, json!({"services": service(1.0)})), 20_000_000);
-    // M/M/1: R is exponential with mean 1 / (1 - 0.8) = 5.
+    // M/M/1: the response time is exponential with mean 1 / (1 - 0.8) = 5.
     check(&answer, "jobs", "response_time_s", 5.0, 0.02);
     check(&answer, "jobs", "throughput_per_s", 0.8, 0.005);
     for (name, share) in [("p50", 0.5_f64), ("p95", 0.95), ("p99", 0.99)] {
@@ -46,7 +47,7 @@ fn several_servers_follow_erlang() {
 fn constant_service_halves_the_wait() {
     let services = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 0.0}}]);
     let answer = run(single(0.8, json!({ "services": services })), 8_000_000);
-    // Pollaczek and Khinchine: W = U S (1 + scv) / (2 (1 - U)) = 2.
+    // Pollaczek and Khinchine: the mean wait is U S (1 + scv) / (2 (1 - U)) = 2, with utilization U and service time S.
     check(&answer, "jobs", "response_time_s", 3.0, 0.02);
 }
 
@@ -119,7 +120,7 @@ fn priorities_follow_cobham() {
     check(&answer, "first", "response_time_s", 1.0 + 0.8 / 0.6, 0.02);
     check(&answer, "last", "response_time_s", 1.0 + 0.8 / 0.12, 0.04);
     let answer = run(stations(true), 10_000_000);
-    // Preemptive resume: R1 as if alone; R2 = S / (1 - 0.4) + 0.8 / ((1 - 0.4) (1 - 0.8)).
+    // Preemptive resume: R1 is that of the first class alone; R2 = S / (1 - 0.4) + 0.8 / ((1 - 0.4) (1 - 0.8)).
     check(&answer, "first", "response_time_s", 1.0 / 0.6, 0.02);
     check(
         &answer,
@@ -220,7 +221,8 @@ fn forks_of_two_follow_nelson_and_tantawi() {
         "stations": [{"name": "x", "services": [{"class": "a", "service_time_s": 1.0}]},
                      {"name": "y", "services": [{"class": "a", "service_time_s": 1.0}]}],
         "forks": [{"name": "both", "branches": [["x"], ["y"]]}]});
-    // IEEE Trans. Computers 37(6), 1988: R = (12 - U)/8 R1, exact for two branches.
+    // Nelson and Tantawi, IEEE Trans. Computers 37(6), 1988: R = (12 - U)/8 R1, exact for two branches of utilization U
+    // whose single response time is R1.
     check(
         &run(value, 10_000_000),
         "a",
@@ -251,8 +253,8 @@ fn a_pool_over_a_delay_is_a_station_of_as_many_servers() {
     assert!((answer.pools["threads"].utilization - 0.75).abs() < 0.01);
 }
 
-/// The intervals should contain the mean in 95 % of cases: of 200 short runs, 180 to 198 must, which a true 95 %
-/// violates once in some thousands.
+/// The intervals should contain the mean in 95 % of cases. Of 200 short runs, 180 to 198 must; a coverage of exactly 95
+/// % violates this once in some thousand tests.
 #[test]
 fn intervals_cover_as_often_as_they_promise() {
     let plan = model(single(0.6, json!({"services": service(1.0)})));
@@ -282,7 +284,8 @@ fn intervals_cover_as_often_as_they_promise() {
     );
 }
 
-/// The same for runs that stop at their precision of 2 %, which most of them reach after the second to fourth round.
+/// Checks the coverage for runs that stop when they reach a precision of 2 %, which most of them reach after the second
+/// to fourth round.
 #[test]
 fn intervals_of_runs_that_end_with_their_precision_cover_as_often_as_they_promise() {
     let plan = model(single(0.5, json!({"services": service(1.0)})));
@@ -315,8 +318,9 @@ fn intervals_of_runs_that_end_with_their_precision_cover_as_often_as_they_promis
     );
 }
 
-/// Lognormal service of scv 8 at a utilization of 0.6, R = 1 + 0.6 · 9 / 0.8 = 7.75. Replications that have not met the
-/// longest times agree with each other: stopped by their agreement, 77 % of 300 intervals held.
+/// Lognormal service of scv 8 at a utilization of 0.6 has R = 1 + 0.6 · 9 / 0.8 = 7.75. Replications without the
+/// longest times agree with each other. When runs stopped as soon as replications agreed, only 77 % of 300 intervals
+/// contained R.
 #[test]
 fn a_run_of_heavy_tails_goes_on_until_they_were_met() {
     let services = json!([{"class": "jobs", "service_time_s": 1.0,
@@ -331,13 +335,14 @@ fn a_run_of_heavy_tails_goes_on_until_they_were_met() {
         };
         let outcome = simulate(std::slice::from_ref(&plan), &settings).unwrap();
         let answer = &outcome.answers[0];
-        // √((9⁴ - 1) / n) times t of 95 % and the waiting share 6.75 / 7.75 is within 20 % from n = 480,000 on.
+        // The relative error √((9⁴ - 1) / n), times t for 95 % and the waiting share 6.75 / 7.75, is within 20 % from n
+        // = 480,000 drawn times on.
         let drawn = answer.simulation.simulated_time_s * 0.6;
         assert!(drawn > 400_000.0, "{drawn}");
         let ends = answer.classes["jobs"].confidence_interval["response_time_s"];
         covered += u32::from(ends[0] <= 7.75 && 7.75 <= ends[1]);
     }
-    // Fewer than 34 of 40 occur once in a hundred at 93 %, and in most cases at 77 %.
+    // At a coverage of 93 %, fewer than 34 of 40 occur once in a hundred tests; at 77 %, they occur in most tests.
     assert!(covered >= 34, "{covered}");
     let short = simulate(std::slice::from_ref(&plan), &fixed(400_000)).unwrap();
     let warnings = short.answers[0].warnings.join("; ");
@@ -370,8 +375,8 @@ fn service_times_without_a_fourth_moment_are_told() {
     assert!(!text.contains("fourth moment"), "{text}");
 }
 
-/// The service times of a second station, at which jobs hardly wait, have no fourth moment: those of the first station
-/// have to occur as often as without it, and no warning concerns the second.
+/// Jobs hardly wait at the second station, whose service times have no fourth moment. The long service times of the
+/// first station must occur as often as without the second station, and no warning concerns the second.
 #[test]
 fn tails_of_which_little_is_waited_for_hide_no_others() {
     let services = |time: f64, scv: f64, distribution: &str| {
@@ -450,7 +455,7 @@ fn common_random_numbers_make_differences_sharp() {
     let plans = [0.80, 0.76].map(|time| model(single(1.0, json!({"services": service(time)}))));
     let Outcome { comparisons, .. } = simulate(&plans, &fixed(4_000_000)).unwrap();
     let response = &comparisons[0].figures["classes.jobs.response_time_s"];
-    // M/M/1: 0.76 / 0.24 - 0.8 / 0.2 = -0.8333.
+    // M/M/1: the exact difference is 0.76 / 0.24 - 0.8 / 0.2 = -0.8333.
     assert!(
         covers(response.confidence_interval, 0.76 / 0.24 - 4.0),
         "{response:?}"
@@ -471,8 +476,8 @@ fn what_has_no_steady_state_is_told() {
     );
 }
 
-/// 1,141 users at one server: R = N / X - Z = 1141 * 0.01732 - 7.5 s, as it is never idle. Two per cent were once reached
-/// within a few response times of the start, with R 2 % to 20 % too small.
+/// 1,141 users at one server that is never idle: R = N / X - Z = 1141 * 0.01732 - 7.5 s. An earlier version reached a
+/// precision of 2 % within a few response times of the start, with R too small by 2 % to 20 %.
 #[test]
 fn a_saturated_closed_network_is_measured_for_many_response_times() {
     let plan = json!({
@@ -492,7 +497,7 @@ fn a_saturated_closed_network_is_measured_for_many_response_times() {
             .remove(0);
         let run = &answer.simulation;
         assert!(run.measured_relaxations > 23.99, "{run:?}");
-        // A saturated station: the time in the system, and the think time.
+        // At a saturated station, the relaxation time is the time in the system plus the think time.
         assert!(
             (run.relaxation_s / (exact + 7.5) - 1.0).abs() < 0.05,
             "{run:?}"
@@ -505,7 +510,8 @@ fn a_saturated_closed_network_is_measured_for_many_response_times() {
     assert!(worst < 0.015, "{worst}");
 }
 
-/// The same run, stopped early, warns that its means are too small, and that Little's law shows it.
+/// A saturated network whose run is stopped early: a warning reports that the means are too small and that Little's law
+/// does not hold.
 #[test]
 fn a_run_that_is_too_short_for_its_response_time_says_so() {
     let plan = json!({
@@ -525,7 +531,7 @@ fn a_run_that_is_too_short_for_its_response_time_says_so() {
     );
 }
 
-/// Two replications of a heavy load: the t-interval of a percentile has 12.7 standard errors on each side.
+/// Two replications at a high load: the t-interval of a percentile has 12.7 standard errors on each side.
 #[test]
 fn intervals_of_few_replications_keep_the_bounds_of_nature() {
     let plan = model(single(0.97, json!({"services": service(1.0)})));

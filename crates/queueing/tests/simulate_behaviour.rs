@@ -31,13 +31,14 @@ fn a_balancer_at_random_is_what_analysis_says_and_the_shortest_queue_is_better()
     let mean = |answer: &Answer| answer.classes["jobs"].response_time_s;
     let [turns, two, shortest] =
         ["round-robin", "power-of-two", "shortest-queue"].map(|policy| mean(&group(policy)));
-    // Round robin makes Erlang-2 arrivals; two of two is the shortest of all, up to ties.
+    // Round robin gives each server Erlang-2 arrivals. With two servers, choosing the shorter of two random queues
+    // equals the shortest queue, except for ties.
     assert!(
         mean(&random) > turns && turns > shortest,
         "{turns} {shortest}"
     );
     assert!((two / shortest - 1.0).abs() < 0.03, "{two} {shortest}");
-    // No policy is better than two servers with one queue, M/M/2: 1 / (1 - 0.49).
+    // No policy is better than two servers with one common queue, M/M/2, whose response time is 1 / (1 - 0.49).
     assert!(shortest > 1.0 / 0.51, "{shortest}");
 }
 
@@ -47,7 +48,7 @@ fn round_robin_makes_erlang_arrivals() {
     let value = json!({"classes": [{"name": "jobs", "arrival_rate_per_s": 1.4}], "stations": [station("x"), station("y")]});
     let balancers =
         json!({"balancers": [{"name": "b", "policy": "round-robin", "stations": ["x", "y"]}]});
-    // E2/M/1: s = (2.8 / (2.8 - 1 + ...))^2 has the root s of s = (1.4 / (1.4 + 1 - s))^2 below 1; R = 1 / (1 - s).
+    // E2/M/1: R = 1 / (1 - s), where s is the root below 1 of s = (1.4 / (1.4 + 1 - s))^2.
     let root = (0..200).fold(0.5_f64, |s, _| (1.4 / (2.4 - s)).powi(2));
     check(
         &run(with_behaviour(value, balancers), 8_000_000),
@@ -81,8 +82,8 @@ fn a_station_that_fails_serves_as_long_as_it_is_up() {
     );
 }
 
-/// Mean number in an M/M/1 with failures, from its Markov chain (jobs, up or down) of 400 levels: the uniformized chain is
-/// stepped until it rests, slow and plain.
+/// Mean number in an M/M/1 with failures, from its Markov chain with 400 levels and the states up and down. The
+/// uniformized chain is stepped until it no longer changes, which is slow but simple.
 fn mean_with_failures(arrivals: f64, service: f64, fail: f64, repair: f64) -> f64 {
     const LEVELS: usize = 400;
     let rate = arrivals + service + fail + repair;
@@ -122,7 +123,7 @@ fn failover_takes_who_comes_meanwhile() {
 
 #[test]
 fn impatience_at_a_delay_is_exact() {
-    // At a delay each stay is its service alone: of all stays e^-T are longer than T.
+    // At a delay, each stay is a service time only: a share of e^-T of the stays is longer than the time limit T.
     let value = json!({"classes": [{"name": "jobs", "arrival_rate_per_s": 2.0}],
         "stations": [{"name": "d", "discipline": "delay", "services": [{"class": "jobs", "service_time_s": 1.0}]}]});
     for on_timeout in ["cancel", "continue"] {
@@ -136,7 +137,8 @@ fn impatience_at_a_delay_is_exact() {
             2.0 * (-1.5_f64).exp(),
             0.02,
         );
-        // Work that continues keeps its server: 2 jobs; a cancelled visit lasts min(S, T).
+        // Work that continues after the time limit leaves 2 jobs at the delay on average. A cancelled visit lasts the
+        // minimum of service time and time limit.
         let jobs = if on_timeout == "continue" {
             2.0
         } else {
@@ -171,7 +173,7 @@ fn timeouts_at_every_kind_of_station_keep_the_books() {
         let behaviour = json!({"patience": [{"class": "jobs", "timeout_s": 4.0, "retries": 1, "on_timeout": "cancel"}]});
         let answer = run(with_behaviour(value, behaviour), 1_000_000);
         let class = &answer.classes["jobs"];
-        // Thinking users and users in the system add up: N = (X + failed) Z + users in system.
+        // Thinking users and users in the system add up to N = (X + failed) Z + users in system.
         let users = (class.throughput_per_s + class.failed_per_s) * 10.0 + class.users_in_system;
         assert!((users / 30.0 - 1.0).abs() < 0.01, "{discipline}: {users}");
         assert!(class.timed_out_per_s > 0.0 && answer.pools["p"].held <= 5.0);
@@ -203,7 +205,7 @@ fn retries_of_work_that_goes_on_feed_an_overload() {
         less.utilization,
         more.utilization
     );
-    // Goodput falls although the station works more.
+    // The throughput of completed transactions falls although the station works more.
     assert!(pushing.classes["jobs"].throughput_per_s < patient.classes["jobs"].throughput_per_s);
 }
 
@@ -212,7 +214,7 @@ fn a_cache_answers_its_share() {
     let value = single(0.8, json!({"services": service(2.0)}));
     let behaviour = json!({"caches": [{"station": "s", "hit_ratio": 0.75, "hit_time_s": 0.1}]});
     let answer = run(with_behaviour(value.clone(), behaviour), 4_000_000);
-    // Misses make an M/M/1 of rate 0.2 and service 2: R = 2 / 0.6.
+    // Misses form an M/M/1 queue with rate 0.2 and service time 2: R = 2 / 0.6.
     check(
         &answer,
         "jobs",
@@ -220,7 +222,7 @@ fn a_cache_answers_its_share() {
         0.75 * 0.1 + 0.25 * 2.0 / 0.6,
         0.02,
     );
-    // All keys are equally popular: each is among the last 300 of 1000 with that probability.
+    // All keys are equally popular, so each is among the last 300 of 1000 keys with a probability of 0.3.
     let behaviour = json!({"caches": [{"station": "s", "items": 300, "keys": 1000, "skew": 0.0}]});
     let answer = run(
         with_behaviour(single(0.1, json!({"services": service(2.0)})), behaviour),
@@ -233,7 +235,8 @@ fn a_cache_answers_its_share() {
     );
 }
 
-/// Hit ratio of a least-recently-used cache by Che's approximation, which is near for many keys (Fricker et al. 2012).
+/// Hit ratio of a least-recently-used cache by Che's approximation, which is accurate for many keys (Fricker et al.
+/// 2012).
 #[test]
 fn a_cache_under_zipf_is_near_che() {
     let (items, keys, skew) = (100.0_f64, 10_000, 0.8);
@@ -282,12 +285,12 @@ fn many_levels_of_a_small_quantum_favour_short_jobs() {
         1.0 + 0.7 * 9.0 / 0.6,
         0.05,
     );
-    // One level in turns of a quantum that is small is processor sharing: R = S / (1 - U), whatever the variation.
+    // One level with a small quantum is processor sharing: R = S / (1 - U) for any variation of service times.
     let turns = json!({"feedback": [{"station": "s", "quantum_s": 0.01, "levels": 1}]});
     let shared = run(with_behaviour(value.clone(), turns), 40_000_000);
     check(&shared, "jobs", "response_time_s", 1.0 / 0.3, 0.06);
-    // The job with the least service so far is served first: better than sharing if a job that was long so far has a
-    // long rest.
+    // The job with the least service so far is served first. This is better than sharing if jobs that have run long
+    // have long remaining times.
     let levels = json!({"feedback": [{"station": "s", "quantum_s": 0.5, "levels": 6}]});
     let feedback = run(with_behaviour(value, levels), 6_000_000);
     assert!(
@@ -305,7 +308,7 @@ fn measured_times_have_their_variation() {
         with_behaviour(single(0.6, json!({"services": service(1.0)})), behaviour),
         6_000_000,
     );
-    // Values 1, 1, 4 have scv 0.5: W = 0.6 * 1.5 / 0.8.
+    // The values 1, 1, 4 have a squared coefficient of variation of 0.5, so the mean wait is 0.6 * 1.5 / 0.8.
     check(
         &answer,
         "jobs",

@@ -1,5 +1,5 @@
-//! Results and intervals if the mean is known early and other figures are not: percentiles, balanced stations, rare
-//! failures.
+//! Tests results and intervals when the mean is known early but other figures are not: percentiles, balanced stations,
+//! rare failures.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn with_precision(value: &Value, precision: f64, seed: u64) -> Answer {
     outcome.answers.into_iter().next().unwrap()
 }
 
-/// This number of users without think time at stations `app` and `db` of 10 ms.
+/// Model of `users` users without think time at the stations `app` and `db` of 10 ms.
 fn balanced(users: u64) -> Value {
     let station = |name: &str| json!({"name": name, "discipline": "ps", "services": [{"class": "web", "service_time_s": 0.01}]});
     json!({"classes": [{"name": "web", "users": users, "think_time_s": 0.0}],
@@ -31,7 +31,7 @@ fn failing(up_s: f64, down_s: f64) -> Value {
     value
 }
 
-/// Holds for any model, length of the run and number of replications.
+/// Percentiles must lie within their intervals for any model, length of the run and number of replications.
 #[test]
 fn percentiles_lie_within_their_intervals() {
     let heavy = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 9.0}}]);
@@ -82,9 +82,9 @@ fn percentiles_lie_within_their_intervals() {
     assert!(known > 400, "{known}");
 }
 
-/// Both stations are alike, so each has half of the users on average, as exact mean value analysis says too. The queue is
-/// a random walk from 0 to N, which takes (N + 1)^2 / pi^2 services to settle; after a hundredth of that throughput and
-/// response time are known to 1 %.
+/// Both stations are equal, so each has half of the users on average, as exact mean value analysis confirms. The queue
+/// is a random walk from 0 to N, which takes (N + 1)^2 / pi^2 services to settle. Throughput and response time are
+/// known to 1 % after a hundredth of that time.
 #[test]
 fn balanced_stations_are_measured_until_their_queues_settle() {
     for (users, seeds) in [(100_u32, 8), (400, 2)] {
@@ -108,7 +108,7 @@ fn balanced_stations_are_measured_until_their_queues_settle() {
     }
 }
 
-/// The same run, stopped early, gives a warning.
+/// A run of balanced stations that stops early gives a warning.
 #[test]
 fn balanced_stations_that_have_not_settled_give_a_warning() {
     let answer = run(balanced(400), 450_000);
@@ -119,7 +119,7 @@ fn balanced_stations_that_have_not_settled_give_a_warning() {
     );
 }
 
-/// A station that is up for 100 million services: no failure occurs.
+/// The station is up for 100 million services on average, so no failure occurs.
 #[test]
 fn a_station_that_never_failed_gives_a_warning() {
     let warnings = run(failing(1e8, 3600.0), 500_000).warnings.join("; ");
@@ -135,9 +135,9 @@ fn a_station_that_never_failed_gives_a_warning() {
     );
 }
 
-/// White and Christie, Operations Research 6(1), 1958: M/M/1 with failures at the rate f and repairs at r has
-/// R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s. Runs of a few ten thousand seconds that met no
-/// failure found 2 s.
+/// White and Christie, Operations Research 6(1), 1958: M/M/1 with arrival rate l, service rate m, failures at the rate
+/// f and repairs at r. It has R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s. Runs of some ten
+/// thousand seconds without a failure gave 2 s.
 #[test]
 fn a_run_meets_failures_before_it_is_precise() {
     let (arrive, serve, fail, repair) = (0.5, 1.0, 5e-6_f64, 1e-3_f64);
@@ -172,9 +172,9 @@ fn a_warning_counts_failures_in_words() {
     assert!(!has("failed 1 times"), "{warnings:?}");
 }
 
-/// M/M/1 at 0.8 and 0.72: percentiles are exponential with 5 s and 0.9 / 0.28 s. A comparison has the percentiles of both
-/// answers, and its interval holds the exact difference about as often as it says, also where a replication has few
-/// times beyond the percentile only.
+/// M/M/1 at utilizations of 0.8 and 0.72: response times are exponential with means of 5 s and 0.9 / 0.28 s. A
+/// comparison contains the percentiles of both answers. Its interval contains the exact difference about as often as
+/// its confidence level states, even if a replication has few times beyond the percentile.
 #[test]
 fn percentiles_of_alternatives_are_those_of_their_answers() {
     let models = [1.0, 0.9].map(|time| model(single(0.8, json!({"services": service(time)}))));

@@ -5,7 +5,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Bytes of one batch, for pieces of any size.
+/// Bytes that one batch processes, whatever the size of the pieces.
 const BATCH_BYTES: usize = 1 << 16;
 
 /// Encrypts pieces of one size in place.
@@ -21,7 +21,7 @@ impl Sealing {
     /// # Errors
     /// If the key cannot be created.
     pub fn new(algorithm: &'static Algorithm, size: usize) -> Result<Self, Failed> {
-        let key = UnboundKey::new(algorithm, &[7; 32]).map_err(|_| "a key was refused")?;
+        let key = UnboundKey::new(algorithm, &[7; 32]).map_err(|_| "a key could not be created")?;
         Ok(Self {
             key: LessSafeKey::new(key),
             pieces: 0,
@@ -45,7 +45,7 @@ impl Work for Sealing {
             let tag = self
                 .key
                 .seal_in_place_separate_tag(nonce, Aad::empty(), &mut self.piece);
-            let tag = tag.map_err(|_| "a piece could not be sealed")?;
+            let tag = tag.map_err(|_| "a piece of data could not be encrypted")?;
             std::hint::black_box(tag.as_ref());
         }
         Ok(BATCH_BYTES as f64)
@@ -58,14 +58,14 @@ impl Work for Sealing {
         let mut sealed = before.clone();
         self.key
             .seal_in_place_append_tag(sealing, Aad::empty(), &mut sealed)
-            .map_err(|_| "a piece could not be sealed")?;
+            .map_err(|_| "a piece of data could not be encrypted")?;
         let mut bytes = [0; 12];
         bytes[4..].copy_from_slice(&opening.to_be_bytes());
         let nonce = Nonce::assume_unique_for_key(bytes);
         let opened = self.key.open_in_place(nonce, Aad::empty(), &mut sealed);
         match opened {
             Ok(opened) if opened == before => Ok(()),
-            _ => Err("sealed data does not open to the original".to_owned()),
+            _ => Err("decrypted data differs from the original data".to_owned()),
         }
     }
 }
@@ -143,7 +143,7 @@ mod tests {
         bytes
     }
 
-    /// D. A. `McGrew` and J. Viega, *The Galois/Counter Mode of Operation*, appendix B, test case 14.
+    /// Compares with D. A. `McGrew` and J. Viega, *The Galois/Counter Mode of Operation*, appendix B, test case 14.
     #[test]
     fn aes_256_gcm_seals_as_published() {
         let zeros = "00".repeat(32);
@@ -154,7 +154,7 @@ mod tests {
         );
     }
 
-    /// RFC 8439, section 2.8.2: the first bytes of the cipher text, and the tag.
+    /// Compares the first bytes of the cipher text and the tag with RFC 8439, section 2.8.2.
     #[test]
     fn chacha20_poly1305_seals_as_published() {
         let text = b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.";
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(got[text.len()..], hex("1ae10b594f09e26a7e902ecbd0600691"));
     }
 
-    /// FIPS 180-4, the example of the one-block message "abc".
+    /// Compares with the example of the one-block message "abc" in FIPS 180-4.
     #[test]
     fn sha_256_digests_as_published() {
         let got = digest(&SHA256, b"abc");

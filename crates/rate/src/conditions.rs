@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use towtank_load::sys;
 
-/// Steps of the loop that measures the clock rate, which takes about a millisecond.
+/// Steps of the loop that measures the clock rate. The loop takes about a millisecond.
 const STEPS: u64 = 1 << 20;
 
 /// Clock ticks of `/proc/stat` per second (`USER_HZ`), the same on every architecture of Linux except Alpha.
@@ -16,11 +16,12 @@ const TICKS_PER_S: f64 = 100.0;
 /// CPU time of the machine since it was started. [s]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Times {
-    /// Programs: user, nice and system. Interrupts are left out, since the kernels cause them, too.
+    /// CPU time of programs: user, nice and system. Interrupts are left out, since the kernels of this crate cause
+    /// interrupts, too.
     programs: f64,
-    /// Time taken by the hypervisor.
+    /// CPU time taken by the hypervisor.
     stolen: f64,
-    /// Total of all kinds.
+    /// CPU time of all kinds, including idle time.
     total: f64,
 }
 
@@ -31,7 +32,7 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
         .split_whitespace()
         .map_while(|field| field.parse().ok())
         .collect();
-    // Guest times follow these eight fields, and are included in the first two.
+    // The guest times after these eight fields are not added, since the first two fields include them.
     let [user, nice, system, _, _, _, _, steal] = ticks.get(..8)?.try_into().ok()?;
     Some(Times {
         programs: (user + nice + system) / ticks_per_s,
@@ -40,7 +41,7 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
     })
 }
 
-/// CPU times and clock rate during a turn. [s]
+/// CPU times [s] and clock rate during a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Conditions {
     /// CPU time of all CPUs, used or idle.
@@ -51,7 +52,7 @@ pub struct Conditions {
     pub programs_s: f64,
     /// CPU time taken by the hypervisor.
     pub stolen_s: f64,
-    /// Steps per second of a fixed loop just before the turn, which change with the clock rate of the CPU.
+    /// Steps per second of a fixed loop that ran just before the turn: a measure of the clock rate of the CPU. [1/s]
     pub clock_steps_per_s: f64,
 }
 
@@ -105,7 +106,7 @@ fn clock() -> f64 {
     let start = Instant::now();
     let mut state = black_box(1_u64);
     for _ in 0..STEPS {
-        // The shift keeps the compiler from merging steps.
+        // Without the shift, the compiler could merge several steps into one.
         state = (state ^ (state >> 7)).wrapping_mul(6_364_136_223_846_793_005);
     }
     black_box(state);

@@ -1,4 +1,5 @@
-//! Disk without the page cache: sequential accesses of 1 MiB and random accesses of 4 KiB, reading and writing.
+//! Kernels that access the disk past the page cache: sequential accesses of 1 MiB and random accesses of 4 KiB, reading
+//! and writing.
 //!
 //! All threads share one file of fixed size, so that the required space does not depend on the number of CPUs. Every
 //! block of 4 KiB begins with its number, which each read checks.
@@ -18,7 +19,7 @@ pub const FILE_BYTES: u64 = 128 << 20;
 const BLOCK: usize = 4 << 10;
 const PIECE: usize = 1 << 20;
 
-/// Memory with the alignment that direct access to the disk requires.
+/// Buffer with the alignment that direct access to the disk (`O_DIRECT`) requires.
 struct Aligned {
     bytes: Vec<u8>,
     start: usize,
@@ -41,7 +42,8 @@ impl Aligned {
     }
 }
 
-/// Fills memory with the content for an offset of the file: block numbers, and bytes that do not compress.
+/// Fills a buffer with the content of the file at an offset: random bytes, which do not compress, with the block number
+/// at the start of each block.
 fn fill(memory: &mut [u8], offset: u64, random: &mut Random) {
     for word in memory.chunks_exact_mut(8) {
         word.copy_from_slice(&random.next_u64().to_le_bytes());
@@ -150,9 +152,9 @@ impl Direct {
 
 fn failed(error: &io::Error) -> Failed {
     if error.raw_os_error() == Some(libc::EINVAL) {
-        return "the file system offers no way past the page cache (O_DIRECT)".to_owned();
+        return "the file system does not support access past the page cache (O_DIRECT)".to_owned();
     }
-    format!("the disk: {error}")
+    format!("access to the disk failed: {error}")
 }
 
 impl Work for Direct {
@@ -184,7 +186,7 @@ impl Work for Direct {
     }
 }
 
-/// The file of the four kernels, created when the first of them needs it.
+/// The file of the four kernels, created by the first kernel that runs.
 struct Shared {
     path: PathBuf,
     size: u64,
@@ -226,7 +228,7 @@ mod tests {
         threads: 1,
     };
 
-    /// In the folder of the build, which is on a disk more often than the one for temporary files.
+    /// Creates a test file in the folder of the crate, since the folder for temporary files is often not on a disk.
     fn file(name: &str) -> (Folder, PathBuf) {
         let folder = Folder::within(Path::new(env!("CARGO_MANIFEST_DIR")), name).expect("a folder");
         let path = folder.path().join("file");

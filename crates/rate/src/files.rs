@@ -1,4 +1,4 @@
-//! Small files from creation to deletion, in the page cache and synchronized to disk.
+//! Kernels for small files, from creation to deletion: in the page cache, and synchronized to disk.
 
 use std::fs;
 use std::io::Write;
@@ -64,7 +64,7 @@ impl Work for Files {
         let left = fs::read_dir(&self.folder).map_err(|error| error.to_string())?;
         match left.count() {
             0 => Ok(()),
-            count => Err(format!("{count} files were left behind")),
+            count => Err(format!("{count} files were not deleted")),
         }
     }
 }
@@ -77,7 +77,7 @@ fn kernel(name: &'static str, folder: &Path, synced: bool) -> Threaded {
     })
 }
 
-/// Both kernels, working in a folder.
+/// Both kernels of this module; they create their files in `folder`.
 #[must_use]
 pub fn kernels(folder: &Path) -> Vec<Threaded> {
     vec![

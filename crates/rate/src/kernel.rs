@@ -1,4 +1,4 @@
-//! Kernels, and how threads run them.
+//! Kernels (kinds of work whose rate is measured), and the threads that run them.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -16,12 +16,12 @@ pub struct Timing {
     pub warm_up: Duration,
     /// Time in which work is counted.
     pub turn: Duration,
-    /// Least length of a slice of that time.
+    /// Minimum length of a slice. A turn consists of slices, and each slice gives a rate.
     pub slice: Duration,
 }
 
 impl Timing {
-    /// Timing for a turn of this many seconds: twenty slices, after a warm-up of a fifth of the turn.
+    /// Divides a turn of this many seconds into twenty slices, after a warm-up of a fifth of the turn.
     #[must_use]
     pub fn of_turn(seconds: f64) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Timing {
 /// Result of a turn.
 #[derive(Debug, Default, Clone)]
 pub struct Turn {
-    /// Rate of each slice, all threads together. [1/s], [byte/s]
+    /// Rate of each slice, summed over all threads. [1/s] or [byte/s]
     pub slices: Vec<f64>,
     /// CPU time of other processes that work for this kernel. [s]
     pub helpers_cpu_s: f64,
@@ -43,13 +43,12 @@ pub struct Turn {
 
 /// A kind of work that is counted per second.
 pub trait Kernel {
-    /// Name in machine files.
+    /// Name of the kernel in machine files.
     fn name(&self) -> &'static str;
 
-    /// Works on these CPUs with one thread each, and counts.
+    /// Runs one thread on each of these CPUs for one turn, and returns the rates.
     ///
-    /// # Errors
-    /// If the machine lacks a requirement, or a result of the work is wrong.
+    /// # Errors If the machine lacks something that the kernel needs, or a result of the work is wrong.
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed>;
 }
 
@@ -64,7 +63,7 @@ pub struct Seat {
 
 /// The work of one thread.
 pub trait Work: Send {
-    /// Does a fixed amount of work, and returns the number of units.
+    /// Does a fixed amount of work, and returns its number of units (operations or bytes).
     ///
     /// # Errors
     /// If a result is wrong.
@@ -85,7 +84,7 @@ type Prepare = dyn Fn(Seat) -> Result<Box<dyn Work>, Failed> + Send + Sync;
 pub struct Threaded {
     name: &'static str,
     prepare: Box<Prepare>,
-    /// Prepared work by number of threads, kept from turn to turn.
+    /// Work that the threads have prepared, by number of threads. Later turns use it again.
     crews: BTreeMap<usize, Vec<Option<Box<dyn Work>>>>,
 }
 
@@ -153,16 +152,18 @@ fn work_on(
         Some(_) => Ok(()),
         None => prepare(seat).map(|made| *work = Some(made)),
     });
-    // A thread that failed must arrive here, too, otherwise the others would wait for ever.
+    // A thread that failed must wait here, too; otherwise the other threads would wait forever.
     barrier.wait();
     prepared?;
-    let work = work.as_mut().ok_or("nothing was prepared")?;
+    let work = work
+        .as_mut()
+        .ok_or("the thread has not prepared its work")?;
     let rates = slices(&mut **work, timing)?;
     work.check()?;
     Ok(rates)
 }
 
-/// Works for a turn and returns the rate of each slice, at least one.
+/// Works for the warm-up and one turn. Returns the rate of each slice, at least one rate.
 fn slices(work: &mut dyn Work, timing: &Timing) -> Result<Vec<f64>, Failed> {
     let begin = Instant::now();
     while begin.elapsed() < timing.warm_up {

@@ -1,7 +1,8 @@
-//! Main memory: bandwidth by the triad of STREAM, latency by following a chain of addresses.
+//! Kernels for main memory: bandwidth by the triad of STREAM, latency by following a chain of addresses.
 //!
-//! J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA Newsletter,
-//! December 1995: a(i) = b(i) + q c(i), 24 bytes each, on arrays of at least four times the last cache.
+//! The triad is a(i) = b(i) + q c(i), which moves 24 bytes per element, on arrays of at least four times the last-level
+//! cache: J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA
+//! Newsletter, December 1995.
 
 use std::hint::black_box;
 
@@ -13,20 +14,20 @@ use crate::kernel::{Failed, Seat, Threaded, Work};
 const STRETCH: usize = 1 << 15;
 /// Bytes that the triad moves per element.
 const BYTES_OF_ELEMENT: usize = 24;
-/// Factor of the triad.
+/// Factor q of the triad.
 const FACTOR: f64 = 3.0;
 /// Bytes that one load of the chain transfers: a cache line.
 const LINE: usize = 64;
 const WORDS_OF_LINE: usize = LINE / size_of::<u32>();
 /// Loads of one batch.
 const LOADS: usize = 1 << 13;
-/// Least memory that all threads of a kernel use together. [bytes]
+/// Minimum of the memory that all threads of a kernel use together. [bytes]
 const LEAST: u64 = 192 << 20;
-/// Least size of the memory in multiples of the last-level cache.
+/// Minimum of the memory of a kernel, in multiples of the size of the last-level cache.
 const CACHES: u64 = 4;
 
-/// Memory that all threads of one kernel use together: larger than the last-level cache, at most an eighth of the
-/// available memory.
+/// Memory that all threads of one kernel use together: four times the last-level cache and at least 192 MiB, but at
+/// most an eighth of the available memory. [bytes]
 #[must_use]
 pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
     LEAST
@@ -43,7 +44,7 @@ pub struct Triad {
 }
 
 impl Triad {
-    /// Creates arrays of this size together.
+    /// Creates three arrays with a total size of `bytes`.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let stretches = (bytes as usize / BYTES_OF_ELEMENT / STRETCH).max(1);
@@ -78,7 +79,7 @@ impl Work for Triad {
             return Ok(());
         }
         Err(format!(
-            "the triad must give {expected}, got {}",
+            "a result of the triad must be {expected}, got {}",
             self.sum[last]
         ))
     }
@@ -96,8 +97,8 @@ impl Chase {
     pub fn new(bytes: u64) -> Self {
         let lines = (bytes as usize / LINE).max(2);
         let mut next = vec![0; lines * WORDS_OF_LINE];
-        // S. Sattolo, *An algorithm to generate a random cyclic permutation*, Information Processing Letters 22 (1986):
-        // one cycle through all lines.
+        // One random cycle through all lines: S. Sattolo, *An algorithm to generate a random cyclic permutation*,
+        // Information Processing Letters 22 (1986).
         let mut order: Vec<u32> = (0..lines as u32).collect();
         let mut random = Random::from_seed(1);
         for last in (1..lines).rev() {
@@ -125,7 +126,7 @@ impl Work for Chase {
     }
 }
 
-/// Both kernels, using this much memory together.
+/// Both kernels of this module. The threads of a kernel divide `working_set` bytes of memory among them.
 #[must_use]
 pub fn kernels(working_set: u64) -> Vec<Threaded> {
     let share = move |seat: Seat| working_set / seat.threads as u64;

@@ -1,4 +1,4 @@
-//! Request and response over TCP on loopback: the work that the kernel does for each message.
+//! Request and response over TCP on loopback: the work of the operating system for each message.
 //!
 //! Client and server share a CPU, so that the result measures work, and not the time that an idle CPU takes to wake.
 
@@ -10,7 +10,7 @@ use crate::kernel::{Failed, Threaded, Work};
 /// Exchanges of one batch.
 const BATCH: u8 = 16;
 
-/// A client, connected to a server of its own.
+/// A client that is connected to its own server thread.
 pub struct Exchanges {
     stream: TcpStream,
     response: Vec<u8>,
@@ -18,7 +18,7 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// Connects for exchanges of one byte and a response of `response` bytes, filled with that byte.
+    /// Starts a server and connects to it. A request is one byte; the response repeats this byte `response` times.
     ///
     /// # Errors
     /// If the connection fails.
@@ -29,8 +29,8 @@ impl Exchanges {
             let (server, _) = listener.accept()?;
             client.set_nodelay(true)?;
             server.set_nodelay(true)?;
-            // The thread is started from a pinned thread and stays on its CPU; it ends when the client closes the
-            // connection.
+            // The server thread stays on the CPU of the pinned thread that starts it. It ends when the client closes
+            // the connection.
             std::thread::Builder::new().spawn(move || answer(server, response))?;
             Ok(client)
         };
@@ -51,7 +51,7 @@ impl Exchanges {
         if ends == (self.number, self.number) {
             return Ok(());
         }
-        Err("a response over loopback was not that of its request".to_owned())
+        Err("a response over loopback did not belong to its request".to_owned())
     }
 }
 

@@ -1,9 +1,10 @@
 //! Order entry on the embedded database: the five usual transactions of order systems in their usual mix.
 //!
-//! The workload resembles the TPC-C benchmark (revision 5.11, clauses 1 and 2: one warehouse, ten districts, 45 % new
-//! orders, 43 % payments, 4 % each of status, delivery and stock level, one new order in a hundred rolled back), on a
-//! smaller data set of constant size: each new order replaces the oldest one of its district. The results are not TPC-C
-//! results and must not be compared with any.
+//! The workload resembles the TPC-C benchmark (revision 5.11, clauses 1 and 2): one warehouse, ten districts, 45 % new
+//! orders, 43 % payments, and 4 % each of status, delivery and stock level. One new order in a hundred is rolled back.
+//!
+//! The data set is smaller than in TPC-C, and its size is constant: each new order replaces the oldest order of its
+//! district. The results are not TPC-C results and must not be compared with TPC-C results.
 
 mod data;
 mod transactions;
@@ -16,7 +17,8 @@ use towtank_load::rng::Random;
 use crate::kernel::{Failed, Threaded, Work};
 use transactions::Kind;
 
-/// The deck that transactions are dealt from; every complete deck has exactly this mix.
+/// Number of transactions of each kind in a deck. Transactions are taken from a shuffled deck, so that every complete
+/// deck has exactly this mix.
 const DECK: [(Kind, usize); 5] = [
     (Kind::NewOrder, 45),
     (Kind::Payment, 43),
@@ -25,7 +27,7 @@ const DECK: [(Kind, usize); 5] = [
     (Kind::StockLevel, 4),
 ];
 
-/// Sums that the database must contain after the transactions.
+/// Sums over the transactions so far. The database must contain the same sums.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) transactions: i64,
@@ -93,7 +95,8 @@ impl OrderEntry {
             self.sums.transactions += 1;
         }
         if matches!(self.place, Storage::Disk(_)) {
-            // With each deck, so that every slice includes its share of the cost of the log.
+            // The checkpoint follows each deck, so that every slice includes its share of the cost of the write-ahead
+            // log.
             self.connection
                 .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
         }
@@ -102,11 +105,11 @@ impl OrderEntry {
 }
 
 fn failed(error: &rusqlite::Error) -> Failed {
-    format!("the database: {error}")
+    format!("the database failed: {error}")
 }
 
-/// Refuses a database library whose threads would wait for each other although each has its own database; see
-/// `.cargo/config.toml`.
+/// Rejects a database library in which all databases share locks: threads would then wait for each other although each
+/// has its own database. See `.cargo/config.toml`.
 fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
     let has = |text: &str| {
         let query = "SELECT count(*) FROM pragma_compile_options WHERE compile_options = ?1";
@@ -117,12 +120,12 @@ fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
         return Ok(());
     }
     Err(
-        "the engine was built outside of its folder, with a database whose locks all threads share"
+        "all databases share their locks, since the engine was built without `.cargo/config.toml`: build it in its own folder"
             .to_owned(),
     )
 }
 
-/// Sets the durability of commits, which the creation of the data set does not need.
+/// Sets the durability of commits. It is called after the creation of the data set, which needs no durability.
 fn settle(connection: &Connection, place: &Storage) -> rusqlite::Result<()> {
     if *place == Storage::Memory {
         return Ok(());
@@ -144,11 +147,14 @@ impl Work for OrderEntry {
         if faults.is_empty() {
             return Ok(());
         }
-        Err(format!("the totals do not agree: {}", faults.join("; ")))
+        Err(format!(
+            "the database has wrong totals: {}",
+            faults.join("; ")
+        ))
     }
 }
 
-/// Both kernels; databases on disk are created in a folder.
+/// Both kernels of this module; databases on disk are created in `folder`.
 #[must_use]
 pub fn kernels(folder: &Path) -> Vec<Threaded> {
     let folder = folder.to_owned();

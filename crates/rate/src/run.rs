@@ -37,7 +37,7 @@ pub fn allowed_cpus() -> Result<Vec<usize>, Failed> {
     Ok(cpus.collect())
 }
 
-/// All kernels, in the order of their turns. Kernels of the same resource do not follow each other.
+/// All kernels, in the order of their turns.
 #[must_use]
 pub fn kernels(folder: &Path, engine: &Path) -> Vec<Box<dyn Kernel>> {
     let memory = memory::working_set(last_cache_bytes(), available_bytes());
@@ -99,7 +99,7 @@ pub fn run(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     for round in 0..settings.rounds {
         let mut failed = Vec::new();
         for (place, kernel) in kernels.iter_mut().enumerate() {
-            // The last CPU, since the first one handles most interrupts.
+            // Turns on one CPU use the last CPU, since the first CPU handles most interrupts.
             let last = &cpus[cpus.len() - 1..];
             for (mode, cpus) in [("single", last), ("all", &cpus[..])] {
                 let line = turn(&mut **kernel, cpus, &timing);

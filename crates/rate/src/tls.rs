@@ -1,4 +1,4 @@
-//! Full handshakes of TLS 1.3, client and server in one thread connected through memory.
+//! Full handshakes of TLS 1.3. Client and server run in one thread and are connected through memory.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::kernel::{Failed, Threaded, Work};
 
 /// Name in the certificate.
 const NAME: &str = "rate.test";
-/// Limit on the flights of a handshake; a handshake with more does not come to an end.
+/// Maximum number of round trips of a handshake. A handshake that needs more fails.
 const FLIGHTS_AT_MOST: usize = 10;
 /// Handshakes of one batch.
 const BATCH: usize = 4;
@@ -30,7 +30,7 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// Creates an authority, a certificate and both sides.
+    /// Creates a certificate authority, a certificate, and the settings of client and server.
     ///
     /// # Errors
     /// If one of them cannot be created.
@@ -98,7 +98,7 @@ impl Handshakes {
         if right {
             Ok(())
         } else {
-            Err("a handshake did not end as a full one of TLS 1.3".to_owned())
+            Err("a handshake was not a complete full handshake of TLS 1.3".to_owned())
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Web serving: the null server and the load engine, on separate CPUs if there is more than one.
+//! Web serving: the null server and the load engine, on separate CPUs if there is more than one CPU.
 //!
-//! The result is the number of requests per second of CPU time of both together, so that waiting does not count. With
-//! more than one CPU it is multiplied by the number of CPUs of the turn, which gives the throughput with all CPUs busy.
+//! The result is the number of requests per second of the CPU time that server and load engine use together, so that
+//! waiting does not count. With more than one CPU, it is multiplied by the number of CPUs of the turn, which gives the
+//! throughput with all CPUs busy.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -21,9 +22,9 @@ use crate::kernel::{Failed, Kernel, Timing, Turn};
 const BODY: usize = 1024;
 /// Users of each load thread.
 const USERS: usize = 16;
-/// Shortest load; in shorter ones the start and the end would count for too much. [s]
+/// Minimum duration of a load. In a shorter load, its start and its end would distort the rate. [s]
 const SHORTEST_S: f64 = 0.1;
-/// Number of loads without any answer after which the measurement is given up.
+/// Number of loads without any response after which the measurement fails.
 const LOADS_AT_MOST: usize = 20;
 
 /// The web kernel.
@@ -57,12 +58,12 @@ impl Web {
         let before = own_s();
         let outcome = prepared
             .run(&mut control)
-            .map_err(|failed| format!("the load engine: {failed:?}"))?;
+            .map_err(|failed| format!("the load engine failed: {failed:?}"))?;
         let spent = own_s() - before;
         let totals = outcome.totals;
         if totals.failed_in_all() > 0 {
             let (failed, ok) = (totals.failed_in_all(), totals.ok);
-            return Err(format!("{failed} requests failed and {ok} did not"));
+            return Err(format!("{failed} requests failed, {ok} requests succeeded"));
         }
         Ok((totals.ok as f64, spent))
     }
@@ -82,12 +83,12 @@ impl Web {
         while slices.is_empty() || Instant::now() < end {
             loads += 1;
             if slices.is_empty() && loads > LOADS_AT_MOST {
-                return Err("the server answered nothing".to_owned());
+                return Err("the server sent no response".to_owned());
             }
             let before = server.cpu_s()?;
             let (requests, own_s) = self.drive(&server.address, load, each.as_secs_f64())?;
             let spent_s = own_s + server.cpu_s()? - before;
-            // On a very busy machine a load may end before its first answer, which gives no rate.
+            // On a very busy machine a load may end before its first response. It then gives no rate.
             if requests > 0.0 {
                 slices.push(requests / spent_s * cpus.len() as f64);
             }
@@ -106,7 +107,7 @@ impl Kernel for Web {
     }
 
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed> {
-        // In a separate thread, since the load engine pins the thread that runs it.
+        // The work runs in a separate thread, since the load engine pins the thread that runs it.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| self.work(cpus, timing))
@@ -160,7 +161,7 @@ fn plan(out: &Path, address: &str, cpus: &[usize], seconds: f64) -> Value {
     })
 }
 
-/// A null server; it is stopped when the value is dropped, or with this process.
+/// A null server. It stops when the value is dropped or when this process ends.
 struct Server {
     child: Child,
     address: String,
@@ -193,11 +194,16 @@ impl Server {
             }),
             (None, _) => {
                 end(&mut child);
-                Err(format!("the server must listen, got {:?}", line.trim()))
+                Err(format!(
+                    "the server must print its address, got {:?}",
+                    line.trim()
+                ))
             }
             (_, Err(error)) => {
                 end(&mut child);
-                Err(format!("the server has no clock of its CPU time: {error}"))
+                Err(format!(
+                    "the CPU time of the server cannot be read: {error}"
+                ))
             }
         }
     }
@@ -205,7 +211,7 @@ impl Server {
     /// CPU time that the server has used. [s]
     fn cpu_s(&self) -> Result<f64, Failed> {
         let time = clock_gettime(self.clock)
-            .map_err(|error| format!("the server has no clock of its CPU time: {error}"))?;
+            .map_err(|error| format!("the CPU time of the server cannot be read: {error}"))?;
         Ok(Duration::from(time).as_secs_f64())
     }
 }

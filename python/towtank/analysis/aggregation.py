@@ -26,9 +26,9 @@ Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Return the estimate that run summaries hold at a path of keys, combined over the runs.
+    """Return the estimate that each run summary has under a path of keys, combined over the runs.
 
-    A percentile is computed from all requests of the runs together; see `combined` for its interval.
+    A percentile is computed from all requests of the runs together; `combined` describes its interval.
     """
     return combined([estimate_of(run, *path) for run in runs], of_all_requests(runs, *path), counting(runs, path))
 
@@ -109,7 +109,9 @@ class Point:
         )
 
     def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
-        """Return the smallest and largest sum of known values over the runs; None for a single run."""
+        """Return the smallest and largest sum over the runs, where missing values do not count; None for a single
+        run.
+        """
         known = [[value for value in values if value is not None] for values in by_run]
         return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
 
@@ -156,7 +158,7 @@ class Point:
 
     @property
     def elasticity(self) -> Elasticity:
-        """Elasticities of response time and throughput at this load level, averaged over the runs."""
+        """Elasticities of response time, throughput and utilization at this load level, averaged over the runs."""
         found = [elasticity_of(run) for run in self.usable]
         return Elasticity(
             sum(each.response_time for each in found) / len(found),
@@ -174,7 +176,9 @@ class Point:
         return self._errors_share() or 0.0
 
     def _errors_share(self) -> float | None:
-        """Return the share of all transactions that failed; if none ended, the mean of the shares of the runs."""
+        """Return the share of all transactions that failed; if no transaction ended, the mean of the shares of the
+        runs.
+        """
         together = _error_share(self.usable)
         said = [run["errors"]["share"] for run in self.usable]
         return plain_over_runs(said).value if together is None else together
@@ -233,7 +237,7 @@ class Point:
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return the range over the runs of the share that each part has in the CPU time of its tier."""
+        """Return, for each part of a tier, its smallest and largest share of the tier's CPU time over the runs."""
         found: dict[str, list[float | None]] = {}
         for run in self.usable:
             used = estimate_of(run, "tiers", tier, "cpus_used").value
@@ -354,14 +358,14 @@ def _pair(values: Sequence[float | None]) -> list[float] | None:
 
 
 def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the shortest and longest response time of all runs; None values if none was timed. [s]"""
+    """Return the shortest and the longest response time of all runs; None for both if no response was timed. [s]"""
     shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
     longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}
 
 
 def _error_share(runs: Sequence[Run], name: str | None = None) -> float | None:
-    """Return the share of failed transactions, of one kind or of all, over all runs together, in [0, 1]."""
+    """Return the share of failed transactions in all runs together, of the named kind or of all kinds, in [0, 1]."""
     by_run = [run["transactions"] for run in runs]
     found = [entry for each in by_run for key, entry in each.items() if name in (None, key)]
     failed = sum(transaction["errors"] for transaction in found)

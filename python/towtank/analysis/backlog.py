@@ -29,14 +29,17 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
     Notes
     -----
-    By Little's law a load has X R requests in flight on average, here called the need. X is the rate at which
-    requests ended in the window, R their mean exchange time; if no arrival waits, R is their mean response time,
-    because a request may wait for a thread of the generator that reads a file. The swing is the standard deviation
-    over the seconds of the second half of the window, at least the square root of their mean (as for a Poisson
-    variable). A number of requests in flight at the start of the window that exceeds the need by more than three
-    swings is an excess from before the window. `drained_s` is the time until the number first lies within one swing
-    of the need; None if the number never comes that close. The number of waiting arrivals is compared with the mean
-    of waiting arrivals in the second half.
+    By Little's law a load needs X R requests in flight on average, here called the need. X is the rate at which
+    requests ended in the window. R is their mean exchange time if arrivals waited in the window. Otherwise R is their
+    mean response time, which includes waits for a generator thread that reads a file.
+
+    The swing is the standard deviation of the number in flight over the seconds of the second half of the window. It
+    is at least the square root of the need, as for a Poisson variable. If the number in flight at the start exceeds
+    the need by more than three swings, the rest is an excess from before the window. The number of waiting arrivals
+    is treated in the same way, with its mean in the second half as the need.
+
+    `drained_s` is the time from the start of the window until both numbers exceed their need by at most one swing. It
+    is 0 without an excess, and None if the numbers never fall that low.
     """
     numbers = np.flatnonzero(chosen)
     if len(numbers) < 4:

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
 
 FEWER_USERS = "users seen, at least those asked"
-"""Name of the bound that a load may violate by design: users may leave when their data are used up."""
+"""Name of the bound on the smallest number of users.
+
+A load may violate it by design: users may leave when their data are used up.
+"""
 
 # The probe reads CPU time shortly before or after the time stamp of a sample. For each CPU, this allowance covers both
 # edges of a window and two ticks of the kernel's clock. [s]
 _CPU_ERROR_S = 0.1
 _CPU_ERROR_SHARE = 0.02
-# Edges of intervals are whole nanoseconds. Sums of these edges as floats have rounding errors. [s]
+# Overlap of two intervals that counts as a rounding error: their edges are whole nanoseconds, computed as floats. [s]
 _SAME_INSTANT_S = 1e-6
 # The number of users may differ by this share, because users start and stop within milliseconds of the edge of a
 # stage.
@@ -44,9 +47,13 @@ def bounds(data: RunData, summary: dict[str, Any]) -> list[dict[str, Any]]:
 
     Notes
     -----
-    The bounds: a load thread records each instant once; a request ends after it starts; a response time counts from the
-    intended start, so it is at least the exchange time; the utilization of a CPU is at most 1; a closed load has the
-    requested number of users.
+    The bounds are:
+
+    - The intervals of one load thread do not overlap.
+    - The number of ended requests never exceeds the number of started requests.
+    - Response times, which count from the intended start, are at least as long as exchange times.
+    - The utilization of a CPU is at most 1.
+    - A closed load has the requested number of users.
     """
     if not data.measurement.bins:
         return []
@@ -84,7 +91,7 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
     same = float(requests.response.counts[chosen].sum()) == float(requests.exchange.counts[chosen].sum())
     if same and exchange > 0:
         sums = few_digits(response, 6), few_digits(exchange, 6)
-        text = f"response times sum to {sums[0]} s, less than the {sums[1]} s of the exchanges they hold"
+        text = f"response times sum to {sums[0]} s, less than the exchange times that they include ({sums[1]} s)"
         holds = response >= exchange * (1 - 1e-6)
         yield _bound(
             "a response takes its exchange or longer", "requests", response, exchange, holds, unit="s", text=text

@@ -9,13 +9,13 @@ from towtank.analysis.statistics.estimates import Estimate
 SATURATED = 0.90
 """Utilization of the allotted CPUs from which a tier counts as saturated, in (0, 1]."""
 
-_QUEUEING_AT_MOST = 0.1  # Largest part of the knee that queueing at the lowest level may make up.
+_QUEUEING_AT_MOST = 0.1  # Largest share of the knee that may be due to queueing at the lowest load level.
 
 
 def busiest_tier(point: Point) -> tuple[str, float] | None:
     """Return the name of the tier with the highest utilization, and that utilization.
 
-    If several tiers share CPUs, the utilization covers all of these tiers, and the name is that of the busiest.
+    If several tiers share CPUs, the utilization covers all of them, and the name is that of their busiest tier.
     """
     found = [
         (shared, point.utilization(name) or 0.0, name)
@@ -35,18 +35,23 @@ def saturated_tier(point: Point) -> str | None:
 
 
 def knee(points: list[Point]) -> Estimate:
-    """Estimate the knee N* = (D + Z) / D_max from the lowest load level; without a value for an open load.
+    """Estimate the number of users at the knee, N* = (D + Z) / D_max, from the lowest load level.
+
+    D is the service demand of a transaction at all tiers, D_max the largest demand per CPU at one tier, and Z the think
+    time. The estimate has no value for an open load.
 
     Notes
     -----
-    At the lowest level, N / X is D + Z plus the time in queues. At a single server with Poisson arrivals, U^2 / (1 -
-    U) users wait. In a closed system fewer users wait, so N* is too large by at most that number. No knee is returned
-    if this number exceeds a tenth of N*, or if the busiest tier is saturated: the level then does not describe a
-    system without queueing. No knee is returned either if the throughput of a level significantly exceeds 1 / D_max
-    of the lowest level: the demand then falls with the load.
+    At the lowest level, the cycle time N / X of N users with throughput X is D + Z plus the time in queues. At a single
+    server with Poisson arrivals and utilization U, U^2 / (1 - U) requests wait on average. In a closed system fewer
+    requests wait, so N* is too large by at most that number.
 
-    The lower end of the interval allows for the queueing. Otherwise the interval reflects the error of D_max alone,
-    since X is known far better. There is no interval if D_max may be zero.
+    No knee is returned if that number exceeds a tenth of N* or the busiest tier is saturated: the level then does not
+    describe a system without queueing. No knee is returned either if the throughput of a level significantly exceeds
+    1 / D_max: the demand then falls with the load.
+
+    The lower end of the interval is reduced by the number of waiting requests. Otherwise the interval reflects the
+    error of D_max alone, because X is known far more precisely. There is no interval if D_max may be zero.
     """
     lowest = points[0]
     if lowest.kind != "users":

@@ -1,4 +1,6 @@
-"""Combines the values of several runs into their mean, with an interval that equal values do not shorten."""
+"""Combines the values of several runs into their mean, with an interval that does not vanish if the values are
+equal.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,16 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
     Notes
     -----
     With `together`, the interval is centred on `together`, and computed from the deviations of the runs from
-    `together` instead of from their mean. The interval is never shorter than the interval of the mean, and grows as
-    the runs disagree.
+    `together` instead of from their mean. The interval is never shorter than the interval of the mean. It grows with
+    the differences between the runs.
 
-    The values of runs may be equal by chance, or because they are whole counts or edges of histogram buckets.
-    Therefore the interval is at least as wide as the errors within the single runs make it; for shares, at least as
-    wide as the exact binomial interval of the pooled counts. Equal values whose errors are unknown have no interval,
-    unless they are counts: these have the interval of independent arrivals (Poisson), since such counts may be equal by
-    chance. All counts are uncertain by one in the shortest window.
+    The values of runs may be equal by chance, or because they are whole counts or edges of histogram buckets. The
+    interval is therefore at least as wide as the errors within the runs require. For shares, it is at least as wide as
+    the exact binomial interval of the pooled counts.
+
+    Equal values whose errors are unknown have no interval, unless they are counts. Equal counts have the interval of
+    independent arrivals (Poisson). The interval of any count extends at least one event in the shortest window to both
+    sides of the mean.
     """
     found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:

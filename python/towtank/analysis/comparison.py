@@ -36,9 +36,10 @@ def comparisons(
     -------
     list of dict
         `factor`, `from`, `to`, the load, `metric`, both values and their ratio to / from. If a point has a single run,
-        `differs` is None, the interval of the ratio covers the scatter within these runs only, and `assumed` has the
-        interval widened by the assumed difference from run to run of each value (`to_share`, `from_share`).
-        `pace_ratio` is the CPU time of the probe's fixed work at `to` over that at `from`, None if not observed.
+        `differs` is None, and the interval of the ratio covers only the scatter within the runs. `assumed` then has an
+        interval that includes the assumed relative difference from run to run of each value (`to_share`,
+        `from_share`). `pace_ratio` is the CPU time of the probe's fixed work at `to` divided by that at `from`; None if
+        not observed.
     """
     found = []
     for factor in factors:
@@ -60,7 +61,7 @@ def comparisons(
 
 
 def compared_points(comparison: Mapping[str, Any], configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the points of both configurations that a comparison compares."""
+    """Return the load levels (points) of both configurations that a comparison covers."""
     sides = [{**comparison.get("others", {}), comparison["factor"]: comparison[end]} for end in ("from", "to")]
     load = _level(comparison)
     return [
@@ -78,7 +79,7 @@ def _level(document: Mapping[str, Any]) -> float | None:
 
 
 def suspect_runs(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the suspect runs of the given points."""
+    """Return the names of the suspect runs at the given load levels."""
     return [
         str(run)
         for point in points
@@ -99,9 +100,7 @@ def _load(point: dict[str, Any]) -> dict[str, Any]:
 def _pairs(
     name: str, base_level: str, configurations: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield pairs of configurations that differ in one factor only: the first at that factor's base level, the second
-    not.
-    """
+    """Yield pairs of configurations that differ only in the named factor; the first of each pair has its base level."""
     for base in configurations:
         if base["key"].get(name) != base_level:
             continue
@@ -113,7 +112,7 @@ def _pairs(
 
 
 def _points(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the pairs of points at equal load for which both configurations have a run that is not invalid."""
+    """Yield the pairs of points at equal load if both points have a run that is not invalid."""
     table = {point["load"]: point for point in other["points"]}
     for point in base["points"]:
         second = table.get(point["load"])
@@ -133,8 +132,8 @@ def _lines(first: dict[str, Any], second: dict[str, Any], run_to_run: float) -> 
 def _decided(line: dict[str, Any], run_to_run: float, elasticities: Sequence[float]) -> dict[str, Any]:
     """Decide whether two values differ, and return the decision for the line of a comparison.
 
-    If both values come from several runs, the interval over the runs decides. For a single run, the result assumes a
-    difference of speed from run to run, times the elasticity of the value.
+    If both values come from several runs, the interval over the runs decides. For a single run, an assumed difference
+    of speed from run to run is multiplied by the elasticity of the value.
     """
     values = [from_document(line[key]) for key in ("to_value", "from_value")]
     if all(is_repeated(value) for value in values):

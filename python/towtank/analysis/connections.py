@@ -70,7 +70,7 @@ def _times(merged: Histogram | None) -> dict[str, float] | None:
 def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict[str, int] | None:
     counted = (engine or {}).get("handshakes")
     kinds = ("full", "resumed")
-    if not isinstance(counted, dict):  # A killed engine writes no such object.
+    if not isinstance(counted, dict):  # An engine that was killed does not write this object.
         counted = {
             kind: sum(interval.handshakes.get(kind, 0) for interval in measurement.recording.intervals)
             for kind in kinds

@@ -29,7 +29,7 @@ class OpenQuestion:
     needs_runs : int or None
         Number of runs of each combination of levels that would probably decide it; None if unknown. [1]
     needs_at_least : int or None
-        Number below which it is hardly decided; None if unknown. [1]
+        Number of runs below which a decision is unlikely; None if unknown. [1]
     """
 
     text: str
@@ -60,6 +60,6 @@ def _open_objectives(judged: list[Judged]) -> Iterator[OpenQuestion]:
         text, label, key, met, certain = (dig(objective, name) for name in _OBJECTIVE)
         where = f" ({label})" if key else ""
         if met is None:
-            yield OpenQuestion(f"{text}{where}", "no valid run judges it at every load")
+            yield OpenQuestion(f"{text}{where}", "it could not be judged at every load")
         elif certain is False:
             yield OpenQuestion(f"{text}{where}", "an interval contains its limit")

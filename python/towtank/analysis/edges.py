@@ -9,7 +9,7 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Measurement
 
-# Edges of intervals are whole nanoseconds. As floats, these edges have rounding errors. [s]
+# Times that differ by less than this are the same edge: edges are whole nanoseconds, but computed as floats. [s]
 _SAME_INSTANT_S = 1e-6
 # If ended pauses exceed the pauses begun between transactions by more than this share, there are pauses inside
 # transactions. [1]

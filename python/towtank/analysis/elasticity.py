@@ -110,11 +110,12 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
 
     Notes
     -----
-    Let w = X R / N be the share of a user's time that is response time. Then X = N / (R + Z) gives d ln X = -w d ln
-    R. One station with R = D / (1 - U) and U = X D gives d ln R = d ln D + U / (1 - U) (d ln X + d ln D). Both
-    equations together give
+    Let N users with think time Z have throughput X and response time R. Let D be the service demand at the busiest
+    station, U its utilization, and w = X R / N the share of a user's time that is response time. Then X = N / (R + Z)
+    gives d ln X = -w d ln R. For one station, R = D / (1 - U) and U = X D give d ln R = d ln D + U / (1 - U) (d ln X +
+    d ln D). Both equations together give
 
-        d ln R / d ln D = 1 / (1 - U + U w),        d ln X / d ln D = -w / (1 - U + U w),
+        d ln R / d ln D = 1 / (1 - U + U w),        d ln X / d ln D = -w / (1 - U + U w).
 
     An idle system has the elasticities 1 and -w, a saturated system 1 / w and -1. With several stations, or several
     servers at a station, the true elasticities are smaller than these values for the busiest station. Under an open
@@ -149,13 +150,15 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
 
     Notes
     -----
-    Let all groups wait for the same station, and let w_g be the share of a user's time in group g that is response
-    time. Then X_g = N_g / (R_g + Z_g) and U = sum X_g D_g give d ln R_g / d ln D = 1 / (1 - U + U w) for each group,
-    where w is the mean of w_g, weighted by the share X_g D_g / U of each group in the utilization. The demands D_g
-    are not known; they are assumed to differ by a factor of at most `DEMANDS_DIFFER`, and w is the smallest mean that
-    this assumption allows. The throughput of some groups falls more than that of others. The mean response time of
-    all groups therefore changes further, by sum (x_g - y_g) w_g, where x_g is the share of group g in the throughput
-    and y_g its share in the sum of all response times.
+    The symbols are those of `elasticity`; the index g stands for one group. All groups are assumed to wait for the same
+    station. Let w_g be the share of a user's time in group g that is response time. Then X_g = N_g / (R_g + Z_g) and
+    U = sum X_g D_g give d ln R_g / d ln D = 1 / (1 - U + U w) for each group. Here w is the mean of w_g, weighted by
+    the share X_g D_g / U of each group in the utilization.
+
+    The demands D_g are not known. They are assumed to differ by a factor of at most `DEMANDS_DIFFER`, and w is the
+    smallest mean that this assumption allows. The throughput of some groups falls more than the throughput of other
+    groups. The mean response time of all groups therefore changes further, by sum (x_g - y_g) w_g. Here x_g is the
+    share of group g in the throughput, and y_g its share in the sum of all response times.
 
     While users keep a pace P, the pace determines their throughput (N / X = P), and w_g is 0. If the users have no
     pause left, w_g is 1. Between these cases, response times above P lengthen the cycle C = N / X, and w_g is at
@@ -213,9 +216,10 @@ def elasticity_of(run: Json) -> Elasticity:
     Notes
     -----
     The busiest station is the busiest tier, host or disk, or an unobserved resource such as a lock, a pool or a
-    single-threaded server on several CPUs. X R users are in the system. Some of them use a CPU of a tier; all others
-    are assumed to wait at one station with exponential service times, q = U^2 / (1 - U). Without observed tiers, all
-    X R users are assumed to be at that station, X R = U / (1 - U).
+    single-threaded server on several CPUs. With throughput X and response time R, X R users are in the system. Some of
+    these users use a CPU of a tier. The rest is assumed to wait at one station with utilization U and exponential
+    service times, so their number is U^2 / (1 - U). Without observed tiers, all X R users are assumed to be at that
+    station, so that X R = U / (1 - U).
     """
     x_per_s = _value(run.get("throughput_per_s"))
     r_s = _value((run.get("response_time_s") or {}).get("mean"))

@@ -149,7 +149,7 @@ def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
     own = [fault for _, _, found in read for fault in found]
     faults = [*faults, *own]
     if faults:
-        hint = "runs that are whole can be exported by name with --run" if len(folders) > 1 else None
+        hint = "complete runs can be exported by name with --run" if len(folders) > 1 else None
         raise StudyError(faults, hint=hint if own else None)
     made = [attempt_unknown(f"summary of {folder.run_id}", _run, folder, manifest) for folder, manifest, _ in read]
     return [run for run in made if not isinstance(run, Failed)]

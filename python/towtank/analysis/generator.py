@@ -13,7 +13,9 @@ from towtank.analysis.system.rates import lookup
 _RESPONSES = 30
 """Fewest responses for which a mean is reported, and fewest responses beyond a reported percentile. [1]"""
 _LONG_STALL_S = 1.0
-"""Shortest gap that is listed with its start and end. With idle CPU time, no scheduler causes a gap this long. [s]"""
+"""Shortest stall that is listed with its start and end. While CPUs are idle, scheduling does not cause so long a stall.
+[s]
+"""
 
 
 def generator(
@@ -108,9 +110,9 @@ def _p99_share(requests: Column, chosen: Mask) -> float | None:
 
 
 def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the longest gap of a load thread and the total time in gaps within the window. [s]
+    """Return the longest gap between iterations of a load thread's event loop, and the time in long gaps. [s]
 
-    None if not recorded.
+    Both cover the window, and are None if not recorded. Long gaps are those of 100 ms or more.
     """
     gaps = measurement.longest_gap_s[chosen]
     long = {"long_stalls": list(_long_stalls(measurement))}

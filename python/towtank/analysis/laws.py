@@ -24,19 +24,19 @@ from towtank.distributions import t_quantile
 LIMIT = 0.05
 """Largest residual of a law relative to its value, apart from edge effects of the window, in [0, 1]."""
 CONCLUSIVE_AT_MOST = 0.15
-"""Largest limit of the utilization law that confirms the law, in [0, 1].
+"""Largest limit with which a small residual confirms the utilization law, in [0, 1].
 
 With a larger limit, a residual below the limit proves nothing.
 """
 UNTIMED_AT_MOST = 0.001
-"""Largest share of transactions without a response time at which Little's law is checked, in [0, 1].
+"""Largest share of transactions without a response time at which Little's law N = X (R + Z) is checked, in [0, 1].
 
-At this share, failures that last 50 mean cycles each change X (R + Z) by 5 %, the limit of the residual.
+At this share, failures that each last 50 mean cycles change X (R + Z) by 5 %, the limit of the residual.
 """
 # Two-sided 99 % quantile of the normal distribution. Edge effects cause a larger residual in one of a hundred runs.
 _EDGE_DEVIATIONS = 2.6
-# The audit of the load uses the same probability, so that chance hardly ever raises a doubt in a study of about ten
-# runs.
+# Probability of a doubt by chance. The audit of the load uses the same probability, so that chance hardly ever raises a
+# doubt in a study of about ten runs.
 _BY_CHANCE = 0.001
 # Below this CPU use, clock ticks of the kernel dominate a tier's CPU time. [CPUs]
 _CPUS_WORTH_A_CHECK = 0.02
@@ -47,9 +47,10 @@ def unfinished_s(users: float, cycle_s: float) -> float:
 
     Notes
     -----
-    The two times differ by the parts of the cycles that cross the edges of the window. The parts of the cycles are two
-    independent sums over N users of about one cycle each. The standard deviation is at most sqrt(2 N) (R + Z) if
-    cycles vary no more than exponentially distributed times. The limit is 2.6 standard deviations.
+    The two times differ by the parts of cycles that cross the edges of the window. At each edge, these parts are a sum
+    over N users of about one cycle each. With the mean cycle time R + Z, the standard deviation of the difference is at
+    most sqrt(2 N) (R + Z) if cycles vary no more than exponentially distributed times. The limit is 2.6 standard
+    deviations.
     """
     return _EDGE_DEVIATIONS * math.sqrt(2 * users) * cycle_s
 

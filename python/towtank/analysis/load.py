@@ -25,8 +25,9 @@ from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
-# Factors on the record length that is recommended. The errors of a longer record are still inflated, though less, and
-# a record that is hardly longer would still have no interval.
+# Factors for the record length that is recommended. The first multiplies the length that should suffice, because the
+# errors of a longer record are still inflated. The second multiplies the present length, because a slightly longer
+# record would still have no interval.
 _SPARE, _LONGER = 4.0, 1.5
 
 
@@ -55,7 +56,7 @@ def quantile(
     effect = max(size for size, _ in effects)
     ranks = effective_ranks(count, probability, effect)
     if needs is not None or ranks is None:
-        # The rank that is farther from the middle of the binomial distribution needs this many values.
+        # Number of independent values for which both ends of the interval have a rank.
         worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
         likely = max(likely_design_effect(*_below(timed, merged, share, chosen), share) for share in shares)
         longer = math.ceil(float(chosen.sum()) * max(_LONGER, _SPARE * worth * likely / count))

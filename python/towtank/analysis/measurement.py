@@ -26,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 RAMPS = ("ramp_up", "ramp_down")
 """Names of the phases in which the load changes."""
 DRAIN = "drain"
-"""Name of the stage that the engine appends, from the end of the load to the last answer."""
+"""Name of the stage that the engine appends, from the end of the load to the last response."""
 
 
 @dataclass
@@ -146,7 +146,7 @@ class Column:
         Number of requests or transactions that succeeded, failed, were offered and were started. [1]
     failed_by_kind, not_started : dict of ndarray of shape (n_bins,)
     status_codes : dict of int to ndarray of shape (n_bins,)
-        Complete answers by status code; empty for transactions, see `Measurement.steps_of`. [1]
+        Complete responses by status code; empty for transactions, see `Measurement.steps_of`. [1]
     codes_recorded : bool
         Whether the engine counted all status codes.
     response_sum_s, exchange_sum_s : ndarray of shape (n_bins,)
@@ -250,10 +250,10 @@ class Measurement:
     rests : TimedHistograms
         Pauses between transactions, in the bin in which they began.
     longest_gap_s, stalled_s : ndarray of shape (n_bins,)
-        Longest gap between two turns of a load thread's event loop, NaN if not recorded; time in gaps of 100 ms or
+        Longest gap between two iterations of a load thread's event loop, NaN if not recorded; time in gaps of 100 ms or
         more, for the thread with the longest total. [s]
     surplus, unasked : ndarray of shape (n_bins,)
-        Number of times that servers sent bytes after a complete answer, and bytes without a request. [1]
+        Number of times that servers sent bytes after a complete response, and bytes without a request. [1]
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -360,7 +360,7 @@ class Measurement:
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, Column]:
-        """Return the columns of all recorded transactions, pages or steps by name; `of` selects which of these."""
+        """Return the columns of all recorded transactions, pages or steps by name; `of` selects one of these kinds."""
         known = list(names(self.recording, of))
         table = self._columns.get(of, {})
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}

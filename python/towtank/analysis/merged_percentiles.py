@@ -1,8 +1,8 @@
 """Computes percentiles of all requests of several runs from merged histograms.
 
 A percentile of several runs is not the mean of their percentiles [1]_. Example: two runs have a p95 of 1 ms and 380
-ms, and a fifth of the requests of the second run take 380 ms. The p95 of all requests is 380 ms; the mean, 190 ms, is
-the response time of no request.
+ms, and a fifth of the requests of the second run take 380 ms. The p95 of all requests is 380 ms. The mean of both p95
+is 190 ms, but no request took 190 ms.
 
 References
 ----------
@@ -19,7 +19,8 @@ from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError
 
 HISTOGRAM = "histogram"
-"""Key of the histogram of all values in run summaries, beside the percentiles, encoded as HdrHistogram V2."""
+"""Key of the histogram of all values, which run summaries contain beside the percentiles, encoded as HdrHistogram V2.
+"""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Quantiles reported for every distribution, by name."""
 # The cache helps because all percentiles of a study are computed from the same histograms.
@@ -70,7 +71,7 @@ def percentile(encoded: Sequence[Any], share: float) -> float | None:
 
 
 def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
-    """Return how many requests took longer than a time, and how many there are. [1]
+    """Return the number of requests that took longer than a time, and the number of all requests. [1]
 
     None if the histogram cannot be read.
     """

@@ -24,8 +24,8 @@ from towtank.estimates import duration_in_words, few_digits, in_words
 _AT_THE_END = {
     LimitKind.CPU: ", limited by the CPU of {resource}",
     LimitKind.ERRORS: "; beyond its highest valid level transactions fail",
-    LimitKind.OVERLOAD: ", less than arrives; the limiting resource is not known",
-    LimitKind.UNKNOWN: ", short of ideal scaling; the limiting resource is not known",
+    LimitKind.OVERLOAD: ", less than the arrival rate; the limiting resource is unknown",
+    LimitKind.UNKNOWN: ", short of ideal scaling; the limiting resource is unknown",
     LimitKind.NONE: ", its limit not reached",
     LimitKind.UNDECIDED: "; the levels do not decide whether this is its limit",
 }
@@ -50,7 +50,8 @@ def observations(summary: Summary) -> list[Sentence]:
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # If a search found the limit, its single load level cannot show the limit as well, so no sentence is needed.
+        # The single load level of a search usually cannot show the limit. If the search found the limit, no second
+        # sentence about the limit is then needed.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -69,7 +70,7 @@ def _sentence(kind: str, text: str, **numbers: Any) -> Sentence:
 
 
 def _of_points(kind: str, text: str, points: Iterable[dict[str, Any]], **numbers: Any) -> Sentence:
-    """Return a sentence about points, followed by the names of the suspect runs among their runs."""
+    """Return a sentence about load levels, followed by the names of the suspect runs at these levels."""
     return _sentence(kind, text + _suspects(suspect_runs(points)), **numbers)
 
 
@@ -112,7 +113,7 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
     if limit["value"] is None:
         text = f"{_prefix(configuration)}no limit was found, because no plateau passed{why}."
     elif limit["is_lower_bound"]:
-        text = f"{_prefix(configuration)}the system carries {text_of(limit)}; its limit was not found{why}."
+        text = f"{_prefix(configuration)}the system sustains {text_of(limit)}; its limit was not found{why}."
     else:
         text = f"{_prefix(configuration)}the limit is {text_of(limit)}{how_found(limit)}; beyond it{why}."
     text = text.replace("beyond it: ", "beyond it ")
@@ -158,7 +159,7 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
         )
     else:
         cause = _cause(configuration)
-        shown = "" if cause is None else f"; what the runs show at that load is {cause}"
+        shown = "" if cause is None else f"; the probable cause at this load is {cause}"
         text = f"{_prefix(configuration)}{_evidence(limit)}{shown}."
     numbers = {key: limit[key] for key in ("reached", "resource")}
     points = _valid(configuration)
@@ -213,7 +214,7 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
     there = "" if tail["value"] is None else f"; p95 is {_time(tail)} there"
     grown = ratio_interval(from_document(means[1]), from_document(means[0])).document()
     text = (
-        f"{_prefix(configuration)}the mean response time goes from {_time(means[0])} at {_load(points[0])} to "
+        f"{_prefix(configuration)}the mean response time changes from {_time(means[0])} at {_load(points[0])} to "
         f"{_time(means[1])} at {_load(points[-1])}, {interval(grown)} times as long{there}."
     )
     yield _of_points(
@@ -233,8 +234,8 @@ def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
         return
     text = (
         f"{_prefix(configuration)}the runs at {_load(point)} disagree: p95 of single runs is "
-        f"{over_runs.words((low, high), high, seconds)}, that of all their requests together "
-        f"{seconds(point['response_time_s']['p95']['value'])}. Find out in what the runs differ before quoting either."
+        f"{over_runs.words((low, high), high, seconds)}, p95 of all their requests together is "
+        f"{seconds(point['response_time_s']['p95']['value'])}. Find the difference between the runs before quoting it."
     )
     yield _of_points("spread_of_runs", _capital(text), (point,), low_s=low, high_s=high)
 
@@ -248,8 +249,8 @@ def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
     found = over_runs.shares((worst.get("of_runs") or {}).get("errors_share"), worst["errors_share"])
     text = (
         f"{_prefix(configuration)}at {_load(worst)} {found} of the transactions fail, the "
-        f"most of all valid loads. Response times include them, unless a connection failed: quick errors make means "
-        f"and percentiles look better, time-outs make them look worse."
+        f"largest share of all valid loads. Response times include failures, unless a connection failed: quick errors "
+        f"make means and percentiles look better, time-outs make them look worse."
     )
     yield _of_points("errors", _capital(text), (worst,), errors_share=worst["errors_share"])
 
@@ -353,7 +354,7 @@ def _change(comparison: dict[str, Any], points: list[dict[str, Any]]) -> Sentenc
 def _certainty(comparison: dict[str, Any]) -> str:
     """Render how certain a change is, as the end of the sentence about the change."""
     if comparison["differs"] is not None:
-        return "" if comparison["differs"] else "; the interval holds 1, so this may be chance"
+        return "" if comparison["differs"] else "; the interval contains 1, so this may be chance"
     if comparison["ratio"]["low"] is None:
         return "; no interval"
     share = percent(comparison["assumed"]["run_to_run"])
@@ -370,7 +371,7 @@ def _pace(comparison: dict[str, Any]) -> str:
     ratio = comparison.get("pace_ratio")
     if not ratio or 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
         return ""
-    return f". The machine took {ratio:.2g} times the CPU time for a fixed piece of work there: its speed differed, too"
+    return f". A fixed piece of work took {ratio:.2g} times the CPU time: the speed of the machine differed, too"
 
 
 def _names_load(objective: Summary) -> bool:
@@ -421,7 +422,7 @@ def _alone(objective: dict[str, Any]) -> str:
     """
     far = objective.get("far_misses") or ()
     named = " and ".join(f"{_seen({**objective, 'seen': miss['value']})} in {miss['run']}" for miss in far[:_NAMED])
-    return f" of all requests, and {named} alone" if named else ""
+    return f" over all requests, and {named} alone" if named else ""
 
 
 def _doubt(objective: dict[str, Any]) -> str:
@@ -437,7 +438,7 @@ def _doubt(objective: dict[str, Any]) -> str:
     if objective.get("certain") is not False:
         return ""
     whose = f" of {' and '.join(miss['run'] for miss in far[:_NAMED])}" if far else ""
-    return f" The interval{whose} holds the limit, so that another run may decide otherwise."
+    return f" The interval{whose} contains the limit, so another run may decide otherwise."
 
 
 def _seen(objective: dict[str, Any]) -> str:
@@ -485,12 +486,13 @@ def headline(summary: Summary) -> str:
     usable = [configuration for configuration in configurations if _valid(configuration)]
     if not usable:
         why = _because(summary, configurations)
-        return f"No run of this study can carry an answer{why or '; see the verdicts of the runs'}."
+        return f"No run of this study supports a result{why or '; see the verdicts of the runs'}."
     shown = usable if len(usable) <= _NAMED else _extremes(usable)
     sentences = [_answer(configuration, summary.get("objectives") or ()) for configuration in shown]
     if len(usable) > _NAMED:
-        verb = "carry most and least" if _differ(*_extremes(usable)) else "are at both ends, not clearly apart"
-        sentences[0] = f"Of {len(usable)} configurations these {verb}. {sentences[0]}"
+        verb = "have the highest and the lowest throughput"
+        doubt = "" if _differ(*_extremes(usable)) else ", without a clear difference"
+        sentences[0] = f"Of {len(usable)} configurations these {verb}{doubt}. {sentences[0]}"
     unanswered = [
         configuration for configuration in configurations if not _valid(configuration) and configuration["key"]
     ]
@@ -498,7 +500,7 @@ def headline(summary: Summary) -> str:
         alone = len(unanswered) == 1
         named, whose = (unanswered[0]["label"], "it") if alone else (f"{len(unanswered)} configurations", "them")
         why = _because(summary, unanswered)
-        sentences.append(f"Not answered with {named}: no run of {whose} counts{why}")
+        sentences.append(f"There is no result for {named}: no run of {whose} is usable{why}")
     missing = int(summary["verdict"].get("missing_runs") or 0)
     if missing:
         sentences.append(f"{missing} of the design's runs {'is' if missing == 1 else 'are'} missing")
@@ -506,14 +508,14 @@ def headline(summary: Summary) -> str:
     if change is not None:
         sentences.append(_effect(change) + (", from a suspect run" if _leans(change, configurations) else ""))
     if summary["verdict"]["level"] == "invalid":
-        sentences[-1] += " (the measurement is not valid)"
+        sentences[-1] += " (the measurement is invalid)"
     return ". ".join(sentences) + "."
 
 
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
     """Return the first reason why runs of the configurations are invalid, with the next step; empty if unknown.
 
-    That a run has no window follows from another reason, if there is one.
+    A missing window is a consequence of other reasons, so it is the last choice.
     """
     points = [point for configuration in configurations for point in configuration["points"]]
     names = {str(run) for point in points for run in point.get("runs") or ()}
@@ -561,7 +563,7 @@ def _effect(change: dict[str, Any]) -> str:
 
 
 def _leans(change: dict[str, Any], configurations: list[dict[str, Any]]) -> bool:
-    """Return True if a point on either side of a comparison rests on a suspect run."""
+    """Return True if a load level on either side of a comparison has a suspect run."""
     return bool(suspect_runs(compared_points(change, configurations)))
 
 
@@ -572,10 +574,10 @@ def _carried(configuration: dict[str, Any]) -> str:
     point = (passed or points)[-1]
     seen = f"{interval(point['throughput_per_s'])} transactions/s{_with_mean(point)} at {_load(point)}"
     if limit["value"] is None:
-        return f"no load that was tried passed; {seen}"
+        return f"no tested load passed; {seen}"
     reason = str((limit["failure"] or {}).get("kind") or "unknown").replace("_", " ")
     why = "a lower bound" if limit["is_lower_bound"] else f"then {reason}"
-    return f"the system carries {text_of(limit)}, {why}; {seen}"
+    return f"the system sustains {text_of(limit)}, {why}; {seen}"
 
 
 def _capacity(configuration: dict[str, Any]) -> str:
@@ -588,7 +590,7 @@ def _capacity(configuration: dict[str, Any]) -> str:
 
 
 def _with_mean(point: dict[str, Any]) -> str:
-    """Describe the mean response time of a point in parentheses."""
+    """Render the mean response time of a load level in parentheses."""
     mean = point["response_time_s"]["mean"]
     doubt = ", from a suspect run" if "suspect" in point["verdicts"] else ""
     if mean["value"] is None:

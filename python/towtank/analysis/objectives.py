@@ -66,20 +66,28 @@ def check(
     Returns
     -------
     list of dict
-        One entry per objective and configuration: `met` at all levels (None if no valid run decides it); `seen`, the
-        value at the worst valid level, and `at`, that level; `holds_up_to`, the highest load up to which all levels
-        meet the objective; `missed_at`, the lowest load that misses it; `far_misses`, the runs that miss it by far
-        although all requests together meet it; `not_judged`, the loads without a valid run; `suspect_runs`, the suspect
-        runs among those used; `certain`, whether the intervals confirm `met` (None if a deciding level has no
-        interval); `holds_certain` and `missed_certain`, the same for the levels up to `holds_up_to` and for
-        `missed_at`; and `windows` if the objective applies to every window.
+        One entry per objective and configuration:
+
+        - `met`: True if all levels meet the objective; None if no valid run decides it.
+        - `seen` and `at`: the value at the worst valid level, and this level.
+        - `holds_up_to`: the highest load up to which all levels meet the objective.
+        - `missed_at`: the lowest load that misses it.
+        - `far_misses`: the runs that miss it by far although all requests together meet it.
+        - `not_judged`: the loads without a valid run.
+        - `suspect_runs`: the suspect runs among the runs in use.
+        - `certain`: whether the intervals confirm `met`; None if a deciding level has no interval.
+        - `holds_certain`: whether the intervals confirm the levels up to `holds_up_to`.
+        - `missed_certain`: whether the intervals confirm the miss at `missed_at`.
+        - `windows`: the result for the windows, if the objective applies to every window.
 
     Notes
     -----
     An invalid run decides no objective, except that stored data were lost. An objective is missed if any valid level
-    misses it, and met if no level misses it and every load that it names has a valid run. A level misses the
-    objective if the value of all requests of its runs together does, or if a single run misses the limit by a factor
-    of two or more (`far_misses`), because that run did not serve its users as required.
+    misses it. It is met if no level misses it and every load that it names has a valid run.
+
+    A level misses the objective if the value over all requests of its runs misses it. It also misses the objective if a
+    single run misses the limit by a factor of two or more (`far_misses`), because that run did not serve its users as
+    required.
     """
     by_name = {str(run["run"]): run for run in runs}
     return [
@@ -147,7 +155,7 @@ def _load_of(entry: Json) -> float:
 
 
 def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, limit: float) -> list[Json]:
-    """Return the runs of a point that miss an objective by far; empty if the point has a single run."""
+    """Return the runs at a load level that miss an objective by far; empty if the level has a single run."""
     found = [runs[name] for name in _runs_of(point) if name in runs]
     return far_misses(objective, _load_of(point), found, compare, limit) if len(found) > 1 else []
 
@@ -181,9 +189,9 @@ class _Certainty:
         return self.of(points, met=False) if points else None
 
     def of(self, points: list[Json], *, met: bool) -> bool | None:
-        """Return True if the intervals confirm a verdict at the given points.
+        """Return True if the intervals confirm a verdict at the given load levels.
 
-        A miss must be confirmed at one point, a met objective at all points. None if an interval that would decide is
+        A miss must be confirmed at one level, a met objective at all levels. None if an interval that would decide is
         missing.
         """
         if is_about_stored(self.objective):
@@ -195,7 +203,7 @@ class _Certainty:
         return True if True in sides else None if None in sides else False
 
     def _side(self, point: Json, *, met: bool) -> bool | None:
-        """Return True if the interval at a point confirms the verdict; None without an interval.
+        """Return True if the interval at a load level confirms the verdict; None without an interval.
 
         For a miss, the intervals of the runs that miss the objective by far come first.
         """
@@ -307,7 +315,9 @@ def _is_about(objective: Json, found: Json) -> bool:
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:
-    """Return the points to which an objective applies: the points at its load, or all points if it names no load."""
+    """Return the load levels to which an objective applies: the levels at its load, or all levels if it names no
+    load.
+    """
     users, rate = objective.get("users"), objective.get("rate")
     points = [point for point in configuration["points"] if users is None or point.get("users") == users]
     return [point for point in points if rate is None or math.isclose(point.get("rate") or 0.0, rate, rel_tol=1e-6)]
@@ -318,10 +328,10 @@ def _second(pair: tuple[Json, float]) -> float:
 
 
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
-    """Return the value of an objective at one point.
+    """Return the value of an objective at one load level.
 
-    For a phase, a percentile covers all requests of the runs, and other metrics are the mean of the runs. For
-    windows, the value is that of the worst window.
+    For a phase, a percentile covers all requests of the runs, and other metrics are the mean of the runs. For windows,
+    the value is that of the worst window.
     """
     if is_about_stored(objective):
         return worst_count(objective, _summaries(point, runs), upward=upward)
@@ -340,7 +350,7 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 
 
 def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the name of each counted run of a point and the run's result for an objective with a scope."""
+    """Yield the name of each counted run of a load level, with the result of the run for an objective with a scope."""
     for name in _runs_of(point):
         for judged in runs.get(name, {}).get("objectives") or ():
             if judged.get("text") == objective.get("text"):
@@ -348,19 +358,19 @@ def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tup
 
 
 def _runs_of(point: Json) -> list[str]:
-    """Return the names of the runs of a point that are not invalid; all names if every run is invalid."""
+    """Return the names of the runs of a load level that are not invalid; all names if every run is invalid."""
     names = [str(name) for name in point.get("runs", ())]
     return [name for name, level in zip(names, point.get("verdicts", ()), strict=False) if level != "invalid"] or names
 
 
 def _summaries(point: Json, runs: dict[str, Json]) -> list[Json]:
-    """Return the summaries of all runs of a point, including invalid runs."""
+    """Return the summaries of all runs of a load level, including invalid runs."""
     return [runs[name] for name in map(str, point.get("runs", ())) if name in runs]
 
 
 def _windows(objective: Json, points: list[Json], runs: dict[str, Json], upward: bool) -> Json:
-    """Combine the windows of all runs at the given points: how many there are, how many met the
-    objective, the worst.
+    """Combine the windows of all runs at the given load levels: their number, the number that met the objective, and
+    the worst window.
     """
     found = [
         (name, judged["windows"])
@@ -385,7 +395,7 @@ def _value(window: Json) -> float:
 
 
 def metric_of(point: Json, objective: Json) -> float | None:
-    """Return the measured value of an objective at one point; None if not measured."""
+    """Return the measured value of an objective at one load level; None if not measured."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_share(objective):
         about = point["transactions"].get(transaction, {}) if transaction else point
@@ -399,7 +409,7 @@ def metric_of(point: Json, objective: Json) -> float | None:
 
 
 def estimate_at(point: Json, objective: Json) -> Estimate:
-    """Return the estimate of an objective's metric at one point; without a value for extremes and shares."""
+    """Return the estimate of an objective's metric at one load level; without a value for extremes and shares."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if metric in ("throughput", "throughput_per"):
         path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)

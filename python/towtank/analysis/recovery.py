@@ -130,7 +130,7 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chan
 
 
 def _reach(values: Floats, by_chance: float) -> float:
-    """Return the distance above or below the mean that a further value exceeds with the probability `by_chance`."""
+    """Return the distance from the mean that a further value exceeds on one side with the probability `by_chance`."""
     number = len(values)
     return float(t_quantile(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
 
@@ -151,9 +151,9 @@ def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
 def _standstill(rates: Floats, mean: float) -> float:
     """Return the throughput below which a second counts as a standstill, however much earlier seconds vary. [1/s]
 
-    If -ln 0.001 = 6.9 independent completions are expected, a second without completions occurs by chance once in a
-    thousand. Chance therefore does not explain an empty second if no earlier second was empty. Half a completion
-    separates empty seconds from all others.
+    If a second has 6.9 = -ln 0.001 independent completions on average, a second without completions occurs by chance
+    once in a thousand. If no earlier second was empty, chance therefore does not explain an empty second. The result of
+    half a completion separates empty seconds from all other seconds.
     """
     return 0.5 if mean >= -np.log(BY_CHANCE) and rates.min() > 0 else 0.0
 
@@ -176,7 +176,7 @@ def describe(
     found : sequence of StudyEvent
     measurement : Measurement
     asked : Window or None
-        The planned steady stages, before an event shortens the window.
+        The planned steady stages; the analysed window is shorter, because it ends before the first event.
     errors_limit : float
         Share of failures that the study allows.
 
@@ -239,18 +239,18 @@ def _effect(
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
     if event.begin_s is None:
-        return {**nothing, "why": "it did not happen"}
+        return {**nothing, "why": "it did not take place"}
     if asked is None or not asked.asked_start_s < event.begin_s < asked.asked_end_s:
-        return {**nothing, "why": "it did not happen within the steady stage"}
+        return {**nothing, "why": "it did not take place within the steady stage"}
     if band is None or far is None:
-        return {**nothing, "why": f"less than {_SECONDS_BEFORE} s of the steady stage went by before the first event"}
+        return {**nothing, "why": f"the steady stage has less than {_SECONDS_BEFORE} s before the first event"}
     after = (measurement.ends > event.begin_s + 1e-6) & (measurement.ends <= asked.asked_end_s + 1e-6)
     after &= (measurement.lengths >= _WHOLE) & (measurement.starts >= asked.asked_start_s - 1e-6)
     places = np.flatnonzero(after)
     left, back = _excursion(_within(measurement, places, band), _within(measurement, places, far))
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - event.begin_s) if left is not None else 0.0
-    if left is None:  # Without a disturbance, the seconds of the event count.
+    if left is None:  # Without a disturbance, losses are counted over the duration of the event.
         during = places[measurement.starts[places] < (_until(event, found, asked.asked_end_s) or asked.asked_end_s)]
     else:
         during = places if back is None else places[:back]
@@ -259,7 +259,7 @@ def _effect(
         "disturbed": left is not None,
         "recovery_s": recovery,
         "during": _losses(measurement, during, band),
-        "why": None if recovery is not None else "the steady stage ended before it was back",
+        "why": None if recovery is not None else "the steady stage ended before the system recovered",
     }
 
 

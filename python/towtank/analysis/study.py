@@ -30,9 +30,9 @@ SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
 SET_ASIDE = ".interrupted"
 """Suffix in the name of a run that a later attempt replaced; the run is kept on disk but not analysed."""
-# Only the summary of an ended run is kept; a summary made during the run is out of date.
+# A stored summary is used again only if the run has ended; a summary made during the run is out of date.
 ENDED = ("complete", "failed", "stopped")
-# Keys of the summary of a run that change with what it was made from.
+# Keys of a run summary that identify the data from which it was made.
 _MADE_FROM = ("run", "status", "inputs")
 _UNDECIDED: dict[str, Any] = {
     "level": "invalid",
@@ -100,7 +100,7 @@ def summarize_study(results: ResultsFolder) -> kept.Document:
 
 
 def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Document:
-    """Return the summary of a study, with the answers of its claims, and write `claims.json`."""
+    """Return the summary of a study with the verdicts on its claims, and write `claims.json`."""
     manifest = results.manifest
     summary = describe_study(manifest, runs)
     judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
@@ -114,9 +114,9 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
 
 
 def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.Document]) -> Iterator[str]:
-    """Yield a line for each source of the summary of a study: its manifest, its runs, and the claims beside it.
+    """Yield a line for each source of the summary of a study: its manifest, its claims, and its runs.
 
-    A summary that could not be written is known by what it was made from.
+    A run whose summary could not be written to disk is identified by the data from which the summary was made.
     """
     for path in (
         results.path / STUDY_MANIFEST,
@@ -243,7 +243,9 @@ def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             first |= {digest: str(run["run"])} if digest else {}
             yield run
             continue
-        doubt = Doubt(Kind.COPIED_RUN, Level.INVALID, f"the records of {run['run']} are those of {first[digest]}")
+        doubt = Doubt(
+            Kind.COPIED_RUN, Level.INVALID, f"the records of {run['run']} are a copy of those of {first[digest]}"
+        )
         verdict = run["verdict"]
         yield {**run, "verdict": {**verdict, "level": "invalid", "reasons": [doubt.document(), *verdict["reasons"]]}}
 
@@ -417,7 +419,7 @@ def _where(same: list[tuple[str, str]], names: list[str]) -> str:
     """List the runs to which a message applies, then the runs with another message of the same kind of doubt."""
     having = list(dict.fromkeys(name for name, _ in same))
     others = [name for name in names if name not in having]
-    return ", ".join(having) + (f"; others of this kind in {', '.join(others)}" if others else "")
+    return ", ".join(having) + (f"; similar doubts about {', '.join(others)}" if others else "")
 
 
 def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:

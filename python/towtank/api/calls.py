@@ -1,4 +1,4 @@
-"""Faults of a call from Python: argument names of the called function replace the names of command-line
+"""Reports faults of a call from Python, with the names of its arguments instead of the names of command-line
 options.
 """
 

@@ -27,7 +27,7 @@ class Conducting:
     Parameters
     ----------
     work : callable
-        Does the work; receives a display, and an object through which the work is asked to stop.
+        Does the work; receives a display, and an object that signals when the work should stop.
     report : callable
         Called in the calling thread with each step.
     """
@@ -44,7 +44,7 @@ class Conducting:
     def _work(self, work: Work[Any]) -> None:
         try:
             self._made = work(Reporting(self._steps.put), self._stop)
-        except BaseException as error:  # raised again in the thread of the caller
+        except BaseException as error:  # `outcome` raises the error again in the thread of the caller
             self._failed = error
         finally:
             self._steps.put(None)
@@ -98,7 +98,7 @@ def conducted(work: Work[T], progress: Callback | bool | None) -> T:
     Parameters
     ----------
     work : callable
-        Does the work; receives a display, and an object through which the work is asked to stop.
+        Does the work; receives a display, and an object that signals when the work should stop.
     progress : callable or bool, optional
         Called with each step; True shows the steps on the terminal or in the notebook.
     """
@@ -117,4 +117,4 @@ def conducted(work: Work[T], progress: Callback | bool | None) -> T:
 
 
 def _silent(step: Progress) -> None:
-    """Show nothing."""
+    """Ignore a step of the progress."""

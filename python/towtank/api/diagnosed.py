@@ -1,4 +1,4 @@
-"""Diagnosis of what limits a system."""
+"""Diagnosis: the limit of a system, with its evidence."""
 
 from towtank.analysis import Diagnosis
 

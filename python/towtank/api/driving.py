@@ -64,7 +64,7 @@ class Drive:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """The limit that shows under this load, with the evidence."""
+        """Limit of the target under this load, with its evidence."""
         from towtank.api.diagnosed import Diagnosis  # noqa: PLC0415 - imports the analysis
 
         return Diagnosis.read(self._document["diagnosis"])

@@ -1,4 +1,4 @@
-"""Models of throughput over load, fitted to results or to the table of any other tool."""
+"""Models of throughput over load, fitted to results or to a table from any other tool."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Prediction:
     response_time_s : Quantity or None
         Mean response time with its 95 % band; None if the model has no response time. [s]
     refused : str
-        Reason why there is no prediction; empty if there is one.
+        Reason why there is no prediction; empty if there is a prediction.
     """
 
     load: float
@@ -159,7 +159,7 @@ class Fit:
         return replace(found, source=self.source, _document={**found.document, "source": str(self.source)})
 
     def write(self, path: Path | str) -> Path:
-        """Write the fitted curve of a closed system as a model file, which `towtank.solve` and others read.
+        """Write the fitted curve of a closed system as a model file, for functions such as `towtank.solve`.
 
         Raises
         ------
@@ -239,7 +239,7 @@ def fit(
     source : Path or str
         Results folder of a study, or a CSV file of any tool.
     curve : str, default "auto"
-        Curve to fit: `usl`, `amdahl`, `linear`, `closed`, `load-dependent`, or `auto` for the best one.
+        Curve to fit: `usl`, `amdahl`, `linear`, `closed`, `load-dependent`, or `auto` for the best of these.
     configuration : str, optional
         Part of the label of the configuration to fit, if the results have several configurations.
     servers : int, optional

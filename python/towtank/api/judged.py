@@ -148,7 +148,7 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """`valid`, `suspect` or `invalid`."""
+        """Verdict on the results: `valid`, `suspect` or `invalid`."""
         return self._judged.verdict
 
     @property
@@ -158,12 +158,12 @@ class Judged:
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:
-        """Doubts that the data show."""
+        """Doubts about the results in the file."""
         return tuple(Doubt.of(doubt.document()) for doubt in self._judged.doubts)
 
     @property
     def window_s(self) -> tuple[float, float] | None:
-        """Analysed window, from the first start; None for a file of summaries. [s]"""
+        """Start and end of the analysed window, counted from the first request; None for a file of summaries. [s]"""
         return self._judged.window_s
 
     @property
@@ -194,13 +194,13 @@ class Judged:
 
 
 def judge(path: str | PathLike[str]) -> Judged:
-    """Judge a result file of any tool: steady window, intervals that hold, doubts that the data show.
+    """Judge a result file of any tool: find the steady window, compute confidence intervals, and report doubts.
 
     Parameters
     ----------
     path : path
-        Result file of k6, JMeter, Locust, Gatling, hey, oha, vegeta, wrk2, fio or pgbench, or a CSV with the columns
-        `start_s` and `elapsed_ms`. The content decides the form.
+        Result file of k6, JMeter, Locust, Gatling, hey, oha, vegeta, wrk2, fio or pgbench, or a CSV file with the
+        columns `start_s` and `elapsed_ms`. The format is detected from the content.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def judge(path: str | PathLike[str]) -> Judged:
     Raises
     ------
     StudyError
-        If the file cannot be read, or its form is not recognised.
+        If the file cannot be read, or its format is not recognised.
     """
     from towtank.analysis import judge as judge_file  # noqa: PLC0415 - imports the analysis
 
@@ -218,7 +218,7 @@ def judge(path: str | PathLike[str]) -> Judged:
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """One figure of two results.
+    """Comparison of one metric between two results, A and B.
 
     Attributes
     ----------
@@ -226,13 +226,14 @@ class ComparedMetric:
         `throughput`, `response_time_mean`, `response_time_p50`, `response_time_p95`, `response_time_p99`,
         `cpu_per_transaction` or `errors`.
     transaction : str or None
-        None for all transactions together.
+        Name of the transaction; None for all transactions together.
     ratio : Quantity or None
-        B over A with its 95 % interval over runs; None without failures of A. [1]
+        Value of B divided by value of A, with its 95 % interval over runs; None if A has no failures. [1]
     verdict : str
         `same`, `better`, `worse` or `undecided`.
     least_detectable : float or None
-        Relative change that this many runs find in four of five cases; None if no side is repeated. [1]
+        Smallest relative change that this number of runs detects with a probability of 80 %; None if neither result
+        has repeated runs. [1]
     """
 
     name: str
@@ -243,7 +244,7 @@ class ComparedMetric:
 
 
 class ComparedResults:
-    """Two results compared, as `towtank compare` prints them."""
+    """Comparison of two results, A and B, as `towtank compare` prints it."""
 
     def __init__(self, compared: Compared) -> None:
         self._compared = compared
@@ -255,17 +256,17 @@ class ComparedResults:
 
     @property
     def verdict(self) -> str:
-        """`same`, `better`, `worse` (a regression beyond chance and by the threshold) or `undecided`."""
+        """Verdict on B: `same`, `better`, `worse` (significantly, and by at least the threshold) or `undecided`."""
         return str(self._compared.verdict)
 
     @property
     def valid(self) -> bool:
-        """True if each side has a run that may be used."""
+        """True if each of the two results has at least one run that may be used."""
         return not self._compared.is_invalid
 
     @property
     def metrics(self) -> tuple[ComparedMetric, ...]:
-        """All compared figures."""
+        """All compared metrics."""
         return tuple(
             ComparedMetric(
                 str(found.name), found.transaction, _ratio_of(found), str(found.verdict), found.least_detectable
@@ -275,22 +276,24 @@ class ComparedResults:
 
     @property
     def least_detectable(self) -> float | None:
-        """Relative change of the mean response time that these runs find in four of five cases. [1]"""
+        """Smallest relative change of the mean response time that these runs detect with a probability of 80 %. [1]"""
         return self._compared.least_detectable
 
     @property
     def runs_needed(self) -> int | None:
-        """Runs a side that would probably decide; None if all is decided. [1]"""
+        """Number of runs of each result that would probably decide all metrics; None if all are decided, or if unknown.
+        [1]
+        """
         return self._compared.runs_needed
 
     @property
     def differs_in(self) -> tuple[Difference, ...]:
-        """Configuration and environment that differ: `what`, and the values of `a` and `b`."""
+        """Differences in configuration and environment, each with `what` differs, and the values of `a` and `b`."""
         return tuple(self._compared.differs_in)
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Runs that are suspect, or left out since they are not valid, with the reason."""
+        """Suspect runs, and invalid runs that are left out, each with the reason."""
         return tuple(self._compared.doubts)
 
     def __repr__(self) -> str:
@@ -303,14 +306,14 @@ def _ratio_of(found: Finding) -> Quantity | None:
 
 
 def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResults:
-    """Compare two results: ratios with intervals over runs, a verdict, and the least change that would be found.
+    """Compare two results: ratios with intervals over runs, a verdict, and the smallest detectable change.
 
     Parameters
     ----------
     a, b : path, Results, or sequence of paths
-        Results folder, `FOLDER:CONFIGURATION`, run folder, or result files of any tool, one run a file.
+        Results folder, `FOLDER:CONFIGURATION`, run folder, or result files of any tool, with one file for each run.
     threshold : str or float, default "2 %"
-        Smallest change that matters, as `2 %` or 0.02, in (0, 1). [1]
+        Smallest change that matters, for example `2 %` or 0.02, in (0, 1). [1]
 
     Returns
     -------
@@ -319,7 +322,7 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
     Raises
     ------
     StudyError
-        If a side is no result, or the threshold is not between 0 and 1.
+        If `a` or `b` contains no result, or the threshold is not between 0 and 1.
     """
     from towtank.analysis import compare as compare_sides  # noqa: PLC0415 - imports the analysis
     from towtank.analysis import side_of  # noqa: PLC0415
@@ -332,7 +335,7 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
 
 
 def _names(side: Side) -> tuple[str, ...]:
-    """Return the names of one side."""
+    """Return the paths of one of the two results."""
     if isinstance(side, str | PathLike):
         return (str(side),)
     folder = getattr(side, "folder", None)

@@ -135,7 +135,9 @@ class Solution:
 
     @property
     def approximate_within(self) -> Quantity | None:
-        """Error of the mean response time that the method states for similar networks; None if exact. [ratio]"""
+        """Relative error of the mean response time that is stated for the method on similar networks; None if exact.
+        [ratio]
+        """
         found = self._document.get("approximate_within")
         return None if found is None else Quantity(float(found), RATIO)
 
@@ -301,7 +303,7 @@ def _figure(document: Json, name: str, unit: str) -> Quantity | None:
 
 
 def _figures(document: Json, name: str, unit: str, prefix: str | None = None) -> Quantities:
-    """Return values by class or percentile, with intervals that the document has under `NAME.KEY` or `KEY`."""
+    """Return values by class or percentile, with the intervals that the document stores under `NAME.KEY` or `KEY`."""
     known, before = document.get("confidence_interval") or {}, f"{name}." if prefix is None else prefix
     return MappingProxyType(
         {

@@ -1,7 +1,7 @@
 """Plugin of pytest: the fixture `towtank`, and messages that report the measurement behind a failed assertion.
 
-An invalid or failed measurement is an error of the test, not a failure, because it says nothing about the system under
-test.
+An invalid or failed measurement is an error of the test, not a failure, because it gives no information about the
+system under test.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _require_valid(what: str, found: _Measured) -> None:
     if found.verdict.valid:
         return
     doubts = [f"  {doubt}{f' ({doubt.hint})' if doubt.hint else ''}" for doubt in found.verdict.doubts]
-    raise MeasurementError("\n".join([f"{what} is no valid measurement:", *doubts]))
+    raise MeasurementError("\n".join([f"{what} is not a valid measurement:", *doubts]))
 
 
 @pytest.fixture(name=FIXTURE, scope="session")
@@ -108,7 +108,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     if left.about:
         lines.append(f"of: {left.about}")
     if left.interval is None:
-        lines.append("without an interval: how sure the value is, is not known")
+        lines.append("the value has no interval, so its uncertainty is not known")
     elif op in _ORDERS and isinstance(limit := left.in_unit(right), int | float):
         low, high = left.interval
         miss = "not certain" if low <= limit <= high else "certain"

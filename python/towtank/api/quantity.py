@@ -151,7 +151,7 @@ class Quantity(float):
             return limit
         reader = _READERS.get(self.unit)
         if reader is None:
-            raise ValueError(f"must be a number beside a quantity in {self.unit}, got {limit!r} instead")
+            raise ValueError(f"must be a number to compare with a quantity in {self.unit}, got {limit!r} instead")
         return reader(limit)
 
     def __lt__(self, other: Any) -> bool:

@@ -246,7 +246,7 @@ def open_results(folder: Path | str) -> Results:
     ----------
     folder : Path or str
         Folder that `towtank.run` or `towtank run` wrote, complete or interrupted. Summaries of an older version are
-        computed anew; a read-only folder stays as it is.
+        computed again; a read-only folder stays unchanged.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def open_results(folder: Path | str) -> Results:
     Raises
     ------
     StudyError
-        If the folder is no results folder.
+        If the folder is not a results folder.
     """
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.report.source import measured  # noqa: PLC0415 - imports the analysis

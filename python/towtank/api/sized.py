@@ -63,7 +63,7 @@ class Scenario:
     Attributes
     ----------
     lost : str
-        Tier of which nodes are lost; empty if all nodes are up.
+        Tier that has lost nodes; empty if all nodes are up.
     nodes_lost : int
         Number of nodes lost. [1]
     objectives : tuple of SizedObjective
@@ -80,7 +80,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Cheaper:
-    """Hardware that is one step cheaper than the answer, and the reasons against this hardware.
+    """Hardware that is one step cheaper than the result, and the reasons why it is not sufficient.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class WhatIf:
     load_at_limit : Quantity or None
         Highest load that the hardware carries; None if no limit was found. [users, or 1/s]
     refused : str
-        Reason why there is no result; empty if there is one.
+        Reason why there is no result; empty if there is a result.
     """
 
     change: str
@@ -196,7 +196,7 @@ def due_of(found: Json) -> Due:
 
 
 def load_unit(answer: Json) -> str:
-    """Return the unit of the load in a sizing answer: `users` or `1/s`."""
+    """Return the unit of the load in a sizing result: `users` or `1/s`."""
     return _load_unit(answer.get("load_unit"))
 
 

@@ -152,7 +152,7 @@ class Sizing:
             if value is not None
         ]
         return notebook.page(
-            notebook.heading(self.configuration or "Nothing meets the objectives."),
+            notebook.heading(self.configuration or "No hardware meets the objectives."),
             notebook.table(columns, rows),
             notebook.table(("", ""), facts),
             notebook.verdict("doubts" if self.doubts else "no doubts", self.doubts),

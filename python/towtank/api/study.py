@@ -28,7 +28,7 @@ def run(
     trusted: bool = False,
     progress: Callback | bool | None = None,
 ) -> Results:
-    """Run a study. A study starts programs: read a study of someone else before you run it.
+    """Run a study. A study starts programs, so read another person's study before you run it.
 
     Does not change signal handlers, environment variables or CPU affinities of the calling process. An interrupt
     (Ctrl-C, or the stop button of a notebook) ends the current run, keeps the recorded data and raises
@@ -82,7 +82,7 @@ def run(
 
     call = "towtank.run"
     if resume and out is None:
-        raise refuse(call, "out", "must be given with resume: the folder to go on in")
+        raise refuse(call, "out", "must be given with resume: the results folder to continue")
     with faults_of(call, {"--set": "changes", "--i-may-load": "allowed", "--resume": "out", "--trust": "trusted"}):
         texts = tuple(f"{path}={value}" for path, value in changes_of(changes).items())
         request = StudyRequest(str(study), preset, repetitions, seed, texts, tuple(allowed), trusted)
@@ -96,7 +96,7 @@ def run(
                 progress,
             )
         except KeyboardInterrupt as error:
-            error.add_note(f"what was recorded is in {folder}; towtank.run(..., out=..., resume=True) goes on there")
+            error.add_note(f"the recorded data are in {folder}; continue with towtank.run(..., out=..., resume=True)")
             raise
     if outcome.exit_status is ExitStatus.TARGET:
         raise TargetError("\n".join(outcome.messages))

@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _written(status: int, lost: OSError | None) -> int:
-    """Return the exit status; a command whose output could not be written has failed."""
+    """Return the exit status of a command; a failure if the output of the command could not be written."""
     if lost is None:
         return status
     with suppress(OSError, UnicodeError):

@@ -33,7 +33,9 @@ def command(
     rules: RuleFiles = None,
     json: Annotated[bool, typer.Option("--json", help="Print the advice as JSON.")] = False,
 ) -> int:
-    """Compare a system with rules of thumb: print each rule's answer, the setting, the measurement and the verdict."""
+    """Compare a system with rules of thumb: print the recommendation of each rule, the setting, the measurement and the
+    verdict.
+    """
     from towtank.cli.advise_table import advice_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
@@ -93,6 +95,6 @@ def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: in
     if folders:
         return [situation.with_sheet(facts) for situation in situations(folders[0], users)]
     if users is not None:
-        message = "must be given with results only: a sheet has load.users"
+        message = "must be given with a results folder only: a sheet sets load.users"
         raise StudyError.at(COMMAND_LINE, message, where="--users")
     return [Situation("sheet", ", ".join(map(str, sheets)), facts)]

@@ -1,4 +1,4 @@
-"""`towtank analyse`: makes the documents of a results folder from its records."""
+"""`towtank analyse`: creates the documents of a results folder from the records of its runs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ GROUPS = ("record", "system", "model")
 SEVERAL = {"compare": ("--a", "--b")}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FOLDERS = "name a folder that can be written: --out for results, TOWTANK_STATE for its state, TMPDIR for the rest"
+_FOLDERS = "name a writable folder: --out for results, TOWTANK_STATE for the state of Towtank, TMPDIR for other files"
 
 # Some versions of Typer contain their own Click, so errors of a command line are recognised by a base of Typer's
 # exceptions.

@@ -35,11 +35,11 @@ def _trace(document: Json) -> str:
     parts = [f"{trace['references']:,} references to {about}{trace['keys']:,.0f} keys"]
     if trace["requested_bytes"] is not None:
         asked, whole = format_size(trace["requested_bytes"]), format_size(trace["footprint_bytes"])
-        parts.append(f"{asked} asked for, {about}{whole} in all")
+        parts.append(f"{asked} requested, {about}{whole} of distinct entries")
     if trace["references_per_s"] is not None:
         parts.append(format_rate(trace["references_per_s"]))
     if trace["warm_up_references"]:
-        parts.append(f"after {trace['warm_up_references']:,} to warm up")
+        parts.append(f"after {trace['warm_up_references']:,} references of warm-up")
     first = percent(trace["first_reference_ratio"])
     return f"{document['source']}: {', '.join(parts)}; {first} are first references"
 
@@ -48,9 +48,9 @@ def _method(document: Json) -> str:
     sampling = document["sampling"]
     if sampling is None:
         return f"exact: {document['method']}"
-    text = f"estimate: {document['method']}, {sampling['keys']:,} keys at {100 * sampling['rate']:.3g} % in the end"
+    text = f"estimate: {document['method']}, {sampling['keys']:,} keys, a sample of {100 * sampling['rate']:.3g} %"
     if sampling["mean_half_width"] is None:
-        return f"{text}; too few to estimate its error"
+        return f"{text}; the sample is too small to estimate the error"
     mean, largest = sampling["mean_half_width"], sampling["largest_half_width"]
     return f"{text}; 95 % intervals are ± {mean:.2g} on average, ± {largest:.2g} at most"
 
@@ -131,13 +131,13 @@ def _disk_cells(point: Json) -> list[str]:
 
 
 def _fits(index: Json) -> str:
-    room = f"{format_size(index['room_bytes'])} of memory beside programs"
+    room = f"{format_size(index['room_bytes'])} of memory that programs leave free"
     if index["fits"]:
         spare = format_size(index["spare_bytes"])
-        return f"the index of {format_size(index['index_bytes'])} fits into {room}, {spare} to spare"
+        return f"the index of {format_size(index['index_bytes'])} fits into {room}; {spare} remain"
     needed = format_size(index["memory_needed_bytes"])
     return (
-        f"the index of {format_size(index['index_bytes'])} does not fit into {room}: more than {needed} would hold it"
+        f"the index of {format_size(index['index_bytes'])} does not fit into {room}: the host needs more than {needed}"
     )
 
 

@@ -1,4 +1,4 @@
-"""`towtank compare`: two results, with intervals over runs and a verdict."""
+"""`towtank compare`: compares two results, with intervals over runs and a verdict."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ def command(
         list[str] | None, typer.Argument(metavar="[A B]", help=f"Two results; each a {_RESULT}.")
     ] = None,
     *,
-    a: Annotated[list[str] | None, typer.Option("--a", help="A result of A, one run a file; repeat for more.")] = None,
-    b: Annotated[list[str] | None, typer.Option("--b", help="A result of B, one run a file; repeat for more.")] = None,
+    a: Annotated[list[str] | None, typer.Option("--a", help="Result file with a run of A; repeatable.")] = None,
+    b: Annotated[list[str] | None, typer.Option("--b", help="Result file with a run of B; repeatable.")] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(
-            help="Compare one result with the baseline of this name in .towtank/baselines, which --keep makes."
-        ),
+        typer.Option(help="Name of the baseline in .towtank/baselines to compare one result with; --keep creates it."),
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the result as the new baseline, and compare nothing.")
+        bool, typer.Option("--keep", help="Store the result as the new baseline instead of comparing it.")
     ] = False,
     threshold: Annotated[
-        str, typer.Option(help="Smallest change that matters; a smaller one is never a regression.")
+        str, typer.Option(help="Smallest change that counts; smaller changes are never a regression.")
     ] = "2 %",
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Markdown, for the comment of a pull request.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown, for a comment in a pull request.")
+    ] = False,
 ) -> int:
-    """Compare two results. Status 7 if B is worse beyond chance and by the threshold, 4 if a side is not valid."""
+    """Compare two results, A and B. Exit status 7 if B is significantly worse by at least the threshold, 4 if A or B
+    has no valid run.
+    """
     from towtank.analysis import compare  # noqa: PLC0415 - imports the analysis
     from towtank.cli.compare_sides import Selection, threshold_of  # noqa: PLC0415
     from towtank.cli.compare_table import compare_markdown, compare_table  # noqa: PLC0415
@@ -58,7 +60,7 @@ def command(
 
 
 def _keep(selection: Selection, json: bool) -> ExitStatus:
-    """Keep the result as baseline; there is nothing to compare it with."""
+    """Store the result as baseline instead of comparing it."""
     from towtank.cli.output import console, print_json  # noqa: PLC0415 - imports rich
     from towtank.errors import ExitStatus  # noqa: PLC0415
     from towtank.terminal import visible  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Arguments of `towtank compare`: the two sides, the baseline and the threshold."""
+"""Arguments of `towtank compare`: the two results, the baseline and the threshold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Selection:
     Attributes
     ----------
     results : tuple of str
-        A and B; with a baseline, the result that is compared with it.
+        Results A and B; if a baseline is given, the single result that is compared with the baseline.
     a, b : tuple of str
         Results of `--a` and of `--b`.
     baseline : str or None
@@ -35,12 +35,12 @@ class Selection:
     baseline: str | None = None
 
     def sides(self) -> tuple[Side, Side]:
-        """Read both sides.
+        """Read both results.
 
         Raises
         ------
         StudyError
-            If there are not two sides, a side is no result, or there is no such baseline.
+            If not exactly two results are given, a path contains no result, or the baseline does not exist.
         """
         from towtank.analysis import baseline, side_of  # noqa: PLC0415 - imports the analysis
 
@@ -49,12 +49,12 @@ class Selection:
         return known, side_of(names[1])
 
     def kept(self) -> Kept:
-        """Keep the result as baseline, if it has a run that may be used.
+        """Store the result as baseline, if at least one of its runs may be used.
 
         Raises
         ------
         StudyError
-            If there is not one result, or it is no result.
+            If not exactly one result is given, or its path contains no result.
         """
         from towtank.analysis import keep, side_of  # noqa: PLC0415 - imports the analysis
 
@@ -77,7 +77,7 @@ class Selection:
             if given and not needed
         ]
         if self.results:
-            faults.append(Fault(_WHERE, 0, 0, "--a", "must not be given beside A and B"))
+            faults.append(Fault(_WHERE, 0, 0, "--a", "must not be given together with A and B"))
         if faults:
             raise StudyError(faults)
         return self.a, self.b
@@ -86,16 +86,18 @@ class Selection:
         """Return the names of the result that is compared with a baseline."""
         given = self.results or self.b
         if not given or (self.results and self.b) or len(self.results) > 1:
-            message = "must be given with one result, or with --b FILE... for one run a file"
+            message = "must be given with one result, or with --b FILE..., one file for each run"
             raise StudyError.at(_WHERE, message, where="--baseline")
         if self.a:
-            raise StudyError.at(_WHERE, "must not be given beside a baseline, which is A", where="--a")
+            raise StudyError.at(
+                _WHERE, "must not be given together with --baseline, because the baseline is A", where="--a"
+            )
         return given
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Result that was to become a baseline.
+    """Outcome of storing a result as baseline.
 
     Attributes
     ----------
@@ -128,12 +130,12 @@ class Kept:
 
 
 def threshold_of(text: str) -> float:
-    """Return the threshold as a share, such as `2 %` or `2%`.
+    """Read a threshold such as `2 %` or `2%`, and return it as a share.
 
     Raises
     ------
     StudyError
-        If it is no share above 0 and below 1.
+        If the text is not a share above 0 and below 1.
     """
     try:
         share = units.share(text)

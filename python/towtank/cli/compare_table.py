@@ -22,7 +22,7 @@ _SHORT = re.compile(r"^response_time_|_per_transaction$")
 
 
 def compare_table(compared: Compared) -> Iterator[RenderableType]:
-    """Yield the parts of the text: the verdict, the figures, what would have been seen, and what else differs."""
+    """Yield the parts of the text: the verdict, the metrics, the smallest detectable change, and other differences."""
     yield visible(headline(compared))
     if compared.findings:
         table = Table(*_columns(compared))
@@ -45,7 +45,7 @@ def headline(compared: Compared) -> str:
     """Return the verdict with its reason in one line."""
     runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs{_lost(compared)}{_missing(compared)}"
     if compared.is_invalid and not compared.is_worse:
-        return f"not valid: a side has no usable run ({runs})"
+        return f"not valid: A or B has no usable run ({runs})"
     found = [each for each in compared.findings if each.verdict == compared.verdict]
     because = ""
     if compared.verdict in ("worse", "better"):
@@ -59,7 +59,7 @@ def headline(compared: Compared) -> str:
 
 
 def _of_each(compared: Compared) -> str:
-    """Return which figures over all transactions are the same, and which are undecided; empty if none is the same."""
+    """Return which metrics over all transactions are the same, and which are undecided; empty if none is the same."""
     same, undecided = (
         [
             _SHORT.sub("", found.name)
@@ -88,17 +88,17 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _lost(compared: Compared) -> str:
-    """Return the runs that are left out for what the system did, as text."""
+    """Return text about the runs that are left out because requests failed."""
     sides = (("A", compared.a), ("B", compared.b))
     return "".join(
-        f"; {len(side.lost)} of {len(side.runs)} of {name} left out since requests failed"
+        f"; {len(side.lost)} of {len(side.runs)} of {name} left out because requests failed"
         for name, side in sides
         if side.lost
     )
 
 
 def _missing(compared: Compared) -> str:
-    """Return the transactions that a side lacks, as text."""
+    """Return text about the transactions that one of the two results lacks."""
     return "".join(
         f"; {side} has no {', '.join(names)}" for side, names in zip("AB", compared.missing, strict=True) if names
     )
@@ -106,17 +106,18 @@ def _missing(compared: Compared) -> str:
 
 def _size(found: Finding | AtLoad) -> float:
     own = max(found.ratio, 1 / found.ratio) if found.ratio else float("inf")
-    # The mean over loads may be without failures of A only if the load is, too.
+    # The ratio is missing if A had no failures. If the mean over all loads has no failures of A, no single load has
+    # any, so that both sizes are infinite.
     return _size(found.worst) if isinstance(found, Finding) and _decides(found) and found.worst else own
 
 
 def _decides(found: Finding) -> bool:
-    """Return True if a single load is worse."""
+    """Return True if B is worse at a single load."""
     return found.worst is not None and found.worst.verdict == "worse"
 
 
 def _decisive(found: Finding) -> str:
-    """Return the ratio that decides: over all loads, or at the load where B is worst."""
+    """Return the ratio that determines the verdict: over all loads, or at the load at which B is worst."""
     return _at_load(found.worst) if found.worst is not None and _decides(found) else _ratio(found)
 
 
@@ -150,27 +151,27 @@ def _ratio(found: Finding | AtLoad) -> str:
 
 def _lines(compared: Compared) -> Iterator[str]:
     if compared.findings:
-        yield f"changes below {few_digits(100 * compared.threshold)} % do not count"
+        yield f"changes below {few_digits(100 * compared.threshold)} % are ignored"
     if compared.least_detectable is not None:
         least = few_digits(100 * compared.least_detectable)
-        yield f"these runs find a change of the mean response time of {least} % in four of five cases"
+        yield f"these runs detect a change of the mean response time by {least} % with a probability of 80 %"
     if compared.runs_needed is not None:
-        yield f"about {compared.runs_needed:,} runs a side would probably decide"
+        yield f"about {compared.runs_needed:,} runs of each result would probably decide"
     yield from compared.doubts
     differing = compared.differs_in
     for each in differing[:_DIFFERENCES_SHOWN]:
         yield f"differs: {each.what}: {each.a or '-'} and {each.b or '-'}"
     if len(differing) > _DIFFERENCES_SHOWN:
-        yield f"differs in {len(differing) - _DIFFERENCES_SHOWN} more (--json lists them)"
+        yield f"{len(differing) - _DIFFERENCES_SHOWN} further differences (--json lists them)"
 
 
 def _cell(text: str) -> str:
-    r"""Return a text that Markdown shows as it stands, on one line: names come from files of other programs.
+    r"""Return a text on one line that Markdown shows unchanged, because names come from files of other programs.
 
     Notes
     -----
-    Signs of Markdown are escaped. Forges make links of `@name` and `#1` even if these are escaped, and of `www.` and
-    `://`: a comment, or an escape within, parts them.
+    Characters with a meaning in Markdown are escaped. Sites such as GitHub turn `@name` and `#1` into links even if
+    they are escaped, and also `www.` and `://`. A comment or an escape inside the text prevents these links.
 
     Examples
     --------

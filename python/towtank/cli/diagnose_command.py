@@ -1,4 +1,4 @@
-"""`towtank diagnose`: what limits the system of a results folder."""
+"""`towtank diagnose`: finds the limit of the system in a results folder."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import typer
 def command(
     results: Annotated[Path, typer.Argument(help="Results folder of `towtank run` or `towtank drive --out`.")],
     configuration: Annotated[
-        str | None, typer.Option(help="Label of the only configuration to show; default: all.")
+        str | None, typer.Option(help="Label of the configuration to show; default: all configurations.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the diagnosis as JSON.")] = False,
 ) -> int:
-    """Show what limits the system, with the evidence for and against it, and what would settle it."""
+    """Show what limits the system, with the evidence for and against each limit, and the measurement that would
+    decide.
+    """
     from towtank.analysis import diagnoses_of  # noqa: PLC0415 - imports the analysis
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415

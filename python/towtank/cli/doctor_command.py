@@ -40,7 +40,7 @@ def command(
         typer.Option("--install", help="Install the servers that SYSTEM or STUDY needs; prints their names first."),
     ] = False,
 ) -> int:
-    """Print what this machine offers, and how to install what is missing."""
+    """Print the abilities of this machine, and the commands that install missing programs."""
     if clean:
         return _clean(json)
     if needs_of is not None or install:
@@ -68,12 +68,16 @@ def command(
         out.print(table_of(offers))
         for part in envelope_parts(envelope):
             out.print(part)
-        out.print(f"Towtank cannot work here: {', '.join(missing)} missing." if missing else "Towtank can work here.")
+        out.print(
+            f"Towtank cannot run on this machine: {', '.join(missing)} missing."
+            if missing
+            else "Towtank can run on this machine."
+        )
     return ExitStatus.TARGET if missing else ExitStatus.DONE
 
 
 def _clean(json: bool) -> int:
-    """Remove processes, groups and files of systems whose keeper has ended, and print what was removed."""
+    """Remove processes, groups and files of systems whose supervising process has ended, and print what was removed."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.system.hosts.cleaning import clean_dead  # noqa: PLC0415
 
@@ -82,14 +86,14 @@ def _clean(json: bool) -> int:
         print_json({"schema": "towtank/clean/1", "cleaned": cleaned, "left": left})
     else:
         out = printer()
-        out.print(f"removed: {', '.join(cleaned)}" if cleaned else "nothing was left behind")
+        out.print(f"removed: {', '.join(cleaned)}" if cleaned else "no leftovers were found")
         for line in left:
             out.print(f"could not be removed: {line}", markup=False)
     return ExitStatus.TARGET if left else ExitStatus.DONE
 
 
 def _calibrated(missing: list[str]) -> dict[str, Any] | None:
-    """Measure how much load this machine can generate, and store the result; None if the engine is missing."""
+    """Measure the load that this machine can generate, and store the result; None if the engine is missing."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.calibration import calibrate_here  # noqa: PLC0415
     from towtank.conduct.envelope import save_envelope  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`towtank doctor SYSTEM|STUDY [--install]`: needs of a system or study, and their installation."""
+"""`towtank doctor SYSTEM|STUDY [--install]`: prints and installs the software that a system or study needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "towtank/needs/1"
 
 
 def print_needs(text: str | None, *, json: bool, install: bool) -> int:
-    """Print what a system or a study needs on this machine, and install what is missing on request.
+    """Print the software that a system or a study needs on this machine; install missing software on request.
 
     Parameters
     ----------
@@ -25,14 +25,14 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
     json : bool
         True to print one JSON document.
     install : bool
-        True to install what is missing.
+        True to install missing software.
 
     Raises
     ------
     StudyError
         If the system or study has faults.
     TargetError
-        If what is missing cannot be installed on this machine.
+        If missing software cannot be installed on this machine.
     Stopped
         If the user declines at the prompt on a terminal.
     """
@@ -65,12 +65,12 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
     elif offers:
         printer().print(table_of(offers))
     else:
-        printer().print("It needs no server beyond those that come with Towtank.")
+        printer().print("All servers that it needs come with Towtank.")
     return ExitStatus.TARGET if missing_names else ExitStatus.DONE
 
 
 def _intended(missing: list[Need]) -> list[str]:
-    """Describe what will be installed, before the installation begins; empty if nothing can be installed."""
+    """Return a description of the planned installation; empty if nothing can be installed."""
     from towtank.system.packages import Download, Package  # noqa: PLC0415
 
     lines = []

@@ -117,7 +117,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
 ) -> int:
-    """Load one URL, or one workload file, against something that already runs."""
+    """Load a target that already runs: one URL, or the targets of one workload file."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.display import display_for  # noqa: PLC0415
     from towtank.conduct.drive_options import DriveOptions  # noqa: PLC0415

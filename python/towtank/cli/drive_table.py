@@ -14,8 +14,7 @@ from towtank.estimates import few_digits, interval_texts, number_estimate
 from towtank.terminal import visible
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
-# Failures for which the engine records a response time: an answer arrived, or the wait for an answer timed
-# out.
+# Failures for which the engine records a response time: a response arrived, or the wait for a response timed out.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
@@ -93,9 +92,11 @@ def _errors(document: dict[str, Any]) -> list[str]:
     kinds = {kind: count for kind, count in document.get("errors_by_kind", {}).items() if count}
     lines = ["errors: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())] if kinds else []
     if among := sum(kinds.get(kind, 0) for kind in _WITH_RESPONSE_TIME):
-        lines.append(f"the times above are of all answers, {among:,} failed ones included")
+        lines.append(f"the times above include {among:,} failed requests")
     overflow = document.get("not_started", {}).get("overflow", 0)
-    lines += [f"not started, with all users at work and the backlog full: {overflow:,} arrivals"] if overflow else []
+    lines += (
+        [f"not started because all users were busy and the backlog was full: {overflow:,} arrivals"] if overflow else []
+    )
     for title, key in _REASONS:
         reasons = document.get(key) or {}
         lines += [f"{title}, {count:,} times: {reason}" for reason, count in reasons.items()]
@@ -134,7 +135,7 @@ def _generator(document: dict[str, Any]) -> str:
 
 
 def _diagnosis(document: Mapping[str, Any]) -> list[str]:
-    """Render what limits the target; empty for documents of older versions."""
+    """Render the limit of the target; empty for documents of older versions."""
     found = document.get("diagnosis")
     return [] if found is None else [visible(line) for line in Diagnosis.read(found).lines]
 

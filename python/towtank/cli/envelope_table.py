@@ -1,4 +1,4 @@
-"""Renders as text how much load this machine can generate, by its calibration."""
+"""Renders the load that this machine can generate, as measured by its calibration, as text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def envelope_parts(envelope: dict[str, Any] | None) -> list[Table | str]:
     calibrated.
     """
     if envelope is None:
-        return ["As a generator this machine is not calibrated: `towtank doctor --calibrate`."]
+        return ["This machine is not calibrated as a load generator: run `towtank doctor --calibrate`."]
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(envelope["measured_wall_ns"] / 1e9))
     sentence = (
-        f"As a generator, per core: {envelope['rate_per_core_per_s']:,.0f} requests/s, "
+        f"As a load generator, this machine sends per core: {envelope['rate_per_core_per_s']:,.0f} requests/s, "
         f"{envelope['cpu_us_per_request']:.2f} µs of CPU each (limited by the {envelope['limited_by']}; {day})."
     )
     table = Table(box=None, pad_edge=False)

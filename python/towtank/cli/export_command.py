@@ -37,7 +37,7 @@ def command(
     i_may_send: MaySend = None,
     json: Annotated[bool, typer.Option("--json", help="Print a summary of the export as JSON.")] = False,
 ) -> int:
-    """Write results in a form that other tools read."""
+    """Write results in a format that other tools read."""
     import os  # noqa: PLC0415
 
     from towtank.containment import contained  # noqa: PLC0415
@@ -125,5 +125,5 @@ def _only(files: list[File], options: Options, form: Format) -> File:
         message = f"must name a folder: there are {len(files)} files to write, got '-' instead"
         raise StudyError.at(COMMAND_LINE, message, where="--out")
     if form.name == "github" or options.endpoint is not None:
-        raise StudyError.at(COMMAND_LINE, "must name a file where it is handed on as well, got '-'", where="--out")
+        raise StudyError.at(COMMAND_LINE, "must name a file if the data are sent as well, got '-'", where="--out")
     return files[0]

@@ -37,10 +37,10 @@ _TITLES = {
     "limit_throughput": "limit of throughput, 1/s",
     "bottleneck_demand_s": "demand at the bottleneck, s",
     "other_s": "time elsewhere, s",
-    "idle_ratio": "demand there at no use over that at full use",
-    "idle_demand_s": "demand there at no use, s",
+    "idle_ratio": "demand at the idle bottleneck, relative to full use",
+    "idle_demand_s": "demand at the idle bottleneck, s",
     "background": "background at the bottleneck, servers",
-    "demand_s": "demand in all, s",
+    "demand_s": "total demand, s",
     "largest_demand_s": "demand per server, s",
     "knee_load": "knee (D + Z) / D_max",
 }
@@ -68,8 +68,8 @@ def fit_lines(document: Json) -> list[RenderableType]:
         worst = worst_row(document["model"]["check"])
         off = relative_error(worst["error"], worst.get("error_interval"))
         lines.append(
-            f"model written to {document['model']['file']}; of the loads measured its throughput is off most at "
-            f"{worst['load']}: {off}"
+            f"model written to {document['model']['file']}; the largest error of its throughput at a measured load is "
+            f"{off}, at {worst['load']}"
         )
     return lines
 
@@ -176,7 +176,7 @@ def _trust(trust: Json, held_out: Json | None) -> str:
             worst["predicted_throughput"], worst.get("throughput_band_95"), worst["measured_throughput"]
         )
     return (
-        f"rests on {trust['points']} points at {trust['levels']} loads from {trust['measured_from']:g} to "
+        f"fitted to {trust['points']} points at {trust['levels']} loads from {trust['measured_from']:g} to "
         f"{trust['measured_to']:g}; predicts up to {trust['predicts_to']:g} ({trust['because']}); held-out error "
         f"{error}"
     )

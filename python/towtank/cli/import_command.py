@@ -12,7 +12,7 @@ from towtank.errors import ExitStatus, StudyError
 if TYPE_CHECKING:
     from towtank.workload.importers.writing import Imported
 
-# Number of places of each note on the terminal; the JSON document contains all places.
+# Number of positions that are printed with each note on the terminal; the JSON document contains all positions.
 _PLACES_SHOWN = 10
 
 
@@ -32,7 +32,7 @@ def command(
         bool, typer.Option("--json", help="Print targets, transactions and notes of the import as JSON.")
     ] = False,
 ) -> int:
-    """Make a workload file of another tool's file, and report what could not be carried over."""
+    """Convert a file of another tool into a workload file, and report the parts that could not be converted."""
     from towtank.cli.options import COMMAND_LINE, OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415
     from towtank.secrets import open_private  # noqa: PLC0415
@@ -67,7 +67,7 @@ def print_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_S
     Parameters
     ----------
     places : int
-        Largest number of places of one note that are printed.
+        Largest number of positions that are printed with each note.
     addresses : bool
         True if the next step may send load to the origin of the requests.
     """

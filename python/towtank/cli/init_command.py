@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder for the files; made if missing.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Folder for the files; created if missing.")
+    ] = Path(),
     *,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of an application that runs, with the path of a page.")
+        str | None, typer.Option(metavar="URL", help="Address of a running application, with the path of a page.")
     ] = None,
     command: Annotated[
         str | None,
@@ -32,11 +34,13 @@ def command(
     openapi: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Description of the interface; its GET operations with known values become steps."
+            metavar="FILE",
+            help="OpenAPI description of the application; its GET operations with known values become steps.",
         ),
     ] = None,
     har: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Recording of a browser (HTTP Archive); its pages become steps.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Recording of a browser session (HTTP Archive); its pages become steps."),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print files, services, transactions and notes as JSON.")

@@ -1,4 +1,4 @@
-"""`towtank judge`: results of any tool, with their steady window, intervals and doubts."""
+"""`towtank judge`: judges results of any tool, and prints their steady window, intervals and doubts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def command(
         list[Path],
         typer.Argument(
             help="Result files of k6, JMeter, Locust, Gatling, hey, oha, vegeta, wrk2, fio or pgbench, or a CSV with "
-            "the columns start_s and elapsed_ms; also compressed with gzip. The content decides the form."
+            "the columns start_s and elapsed_ms; also compressed with gzip. The format is detected from the content."
         ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the judgements as JSON.")] = False,
 ) -> int:
-    """Judge results of any tool: steady window, intervals that hold, doubts. Status 4 if a file is not valid."""
+    """Judge results of any tool: steady window, confidence intervals, doubts. Exit status 4 if a file is not valid."""
     from towtank.analysis import judge_all  # noqa: PLC0415 - imports the analysis
     from towtank.cli.judge_table import judge_table  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415

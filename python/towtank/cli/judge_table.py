@@ -15,7 +15,7 @@ _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "not
 
 
 def judge_table(judgement: Judgement) -> Iterator[RenderableType]:
-    """Yield the parts of the text: of each file a headline, the times, and the doubts."""
+    """Yield the parts of the text: for each file a headline, the response times, and the doubts."""
     for judged in judgement.files:
         yield visible(_headline(judged))
         yield _times(judged)

@@ -9,14 +9,16 @@ import typer
 
 from towtank.errors import ExitStatus
 
-# Sections whose entries are files, because commands do not accept their names.
+# Sections whose entries are listed as files, because commands do not accept their names.
 _FILES = ("workloads", "systems")
 
 
 def command(
     json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> int:
-    """List studies, workloads, systems, kinds of services, observers, drivers and machines that ship."""
+    """List the studies, workloads, systems, kinds of services, observers, drivers and machines that come with
+    Towtank.
+    """
     from towtank.catalogue import catalogue  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
 
@@ -35,7 +37,7 @@ def command(
 
 
 def _usable(section: str, entry: dict[str, str]) -> str:
-    """Return how a command line names an entry: by name, or by path for a workload or system."""
+    """Return the argument by which a command selects an entry: the name, or the path of a workload or system."""
     if section not in _FILES:
         return entry["name"]
     path = Path(entry["file"])

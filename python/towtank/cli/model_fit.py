@@ -94,7 +94,8 @@ def command(
     think_s = check.duration("--think", think) if results and think is not None else None
     if out is not None and curve not in ("closed", "load-dependent", "auto", _NETWORK):
         check.fault(
-            "--out", f"must be given with closed, load-dependent, auto or network, got {curve!r}: others are no network"
+            "--out",
+            f"must be given with closed, load-dependent, auto or network, got {curve!r}: other curves have no network",
         )
     if curve == _NETWORK:
         _check_network(check, source, servers=servers, think=think, results=results)
@@ -113,7 +114,7 @@ def _check_network(check: OptionCheck, source: Path, *, servers: int | None, thi
         check.fault("CSV|RESULTS", f"must be a results folder for a network of resources, got {str(source)!r}")
     for option, value in (("--servers", servers), ("--think", think)):
         if value is not None:
-            check.fault(option, f"must not be given with network, which takes it from the results, got {value!r}")
+            check.fault(option, f"must not be given with network, which uses the results, got {value!r}")
 
 
 def _network(

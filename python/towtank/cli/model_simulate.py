@@ -54,7 +54,9 @@ def command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Simulate a queueing network, also one that cannot be solved, with percentiles and confidence intervals."""
+    """Simulate a queueing network, with percentiles and confidence intervals; also for networks that cannot be
+    solved.
+    """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.simulate_table import comparison_table, simulate_table  # noqa: PLC0415
     from towtank.model.variants import checked_settings  # noqa: PLC0415

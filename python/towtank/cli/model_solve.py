@@ -34,7 +34,7 @@ def command(
     method: Annotated[str, typer.Option(help="Solution method: auto, exact, bard-schweitzer or linearizer.")] = "auto",
     json: Json = False,
 ) -> None:
-    """Solve a queueing network: throughput, response time, utilizations, with bounds and the basis of the answer."""
+    """Solve a queueing network: throughput, response time, utilizations, with bounds and the method of solution."""
     from towtank import yamlfile  # noqa: PLC0415
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
@@ -66,6 +66,6 @@ def command(
 
 
 def _entry(point: Point) -> dict[str, Any]:
-    """Return the result of one variant of the model: the changes, and the answer or the faults."""
+    """Return the result of one variant of the model: the changes, and the solution or the faults."""
     faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
     return {"changes": point.changes, **(point.answer or {"faults": faults})}

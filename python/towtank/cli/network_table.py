@@ -64,7 +64,7 @@ def _background(estimate: Json) -> str:
 
 
 def _groups(document: Json) -> list[str]:
-    """Render which transactions have one demand in common, because the measurements cannot distinguish them."""
+    """Render the groups of transactions that share one demand, because the measurements cannot distinguish them."""
     lines = []
     for name, station in document["stations"].items():
         merged = [" + ".join(group) for group in station["told_apart"] if len(group) > 1]

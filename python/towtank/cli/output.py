@@ -37,7 +37,7 @@ def printer() -> Printer:
 
 
 def print_failed(parts: Parts) -> None:
-    """Print, on standard error, each part of a result that could not be made."""
+    """Print, on standard error, each part of a result that could not be produced."""
     for failed in parts.failed:
         console().print(failed.sentence, markup=False, soft_wrap=True)
 

@@ -71,8 +71,8 @@ def _check_name(check: OptionCheck, name: str | None) -> None:
 
 
 def _other(check: OptionCheck, against: str | None) -> Machine | None:
-    """Return the machine to compare with: the only machine of a file, or a machine of the catalogue; None if
-    not asked for.
+    """Return the machine to compare with: the only machine of a file, or a machine of the catalogue; None if no
+    comparison was requested.
     """
     from towtank.size.machines import catalogue, load_machines  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
@@ -87,7 +87,9 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
     machines = catalogue()
     if against not in machines:
         near = did_you_mean(against, list(machines))
-        check.fault("--against", f"must be a machine file or a machine that ships, got {against!r} instead{near}")
+        check.fault(
+            "--against", f"must be a machine file or a machine of `towtank list`, got {against!r} instead{near}"
+        )
     return machines.get(against)
 
 

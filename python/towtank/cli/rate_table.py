@@ -44,7 +44,7 @@ def _ratings(document: Json) -> Table:
     for scale, rating in document["ratings"].items():
         whole = rating["whole"]
         shown, low, high = interval_texts(whole["value"], whole["low"], whole["high"])
-        # The rate of one thread on a disk is no rating of a CPU, since all CPUs share the disk.
+        # The rate of one thread on a disk does not rate a single CPU, because all CPUs share the disk.
         per_cpu = _value(rating["per_cpu"]) if scale == "towtank" else ""
         table.add_row(
             _TITLES[scale],

@@ -23,8 +23,7 @@ group = typer.Typer(
     help="Record a session as a workload, through a proxy or in a headless browser.", no_args_is_help=True
 )
 
-# A browser sends the same headers with every request, so one place for each note is sufficient on the
-# terminal.
+# A browser sends the same headers with every request, so the terminal shows only one position for each note.
 _PLACES_SHOWN = 1
 _Out = Annotated[Path | None, typer.Option(help="Workload file to write; default: standard output.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
@@ -104,13 +103,13 @@ def proxy(
         recorder = Recorder(archive, frozenset(host.lower() for host in only or ()), say)
         relay = Proxy(recorder, authority, trust_of(cacert, insecure=insecure), address)
         relay.password = secrets.token_urlsafe(12) if password else ""
-        relay.distrusted = f"it does not trust {folder / 'ca.pem'}: install that, or give --no-tls"
+        relay.distrusted = f"it does not trust {folder / 'ca.pem'}: install this certificate, or give --no-tls"
 
         def started() -> None:
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
             say(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
-            if password:  # the password cannot be found out in any other way
-                _note(f"it lets in user {USER} with password {relay.password}")
+            if password:  # the user has no other way to learn the password
+                _note(f"the proxy accepts user {USER} with password {relay.password}")
             if authority is not None:
                 until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"
                 say(f"HTTPS is recorded if the client trusts {folder / 'ca.pem'}, valid until {until}")
@@ -156,7 +155,7 @@ def browser(
     think_s, timeout_s = check.duration("--think", think), check.positive("--timeout", timeout)
     _files(check, out, har, force=force)
     if bool(url) == (script is not None):
-        check.fault("URL", f"must be given, or else --script, got {'both' if url else 'neither'}")
+        check.fault("URL", f"must be given unless --script is given, got {'both' if url else 'neither'}")
     check.refuse_faults()
     session = Session(_actions(url or [], script), think_s, timeout_s, sandbox=not no_sandbox)
     with StopRequest() as stop, archive_at(har, _note) as archive:

@@ -1,4 +1,4 @@
-"""`towtank rules`: lists rules of thumb, and computes their answers for given numbers."""
+"""`towtank rules`: lists rules of thumb, and computes their results for given numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(
     rules: RuleFiles = None,
     json: Annotated[bool, typer.Option("--json", help="Print the rules as JSON.")] = False,
 ) -> None:
-    """List rules of thumb, show one with its source and examples, or work it out step by step."""
+    """List rules of thumb, show a rule with its source and examples, or compute its result step by step."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rules_table import listed, shown, worked_out  # noqa: PLC0415

@@ -16,7 +16,7 @@ def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
         yield f"\n{topic.replace('_', ' ')}"
         for rule in rules:
             yield f"  {rule.name:{width}}  {rule.entry.kind:9}  {rule.entry.title}"
-    yield "\ntowtank rules NAME shows one, towtank rules NAME --set INPUT=VALUE works it out."
+    yield "\n`towtank rules NAME` shows a rule, `towtank rules NAME --set INPUT=VALUE` computes its result."
 
 
 def shown(rule: Rule) -> Iterator[str]:
@@ -56,17 +56,17 @@ def _formulas(rule: Rule) -> Iterator[str]:
 def _example(rule: Rule, example: RuleExample) -> str:
     inputs = ", ".join(f"{name} {value}" for name, value in example.inputs.items()) or "no inputs"
     proves = (
-        "; an input was chosen to give the printed result, so that it proves nothing"
+        "; an input was chosen to give the stated result, so this example does not check the rule"
         if example.origin == "inferred"
         else ""
     )
     found = outcome(rule, example)
-    off = "" if found.comes_out else ", WHICH IS NOT WITHIN ITS TOLERANCE"
+    off = "" if found.comes_out else ", WHICH IS OUTSIDE ITS TOLERANCE"
     return f"{inputs} gives {found.got}; stated {example.result}, {example.origin}{proves}{off}"
 
 
 def worked_out(rule: Rule, answer: Answer) -> Iterator[str]:
-    """Render how the answer of a rule is computed, step by step."""
+    """Render the calculation of a rule's result, step by step."""
     yield f"{rule.name}: {rule.entry.title}"
     for line in answer.lines:
         yield f"  {line.name} = {line.formula}" if line.name != "follows" else f"  follows: {line.formula}"

@@ -12,7 +12,7 @@ from towtank.yamlfile import did_you_mean
 
 
 def answer_for(rule: Rule, settings: list[str]) -> Answer:
-    """Compute the answer of a rule for values as typed.
+    """Compute the result of a rule for values as typed on the command line.
 
     Raises
     ------
@@ -20,7 +20,7 @@ def answer_for(rule: Rule, settings: list[str]) -> Answer:
         If values are unknown, missing, or not accepted by the rule; lists all of them.
     """
     if not rule.is_workable and rule.follows_when is None:
-        message = f"must not be given: {rule.name} is advice, which computes nothing"
+        message = f"must not be given: {rule.name} is advice without a formula"
         raise StudyError.at(COMMAND_LINE, message, where="--set")
     given, faults = _read(rule, settings)
     values = with_defaults(rule, given)

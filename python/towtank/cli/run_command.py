@@ -55,9 +55,11 @@ def command(
     i_may_send: MaySend = None,
     json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     quiet: Annotated[bool, typer.Option(help="Hide progress output.")] = False,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Whether to write the report.")] = True,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the report after the last run, or write none.")
+    ] = True,
 ) -> int:
-    """Run a study, write its report. A study starts programs: read one of somebody else before you run it."""
+    """Run a study and write its report. A study starts programs, so read another person's study before you run it."""
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.display import display_for  # noqa: PLC0415
     from towtank.conduct.request import StudyRequest, new_folder, recorded_request  # noqa: PLC0415
@@ -66,7 +68,7 @@ def command(
     from towtank.conduct.study import run_study  # noqa: PLC0415
 
     if quick and preset not in (None, QUICK):
-        message = f"must be left out, or be {QUICK}, beside --quick, got {preset!r} instead"
+        message = f"must be left out, or be {QUICK}, if --quick is given, got {preset!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="--preset")
     preset = QUICK if quick else preset
     if more is not None:
@@ -104,7 +106,7 @@ def _folder_to_add_to(study: str | None, resume: Path | None) -> Path:
         return Path(study)
     if resume is not None and study is None:
         return resume
-    raise StudyError.at(COMMAND_LINE, "must name the results folder that gets more runs, once", where="--more")
+    raise StudyError.at(COMMAND_LINE, "must name exactly one results folder, to which runs are added", where="--more")
 
 
 def _print(outcome: StudyOutcome, request: StudyRequest, *, json: bool) -> None:

@@ -19,7 +19,7 @@ def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
     """Render method and length of the simulation, classes, stations, pools and warnings."""
     run = answer["simulation"]
     reached = run["precision_reached"]
-    known = "not known to any precision" if reached is None else f"known to {percent(reached)}"
+    known = "of unknown precision" if reached is None else f"known to {percent(reached)}"
     lines = [
         f"{answer['method']}: {run['replications']} replications, {run['events']:,} events, "
         f"{percent(run['warm_up_share'])} left out as warm-up, intervals at {percent(run['confidence'])}",

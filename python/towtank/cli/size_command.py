@@ -123,7 +123,7 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the sizing result as JSON.")] = False,
 ) -> int:
-    """Find the cheapest hardware that carries a load within its objectives, with every step shown."""
+    """Find the cheapest hardware that carries a load within its objectives, and show every step of the calculation."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
@@ -137,7 +137,7 @@ def command(
     check.at_least_one("--servers", servers)
     check.one_of("--model", model, ("auto", "network", "curve"))
     if model == "network" and servers is not None:
-        check.fault("--servers", f"must not be given with --model network, which takes it from results, got {servers}")
+        check.fault("--servers", f"must not be given with --model network, which uses the results, got {servers}")
     check.refuse_faults()
     options: dict[str, Any] = {
         "load.users": users, "load.rate": rate, "load.think": think, "load.mix": mix, "load.peak": peak,

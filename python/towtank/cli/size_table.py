@@ -29,8 +29,8 @@ _FULLY = 0.9995
 
 
 def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
-    """Render the answer, reasons against cheaper candidates, next bottlenecks, and the evidence for the
-    answer.
+    """Render the hardware found, the reasons against cheaper candidates, the next bottlenecks, and the evidence for the
+    result.
     """
     yield _question(document)
     answer = document["answer"]
@@ -66,19 +66,23 @@ def _question(document: Json) -> str:
         *document["objectives"],
         *(f"{name} used at most {share_text(share)}" for name, share in document["utilization_at_most"].items()),
     ]
-    lost = f", with {document['nodes_lost']} of the nodes of any tier of several lost" if document["nodes_lost"] else ""
+    lost = (
+        f", even if {document['nodes_lost']} nodes of any tier with several nodes are lost"
+        if document["nodes_lost"]
+        else ""
+    )
     return f"to carry: {', '.join(parts)}\nso that: {'; '.join(asked)}{lost}"
 
 
 def _nothing(document: Json) -> Iterator[str]:
     search = document["search"]
-    yield f"none of {search['candidates']} candidates meets this"
+    yield f"none of {search['candidates']} candidates meets these requirements"
     cheaper = document["next_cheaper"]
     if cheaper is not None:
         yield f"  the most expensive candidate tried, {cheaper['configuration']}: {'; '.join(cheaper['why_not'])}"
     top = document["strongest"]
-    why = "; ".join(top["why_not"]) or "all holds there, at the best estimate"
-    yield f"  the strongest of every tier together, {top['configuration']}: {why}"
+    why = "; ".join(top["why_not"]) or "all requirements are met at the best estimate"
+    yield f"  the strongest hardware in every tier, {top['configuration']}: {why}"
 
 
 def _tiers(document: Json) -> Table:
@@ -164,7 +168,7 @@ def _sentences(document: Json) -> Iterator[str]:
     counted = document["trust"].get("counted")
     of = f"; it counts {' and '.join(counted)}" if counted else ""
     probability = "not known" if answer["probability"] is None else f"{chance(answer)} ({asked}{of})"
-    yield f"probability that all holds: {probability}"
+    yield f"probability that all requirements are met: {probability}"
     yield _carries(answer)
     for place, station in enumerate(document["bottlenecks"]):
         what = (
@@ -178,42 +182,47 @@ def _sentences(document: Json) -> Iterator[str]:
         used = "fully" if station["utilization"] > _FULLY else used
         yield f"  {what} {station['station']}, used {used} at {at}"
     for neighbour in document.get("neighbours", []):
-        why = "; ".join(neighbour["why_not"]) or "it would do as well"
+        why = "; ".join(neighbour["why_not"]) or "it meets all requirements as well"
         yield f"one step cheaper, {neighbour['configuration']}: {why}"
     if document["next_cheaper"] is not None:
         cheaper = document["next_cheaper"]
         yield f"next cheaper, {cheaper['configuration']} ({cost(document, cheaper)}): {'; '.join(cheaper['why_not'])}"
     yield from _resources(document)
     yield (
-        f"{search['candidates']} candidates: {search['cut']} dropped for a part that is too weak beside any other, "
-        f"{search['passed_over']} dropped because a candidate at least as strong in every respect missed, "
+        f"{search['candidates']} candidates: {search['cut']} dropped because one tier is too weak with any other "
+        "tiers, "
+        f"{search['passed_over']} dropped because a stronger candidate misses a requirement, "
         f"{search['tried']} solved, {search['simulated']} simulated"
     )
 
 
 def _carries(answer: Json) -> str:
-    """Render the load that the answer carries and the headroom, or that nothing limits the load."""
+    """Render the highest load that the hardware carries and its headroom, or a note that nothing limits the load."""
     if answer["load_at_limit"] is None:
         return str(answer["no_limit"])
     spare = interval_of(answer.get("headroom_interval"))
     to_spare = f"{few_digits(100 * answer['headroom'])} %" if spare is None else share_text(answer["headroom"], spare)
-    return f"it carries {carried(answer)} until {limited_by(answer)} is missed: {to_spare} to spare{_alone(answer)}"
+    return f"it carries {carried(answer)} until {limited_by(answer)} is missed: headroom {to_spare}{_alone(answer)}"
 
 
 def limited_by(answer: Json) -> str:
-    """Name what limits the load.
+    """Return the words for the objectives and limits that can limit the load.
 
     A throughput objective never limits the load, since throughput rises with the load.
     """
     asked = any(objective["objective"].startswith("throughput") for objective in answer["objectives"])
-    return "a time or a utilization" if asked else "something"
+    return "an objective of a time or a utilization" if asked else "an objective or a utilization"
 
 
 def _alone(answer: Json) -> str:
-    """Render the share of draws that miss only a throughput objective, which the headroom does not include."""
+    """Render the share of random draws that miss only a throughput objective; the headroom does not cover these
+    misses.
+    """
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
-    return "" if missed is None else f"; a throughput alone is missed in {share_text(missed, known)} of the draws"
+    return (
+        "" if missed is None else f"; only a throughput objective is missed in {share_text(missed, known)} of the draws"
+    )
 
 
 def _resources(document: Json) -> Iterator[str]:
@@ -240,17 +249,17 @@ def _resources(document: Json) -> Iterator[str]:
     if bound is not None:
         ends = document["answer"].get("one_queue_interval") or {}
         best = ", ".join(f"{name} {duration_text(time, interval_of(ends.get(name)))}" for name, time in bound.items())
-        yield f"mean response if an ideal balancer made one queue of all nodes: {best}"
+        yield f"mean response time if all nodes shared one queue (ideal load balancer): {best}"
 
 
 def _others(document: Json) -> Table:
     table = Table(
-        "worth a look",
+        "alternative",
         "cost",
         "objectives",
         "busiest",
         "probability",
-        title="no other is better in all of these",
+        title="alternatives that no other candidate beats in all columns",
         title_justify="left",
     )
     for row in document["pareto"]:
@@ -295,7 +304,7 @@ def carried(row: Json) -> str:
 
 
 def rests_text(rest: Json) -> str:
-    """Render an input on which the answer depends, with the origin of the input."""
+    """Render an input of the sizing, with the origin of the input."""
     counted = ", counted in the probability" if rest["counted"] else ""
     return f"{rest['part']}: {rest['origin']}{counted}: {rest['text']}"
 
@@ -315,7 +324,7 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load limit in the table of dates; `any load` without a limit."""
+    """Render the load limit for the table of dates; `any load` without a limit."""
     if row["limit"] is None:
         return ANY_LOAD
     known = interval_of(row.get("limit_interval"))
@@ -325,7 +334,7 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render the reason why growth never meets the limit in the table of dates."""
+    """Render, for the table of dates, the reason why the growing load never reaches the limit."""
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 
 
@@ -371,12 +380,12 @@ def _trust(document: Json) -> Iterator[str]:
     if measured is not None:
         low, high = measured["users"]
         times, known = trust.get("times_measured"), interval_of(trust.get("times_measured_interval"))
-        where = "" if times is None else f": {number_text(times, known)} times its highest throughput"
+        where = "" if times is None else f": {number_text(times, known)} times the highest measured throughput"
         highest = rate_text(measured["throughput_per_s"])
-        yield f"this rests on {measured['source']}, {low:g} to {high:g} users, up to {highest}"
-        yield f"  it is {trust['range']} the measurements{where}"
+        yield f"based on {measured['source']}, {low:g} to {high:g} users, up to {highest}"
+        yield f"  the load is {trust['range']} the measurements{where}"
     if trust.get("model_why"):
-        yield f"  the model is the {trust['model']}: {trust['model_why']}"
+        yield f"  the model is a {trust['model']}: {trust['model_why']}"
     if trust["held_out_error"] is not None:
         error = relative_error(trust["held_out_error"], trust.get("held_out_interval"))
         yield f"the highest load, left out of the fit, was predicted with an error of {error}"

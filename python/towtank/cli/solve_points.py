@@ -38,7 +38,7 @@ def points_of(file: Document, changes: list[str], users: list[str], sweeps: list
 def _values(check: OptionCheck, option: str, text: str) -> list[str]:
     values = [value.strip() for value in text.split(",")]
     if not all(values):
-        check.fault(option, f"must be values with commas between, got {text!r} instead")
+        check.fault(option, f"must be values separated by commas, got {text!r} instead")
     return values
 
 

@@ -1,4 +1,4 @@
-"""Renders the answers of `towtank model solve` as tables, with intervals if the model was fitted."""
+"""Renders the results of `towtank model solve` as tables, with intervals if the model was fitted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
 _SAME = 1e-9
-"""Relative width below which an interval is a rounding error, since the result does not depend on the
+"""Relative width below which an interval consists of rounding errors only, because the result does not depend on the
 demands. [ratio]
 """
 

@@ -27,7 +27,7 @@ def up(
     json: _Json = False,
     quiet: _Quiet = False,
 ) -> None:
-    """Bring a system up; it stays up after this command has ended."""
+    """Start a system; it keeps running after this command has ended."""
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
     from towtank.secrets import redacted  # noqa: PLC0415
     from towtank.study import find_system, refuse_files_outside  # noqa: PLC0415
@@ -48,7 +48,7 @@ def up(
 
 @group.command("status")
 def status(json: _Json = False) -> None:
-    """Show which systems are up, and whether their processes live."""
+    """Show the systems that are running, and whether their processes are alive."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.secrets import redacted  # noqa: PLC0415
     from towtank.system.keeper import describe  # noqa: PLC0415
@@ -74,7 +74,9 @@ def down(
     *,
     json: _Json = False,
 ) -> None:
-    """Take down one system, or all, and clean up after systems whose keeper died; not an error if none is up."""
+    """Stop one system or all systems, and clean up after systems whose supervising process died. Not an error if no
+    system is running.
+    """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.study import find_system  # noqa: PLC0415
     from towtank.system.keeper import take_down  # noqa: PLC0415

@@ -22,7 +22,9 @@ def command(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print the checked files and their faults as JSON.")] = False,
 ) -> int:
-    """Check study, workload, system, model, machine and sizing files; a study with the files it names."""
+    """Check study, workload, system, model, machine and sizing files; a study is checked together with the files that
+    it names.
+    """
     import sys  # noqa: PLC0415
 
     from towtank.cli.output import print_json  # noqa: PLC0415

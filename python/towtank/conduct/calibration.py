@@ -27,15 +27,15 @@ from towtank.errors import EngineError, MeasurementError
 from towtank.results import RunFolder
 
 SHARES = (0.25, 0.50, 0.75)
-"""Start lags are measured at these shares of the request rate per core."""
+"""Shares of the request rate per core at which start lags are measured. [1]"""
 TIMER_RATE = 100.0
-"""Request rate of the timer test; at such a low rate, the start of a request waits for the timer only. [1/s]"""
+"""Request rate of the timer test; it is so low that only the timer delays the start of a request. [1/s]"""
 USERS = 64
 """Number of connections of the load without think time, enough to keep the null server busy."""
 BUSY = 0.95
-"""The load thread itself limited the request rate if its utilization is higher than this."""
+"""Utilization of the load thread above which the thread itself limits the request rate. [1]"""
 QUIET_LOAD = 0.5
-"""Other programs disturb a calibration if the load average over one minute is higher than this."""
+"""Load average over one minute above which other programs disturb a calibration. [1]"""
 _SERVERS_AT_MOST = 4
 _WAIT_S = 0.5
 _LOST_S = 60.0
@@ -164,7 +164,7 @@ def null_server(pinning: Pinning) -> Iterator[str]:
 
 
 def measure_at(address: str) -> Measure:
-    """Return a function that runs one load against an address and returns its results; the record is then removed."""
+    """Return a function that runs one load against an address, returns its results, and removes its record."""
 
     def measure(load: Load) -> Point:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:

@@ -1,4 +1,4 @@
-"""Turns connection options of `towtank drive` into the plan: pooling, source and target addresses, TLS."""
+"""Converts connection options of `towtank drive` to keys of the plan: pooling, source and target addresses, TLS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ConnectionOptions:
     connections : str or None
         `per-user`, `new`, or a number: the size of a pool for each target.
     sources : tuple of str
-        Addresses of this host from which the generator connects, in turn.
+        Addresses of this host from which the generator connects; it uses them one after the other.
     connect_to : tuple of str
         Addresses that the generator connects to instead of the host in the URL: `host:port` or `unix:/path`.
     insecure : bool
@@ -58,7 +58,9 @@ class ConnectionOptions:
         if self.streams is not None and not (self.http2 and self._is_pool):
             faults.append(_fault("--streams", "must be given together with --http2 and a number of --connections"))
         if self.insecure and self.cacert is not None:
-            faults.append(_fault("--cacert", "must not be given together with --insecure, which trusts everybody"))
+            faults.append(
+                _fault("--cacert", "must not be given together with --insecure, which accepts every certificate")
+            )
         if faults:
             raise StudyError(faults)
 
@@ -78,7 +80,7 @@ class ConnectionOptions:
 
     @property
     def http_part(self) -> dict[str, Any]:
-        """Key `http` for every target in the plan; empty for the default version."""
+        """Key `http` of every target in the plan; empty for the default version of HTTP."""
         return {"http": "2"} if self.http2 else {}
 
     @property

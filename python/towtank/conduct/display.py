@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-# Interval between lines if standard error is not a terminal. [s]
+# Interval between lines of progress if standard error is not a terminal. [s]
 _LINE_EVERY_S = 10.0
 
 
@@ -38,10 +38,10 @@ class Display(Protocol):
 
 
 def describe_length(duration_s: float, at_least_s: float | None) -> str:
-    """Describe the length of a load; the length of a search depends on the limit."""
+    """Describe the length of a load; the length of a search is a range, because it depends on the limit."""
     if at_least_s is None:
         return f"{duration_s:.0f} s"
-    return f"about {at_least_s:.0f} to {duration_s:.0f} s, by where the limit is"
+    return f"about {at_least_s:.0f} to {duration_s:.0f} s, depending on the limit"
 
 
 def describe_frame(frame: dict[str, Any]) -> str:
@@ -140,7 +140,7 @@ class Bar(Silent):
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Begin a bar; if the length of the load depends on the measurement, print the range above the bar."""
+        """Begin a bar; if the length of the load is not known in advance, print its range above the bar."""
         if at_least_s is not None:
             self.note(f"{title}: {describe_length(duration_s, at_least_s)}")
         self._task = self._progress.add_task(title, total=duration_s, state="")
@@ -153,7 +153,7 @@ class Bar(Silent):
             self._progress.refresh()
 
     def run_ends(self, text: str) -> None:
-        """Remove the bar if the load began, and print how the run ended."""
+        """Remove the bar if the load has begun, and print how the run ended."""
         title = ""
         if self._task is not None:
             title = f"{self._progress.tasks[0].description}: "
@@ -164,7 +164,7 @@ class Bar(Silent):
 
 
 def display_for(console: Console, *, quiet: bool) -> Display:
-    """Choose the display: a bar if standard error is a terminal, lines if not, nothing if `quiet`."""
+    """Choose the display: none if `quiet`, a bar if standard error is a terminal, otherwise lines."""
     if quiet:
         return Silent()
     return Bar(console) if console.is_terminal else Lines(console)

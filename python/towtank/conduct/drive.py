@@ -1,4 +1,4 @@
-"""Loads one running target without a study, by repeating a request or by a workload."""
+"""Loads one running target without a study, with one repeated request or with a workload."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ CONNECT_LIMIT_S = 5.0
 _SAMPLES_EVERY_S = 0.5
 """Interval between samples of this machine; short enough to sample the start of a window without a ramp. [s]"""
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Smallest size of the record of a load: a constant part for summary and logs [byte], and a part for each second of
-each load thread [byte/s].
+"""Smallest size of a load's record: a constant part for summary and logs [byte], and a part for each second of each
+load thread [byte/s].
 
-A single repeated request takes twice as much per second.
+The record of a single repeated request is twice as large per second.
 """
 
 
@@ -81,7 +81,7 @@ class Load:
     Attributes
     ----------
     users : int
-        Virtual users of a closed load.
+        Number of virtual users of a closed load. [1]
     rate : float or None
         Arrival rate of an open load; None for a closed load. [1/s]
     curve : Curve or None
@@ -137,13 +137,13 @@ def split_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         if parts.port == 0:
-            raise ValueError("a port is from 1 to 65535")
+            raise ValueError("a port must be from 1 to 65535")
     except ValueError as error:
         raise StudyError.at(
-            COMMAND_LINE, f"must be a URL as http://host:port/path, got {url!r}: {error}", where="TARGET"
+            COMMAND_LINE, f"must be a URL such as http://host:port/path, got {url!r}: {error}", where="TARGET"
         ) from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        message = f"must be a URL as http://host:port/path, or a workload file that exists, got {url!r} instead"
+        message = f"must be a URL such as http://host:port/path, or an existing workload file, got {url!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     return parts
 
@@ -159,7 +159,7 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
     Returns
     -------
     list of str
-        The same addresses; the address that accepted the connection comes first.
+        The given addresses, with the address that accepted the connection first.
 
     Raises
     ------
@@ -168,7 +168,8 @@ def require_reachable(ways: Sequence[str]) -> list[str]:
     """
     if ways[0].startswith(UNIX):
         if refusal := refuses_unix(ways[0], CONNECT_LIMIT_S):
-            raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and its path right?")
+            hint = "check that the server runs, and that the path of its socket is correct"
+            raise TargetError(f"the target cannot be reached: {refusal}", hint=hint)
         return list(ways)
     places = [split_address(each) for each in ways]
     port = places[0][1]
@@ -307,12 +308,13 @@ def conduct_drive(
     live_sending: LiveSending | None = None,
     watched: Sequence[int] = (),
 ) -> RunOutcome:
-    """Run the engine with a plan and send its results during the run; the records are written to the run folder.
+    """Run the engine with a plan, send its results to receivers during the run, and write the records to the run
+    folder.
 
     Raises
     ------
     StudyError
-        If fewer ports, or open files, are available than connections that the users keep.
+        If the users keep more connections than ports or open files are available.
     EngineError
         If the disk has too little space for the record, or the engine ended abnormally.
     """
@@ -336,7 +338,7 @@ def conduct_drive(
 
 @contextmanager
 def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> Iterator[Callable[[int], None] | None]:
-    """Observe this machine if a target runs on it, since other programs then take CPU time from target and generator.
+    """Observe this machine if a target runs on it, because target and generator then compete for CPU time.
 
     Parameters
     ----------
@@ -371,7 +373,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
-    # A file system without a limit reports zero blocks.
+    # Some file systems have no limit of size and report zero blocks.
     if found.f_blocks and found.f_bavail * found.f_frsize < needed:
         free = format_size(found.f_bavail * found.f_frsize)
         raise EngineError(

@@ -16,7 +16,7 @@ DURATION, RAMP = "10 s", "0 s"
 
 @dataclass(frozen=True)
 class DriveOptions:
-    """Options of `towtank drive` under their names; None for an omitted option."""
+    """Options of `towtank drive`, as attributes with the names of the options; None for an omitted option."""
 
     target: str
     users: int | None = None
@@ -49,11 +49,11 @@ class DriveOptions:
 
     @property
     def watched(self) -> list[watched_model.Watched]:
-        """Names of the processes to watch, which `checked` has found right."""
+        """Descriptions of the processes to observe; `checked` has verified them."""
         return [watched_model.parse_watched(text) for text in self.watch]
 
     def checked(self) -> tuple[Exchange, Load, ConnectionOptions]:
-        """Return the request, the load and the connection options of the checked options.
+        """Check the options, and return the request, the load and the connection options.
 
         Raises
         ------

@@ -48,7 +48,7 @@ def prepare_plan(
     exchange : Exchange
         Request, whose URL may be the name of a workload file.
     load : Load
-        Amount, form and length of the load.
+        Amount, arrival process and length of the load.
     addresses : list of str
         Addresses of the targets of a workload: `NAME=host:port`, or `host:port` for its only target;
         `https://host:port` for TLS.
@@ -73,7 +73,7 @@ def prepare_plan(
             raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where=option)
     parts = split_url(exchange.url)
     if parts.username is not None and any(name.lower() == "authorization" for name, _ in exchange.headers):
-        message = "must not be Authorization if the URL has a login: the login is sent as that header"
+        message = "must not be Authorization if the URL has a login, because the login is sent in this header"
         raise StudyError.at(COMMAND_LINE, message, where="--header")
     if parts.scheme == "http" and connections.has_tls:
         message = "must be an https:// URL with --insecure, --cacert, --cert or --key"
@@ -86,9 +86,9 @@ def prepare_plan(
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
-    """Return, for each given address, the addresses to connect to.
+    """Return, for each given address, the network addresses that a connection may use.
 
-    These are a Unix socket, or every IP address of the host name.
+    For a Unix socket this is the socket, for a host name the list of all its IP addresses.
     """
     return [_place(each, allowed) for each in addresses]
 
@@ -109,7 +109,7 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
-    """Resolve the host name of an address to all its IP addresses, which then stay the same for the whole run."""
+    """Resolve the host name of an address to all its IP addresses; the run uses these addresses to its end."""
     try:
         host, port = host_and_port(address)
     except ValueError as error:
@@ -133,7 +133,7 @@ def _workload_plan(
         workload = workload.with_parameters(_parameters(exchange.changes, list(workload.file.parameters)))
     _refuse_request_options(exchange, load)
     if connections.connect_to:
-        message = "must only be given with a URL: with a workload file --address gives the target"
+        message = "must only be given with a URL; with a workload file, --address gives the target"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
     given = _by_target(workload, addresses)
     ways = {name: _places(each, allowed) for name, each in given.items()}
@@ -149,7 +149,7 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan in which each address is one that accepts connections, with its alternatives."""
+    """Return a target of the plan in which each address accepts connections; its alternatives are added."""
     if not target["addresses"]:
         return target
     speaks_http = target["scheme"] != "driver"
@@ -159,7 +159,7 @@ def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
 
 
 def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
-    """Parse the values of parameters from the command line; report all faults at once."""
+    """Parse the values of parameters from the command line; report all faults together."""
     values, faults = {}, []
     for text in changes:
         path, equals, value = text.partition("=")
@@ -200,7 +200,9 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return user and password in the addresses of an HTTP target; the plan has logins of other drivers elsewhere."""
+    """Return user and password in the addresses of an HTTP target; other drivers take logins from elsewhere in the
+    plan.
+    """
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:
@@ -213,7 +215,7 @@ def _login(addresses: list[str]) -> dict[str, Any]:
 def _refuse_logins(addresses: tuple[str, ...]) -> None:
     """Refuse a login in `--connect-to`; logins are given in the URL."""
     if any("@" in address for address in addresses if not address.startswith(UNIX)):
-        message = "must have no login: give it in the URL, and it is sent with every request"
+        message = "must have no login; a login in the URL is sent with every request"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
 
 
@@ -227,7 +229,7 @@ def _refuse_request_options(exchange: Exchange, load: Load) -> None:
         "--timeout": exchange.timeout_s != plain.timeout_s,
         "--think": load.think_s != 0.0,
     }
-    message = "must not be given with a workload file, which sets this itself"
+    message = "must not be given with a workload file, which defines the requests itself"
     faults = [Fault(COMMAND_LINE, 0, 0, option, message) for option, present in given.items() if present]
     if faults:
         raise StudyError(faults)

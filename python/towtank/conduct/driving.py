@@ -77,7 +77,7 @@ def drive_target(
     TargetError
         If a target accepts no connection.
     EngineError
-        If the engine ended abnormally, or the disk has no room.
+        If the engine ended abnormally, or the disk has too little free space.
     """
     from towtank.analysis import drive_document  # noqa: PLC0415 - the analysis takes a second to load
 
@@ -100,7 +100,7 @@ def _sent(run: RunFolder) -> dict[str, Any]:
 def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[RunFolder]:
     """Create the run folder.
 
-    At the end the folder is kept if the user named it and the load began, and removed otherwise.
+    At the end the folder is kept if the user named it and the load began; otherwise it is removed.
     """
     _refuse_results(out)
     if out is not None:
@@ -113,7 +113,7 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
         run = RunFolder.create(path, manifest(load))
         yield run
     except (StudyError, OSError):
-        # If nothing was recorded, an empty run folder would make the next attempt fail.
+        # An empty run folder would make the next attempt fail, so it is removed if nothing was recorded.
         if made and not any((path / "engine").glob("*")):
             remove()
         raise

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Limits of the engine, from `crates/load/src/run/files.rs`: number of open files of a load thread besides its
+# Limits of the engine, from `crates/load/src/run/files.rs`: open files that a load thread needs besides its
 # connections, and number of load threads.
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -49,7 +49,7 @@ def envelope_path(fingerprint: str) -> Path:
 
 
 def save_envelope(envelope: dict[str, Any]) -> Path:
-    """Store the envelope of a machine in place of an older envelope; return the path of its file."""
+    """Store the envelope of a machine, replacing an older envelope; return the path of its file."""
     path = envelope_path(str(envelope["fingerprint"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, envelope)
@@ -67,7 +67,7 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
 
 
 def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
-    """Return facts about the generator's machine for the manifest, by which the run can later be judged elsewhere.
+    """Return facts about the generator's machine, which the manifest records so that the run can be judged elsewhere.
 
     Parameters
     ----------
@@ -79,10 +79,12 @@ def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -
     Returns
     -------
     dict
-        `generator_limits` with `open_files` (limit of one table of open files; `engine.json` records the number of
-        tables) and `connections_by_ports` (connections to the plan's addresses; a port can be used once per address
-        and source), but without infinite and unknown limits; `generator_host` if the generator is on a host of the
-        study; `envelope` if the machine is calibrated.
+        `generator_limits` contains `open_files`, the limit of one table of open files (`engine.json` records the number
+        of tables), and `connections_by_ports`, the number of connections to the plan's addresses. A port can be used
+        once per address and source. Infinite and unknown limits are omitted.
+
+        `generator_host` is included if the generator is on a host of the study, `envelope` if the machine is
+        calibrated.
     """
     from towtank.observe.host import host_facts  # noqa: PLC0415 - reads many files: only when a run begins
 
@@ -107,12 +109,12 @@ def connections_by_ports(plan: dict[str, Any]) -> int | None:
 
 
 def require_ports(plan: dict[str, Any]) -> None:
-    """Refuse a closed load with more users than local ports allow, if each user has connections of its own.
+    """Refuse a closed load in which each user keeps separate connections, if it has more users than ports allow.
 
     Raises
     ------
     StudyError
-        If the plan has one target and more users than connections to it can have ports.
+        If the plan has one target, and local ports allow fewer connections to it than the plan has users.
 
     Notes
     -----
@@ -125,8 +127,8 @@ def require_ports(plan: dict[str, Any]) -> None:
     if not own or there is None or len(plan["targets"]) > 1 or users <= there:
         return
     message = (
-        f"must be at most {there} with a connection each, since the target's addresses can be reached from so many "
-        f"ports (net.ipv4.ip_local_port_range), got {users} instead"
+        f"must be at most {there} if each user has a separate connection, because only so many local ports can reach "
+        f"the target's addresses (net.ipv4.ip_local_port_range), got {users} instead"
     )
     raise StudyError(
         [Fault("<command line>", 0, 0, "--users", message)],
@@ -136,12 +138,12 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load that needs more connections than the hard limit of open files allows, with any number of threads.
+    """Refuse a load that exceeds the hard limit of open files, even with the largest number of load threads.
 
     Raises
     ------
     StudyError
-        If users with a connection each to every target need more open files than the hard limit allows.
+        If each user keeps a connection to every target, and these connections need more open files than allowed.
     """
     if message := beyond_open_files(plan):
         hint = "raise the hard limit of open files, or let users share connections (--connections N)"
@@ -151,7 +153,7 @@ def require_open_files(plan: dict[str, Any]) -> None:
 def beyond_open_files(plan: dict[str, Any]) -> str | None:
     """Describe by how many users a plan exceeds the hard limit of open files; None if all users are within the limit.
 
-    Reads `load`, `connections`, `targets` and `threads` of the plan.
+    The function reads `load`, `connections`, `targets` and `threads` of the plan.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY or plan.get("connections", {}).get("mode", "per_user") != "per_user":
@@ -159,13 +161,13 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
     users, targets = plan["load"]["users_at_most"], max(1, len(plan["targets"]))
     tried = range(plan["threads"], _THREADS_AT_MOST + 1)
     if not tried:
-        return None  # The engine refuses too many threads, with the name of the option.
+        return None  # The engine refuses too many threads itself, and names the option.
     most = max(threads * (hard - _SPARE_FILES - threads) for threads in tried)
     if users * targets <= most:
         return None
     return (
-        f"must be at most {max(0, most // targets)} with a connection each, since the hard limit of open files "
-        f"(ulimit -Hn) is {hard}, got {users} instead"
+        f"must be at most {max(0, most // targets)} if each user has a separate connection, because the hard limit of "
+        f"open files (ulimit -Hn) is {hard}, got {users} instead"
     )
 
 

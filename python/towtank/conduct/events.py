@@ -20,8 +20,8 @@ from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# After the load, an event may take as long as the start of a service. Longer events end when the system shuts down.
-# [s]
+# Longest time after the load in which an event may end, long enough for the start of a service. Events that still run
+# then end when the system shuts down. [s]
 _END_WITHIN_S = 90.0
 
 
@@ -114,20 +114,23 @@ class Events:
         for title, thread in self._threads.items():
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
-                self._failed(title, self.events[title], f"it did not end within {_END_WITHIN_S:g} s of the load's end")
+                self._failed(
+                    title, self.events[title], f"it did not end within {_END_WITHIN_S:g} s after the end of the load"
+                )
         for title, event in self.events.items():
             if title not in self._begun:
-                self._failed(title, event, "its time did not come")
+                self._failed(title, event, "the stage in which it was planned did not begin")
 
     def _happen(self, title: str, event: Event, at_s: float) -> None:
         try:
             due_ns = self._origin_ns() + round(at_s * _NANOSECONDS)
             if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / _NANOSECONDS)):
-                self._failed(title, event, "the load ended before")
+                self._failed(title, event, "the load ended before the planned time")
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        except Exception as error:  # Every failure of an event is reported, and ends only the thread of that event.
+        # An error in an event is reported as its failure, and ends only the thread of this event.
+        except Exception as error:
             self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:
@@ -167,7 +170,7 @@ class Events:
 
     def _going_on(self, service: str) -> Callable[[], None]:
         def go_on() -> None:
-            # The checks of the services report a server that died during the event.
+            # If the server died during the event, the checks of the services report it.
             with suppress(TowtankError):
                 self.system.signal(service, "go on")
 
@@ -199,7 +202,7 @@ class Events:
         self._tell("event_ends", title, event)
 
     def _failed(self, title: str, event: Event, reason: str) -> None:
-        message = f"event {title} ({event.do} {event.on}) did not happen as asked: {reason}"
+        message = f"event {title} ({event.do} {event.on}) was not carried out as planned: {reason}"
         with self._lock:
             self.failures.append(message)
         self._tell("event_failed", title, event, reason=reason, message=message)

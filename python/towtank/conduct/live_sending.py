@@ -33,7 +33,7 @@ class LiveSending:
 
     @contextmanager
     def open(self, run: RunFolder, display: Display, notes: list[str]) -> Iterator[None]:
-        """Send results during the block; messages for the user are appended to `notes`."""
+        """Send results during the block; messages for the user are appended to `notes` of the run's outcome."""
         if not self.receivers:
             yield
             return

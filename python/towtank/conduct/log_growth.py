@@ -41,7 +41,7 @@ class LogGrowth:
         return found
 
     def look(self) -> None:
-        """Record the lengths of logs that have grown, if the interval since the last record has passed."""
+        """Record the lengths of logs that have grown, if enough time has passed since the last record."""
         if self._clock() >= self._next_ns:
             self._note()
 

@@ -1,4 +1,4 @@
-"""Conducts the pilot run of a study whose load levels are shares of the limit."""
+"""Conducts the pilot run of a study whose load levels are given as shares of the limit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ERRORS = "errors > 50 %"
 
 
 def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, *, resume: bool) -> Study:
-    """Find the limit by a pilot run, for a study whose load levels are shares of the limit.
+    """Find the limit by a pilot run, for a study whose load levels are given as shares of the limit.
 
     A study without such levels is returned unchanged. A resumed study keeps the recorded limit.
 
@@ -44,7 +44,7 @@ def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, 
             study, pilot_result=PilotResult.from_document(ResultsFolder.open(folder).manifest["study"]["pilot"])
         )
     with display:
-        display.note("pilot run: how many users does the system carry here?")
+        display.note("pilot run: measuring how many users the system can handle on this machine")
         pilot_result = _measure(study, folder / FOLDER, display, stop)
     levels = ", ".join(
         f"{level} = {users:.0f} users" for level, users in _levels(replace(study, pilot_result=pilot_result))
@@ -73,7 +73,7 @@ def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) ->
 
 
 def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
-    """Return the task of a pilot run, whose load rises beyond the limit, and which reads nothing back."""
+    """Return the task of a pilot run; its load rises beyond the limit, and no stored items are read back."""
 
     def make(plan: dict[str, Any], send: Any) -> Any:
         from towtank.conduct.searching import PilotSteering  # noqa: PLC0415 - the analysis takes a second to load
@@ -100,7 +100,7 @@ def pilot_load(pilot: Pilot) -> FindLimit:
 
 
 def pilot_spec(study: Study) -> RunSpec:
-    """Return the pilot run: rising load, at the first level of every other factor."""
+    """Return the specification of the pilot run: rising load, and the first level of every other factor."""
     factors = {name: levels for name, levels in study.study.factors.items() if name not in LOAD_FACTORS}
     changed = {"load": pilot_load(study.pilot), "factors": factors, "events": {}, "predict": None}
     pilot = replace(study, study=study.study.model_copy(update=changed))
@@ -139,7 +139,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     if users is None:
         why = reason or _first_failure([plateau.failure for plateau in plateaus])
         raise MeasurementError(
-            f"the pilot run found no load that the system carries: {why}",
+            f"the pilot run found no load that the system can handle: {why}",
             hint=f"see {run.path}, or give the levels of users as numbers",
         )
     shown = tuple({"users": plateau.level, "throughput_per_s": plateau.throughput.value or 0.0} for plateau in plateaus)

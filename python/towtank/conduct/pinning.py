@@ -35,7 +35,7 @@ class Pinning:
 
 
 def share_out(available: set[int] | None = None) -> Pinning:
-    """Assign the last CPU to the generator and all others to the system; with a single CPU nothing is pinned.
+    """Assign the last CPU to the generator and all other CPUs to the system; a single CPU is not assigned to either.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
         If the study names a CPU that this process may not use.
     """
     if asked == "off":
-        return Pinning(note="the study turned pinning off")
+        return Pinning(note="the study turns pinning off")
     if asked == "auto":
         return share_out()
     available = os.sched_getaffinity(0)

@@ -102,10 +102,10 @@ def require_own(folder: Path) -> None:
         return
     found = folder.stat()
     if found.st_uid != os.geteuid():
-        message = "must be a folder of your own, since it holds secrets, got a folder of another user"
+        message = "must belong to the current user, because it contains secrets, got a folder of another user"
         raise StudyError.at(folder, message)
     if found.st_mode & stat.S_IWOTH:
-        message = "must be a folder that others cannot write, since it holds secrets, got a folder with mode o+w"
+        message = "must not be writable by other users, because it contains secrets, got a folder with mode o+w"
         raise StudyError.at(folder, message)
 
 
@@ -113,7 +113,7 @@ def require_no_results(folder: Path) -> None:
     """Refuse a folder that contains results."""
     require_own(folder)
     if (folder / STUDY_MANIFEST).exists():
-        message = f"must be a folder without results; to go on with these, `towtank run --resume {folder}`"
+        message = f"must be a folder without results; to continue these results, run `towtank run --resume {folder}`"
         raise StudyError.at(folder, message)
 
 
@@ -123,7 +123,7 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *,
     shared = design[: len(recorded)] if may_grow and isinstance(recorded, list) else design
     if recorded != shared:
         count = len(recorded) if isinstance(recorded, list) else 0
-        message = f"must hold the design of this study ({len(design)} runs), got another one ({count} runs)"
+        message = f"must contain the design of this study ({len(design)} runs), got another design ({count} runs)"
         raise StudyError.at(results.path / STUDY_MANIFEST, message, where="design")
 
 
@@ -144,7 +144,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     kept = []
     names = [path.name for path in documents.values()]
     for role, path in documents.items():
-        # Files from two folders may have the same name.
+        # Files from different folders may have the same name, so a repeated name gets the role as a prefix.
         name = path.name if names.count(path.name) == 1 else f"{role}-{path.name}"
         copy, text = folder / FILES / name, study.files[str(path)]
         make_private_folder(copy.parent)
@@ -155,7 +155,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Return the SHA-256 hash of a file if it has the given text, otherwise the hash of the text.
+    """Return the SHA-256 hash of a file if its content equals the given text, otherwise the hash of the text.
 
     A byte order mark in the file is ignored for the comparison.
     """
@@ -166,7 +166,7 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hash of each file or folder that a study names but does not copy, with the key that names it."""
+    """Return the hash of each file or folder that a study names but does not copy, and the key that names it."""
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
         for named in study.named_files()

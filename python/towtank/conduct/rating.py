@@ -35,7 +35,7 @@ class RatingLength:
     Attributes
     ----------
     rounds : int
-        Rounds in which all kernels take turns.
+        Number of rounds; in each round, every kernel has its turns. [1]
     turn_s : float
         Length of a turn, without the warm-up, which adds a fifth. [s]
     """
@@ -116,7 +116,7 @@ def _check(folder: Path) -> None:
     if not folder.is_dir():
         raise StudyError.at(str(folder), "must be a folder that exists", where="--folder")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise StudyError.at(str(folder), "must be a folder that files can be made in", where="--folder")
+        raise StudyError.at(str(folder), "must be a folder in which files can be created", where="--folder")
     free = shutil.disk_usage(folder).free
     if free < ROOM_BYTES:
         needs = f"must have at least {ROOM_BYTES >> 20} MiB free, got {free >> 20} MiB"
@@ -141,7 +141,8 @@ def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # this process handles Ctrl-C: it removes the folder after the engine ends
+        # Ctrl-C on the terminal must not reach the engine: this process ends the engine and then removes the folder.
+        start_new_session=True,
     )
     assert process.stdout is not None and process.stdin is not None
     try:
@@ -174,7 +175,7 @@ def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> st
             if len(fields) < 5 or not kind:
                 continue
             point = Path(re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), fields[4]))
-            # If two mount points are equally long, the later mount hides the earlier one.
+            # Of several mounts at one mount point, the last mount hides the earlier ones.
             if place.is_relative_to(point) and (found is None or len(str(point)) >= found[0]):
                 found = (len(str(point)), kind[0])
     return found[1] if found else None

@@ -1,7 +1,7 @@
-"""Reads back the items that the system confirmed as stored after the load, and compares them with the originals.
+"""After the load, reads back the items whose storage the system confirmed, and compares them with the originals.
 
-Services that events ended are restarted first. A failed read is repeated: it does not show a loss of data if a server
-has just restarted, or if a load balancer has not yet noticed the restart.
+Services that events ended are restarted first. A failed read is repeated, because it does not show a loss of data: the
+server may have just restarted, or a load balancer may not yet have noticed the restart.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCHEMA = "towtank/stored/1"
 _ROUNDS = 4
 _BETWEEN_ROUNDS_S = 3.0
 _LOOK_EVERY_S = 0.25
-# Time for pending responses after the last request. [s]
+# Time for pending responses after the last request of the read-back. [s]
 _MARGIN_S = 60.0
 # Largest number of lost or different documents that the result lists; the engine's notes contain all of them.
 NAMED_AT_MOST = 1000
@@ -77,7 +77,7 @@ def read_back(
     run.event("read_back_ends", **{key: document[key] for key in ("acknowledged", *FATES)})
     if document["lost"] or document["different"]:
         display.note(
-            f"  of {document['acknowledged']} stored: {document['lost']} lost, {document['different']} different"
+            f"  of {document['acknowledged']} stored items: {document['lost']} lost, {document['different']} different"
         )
 
 
@@ -89,7 +89,7 @@ def _heal(run: RunFolder, system: System) -> str | None:
         try:
             system.start(name)
         except TowtankError as error:
-            return f"{name} did not start again: {error}"
+            return f"{name} could not be restarted: {error}"
         run.event("started_again", service=name)
     return None
 
@@ -108,7 +108,7 @@ class _Reader:
         self.deadline = time.monotonic() + asked.at_most_s
 
     def all(self, ledger: Ledger) -> str | None:
-        """Read back the items of all kinds; return the reason if some items were not read, otherwise None."""
+        """Read back the items of all kinds. Return the reason if some items were not read, otherwise None."""
         for kind in self.asked.kinds:
             things = self._chosen(kind, ledger.of(kind))
             if not things or self.stop.requested:
@@ -236,14 +236,14 @@ class _Reader:
 
 @dataclass
 class _Following:
-    """Keys that the engine has not read, found by following its notes while it writes them."""
+    """Keys that the engine has not read yet, updated from the engine's notes while it writes them."""
 
     folder: Path
     left: set[str]
     _offsets: dict[Path, int] = field(default_factory=dict)
 
     def is_through(self) -> bool:
-        """Read the new notes; return True if every key was read."""
+        """Read the engine's new notes; return True if every key has been read."""
         for path in self.folder.glob(stored.NOTES):
             with path.open("rb") as stream:
                 stream.seek(self._offsets.get(path, 0))

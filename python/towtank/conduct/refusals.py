@@ -10,7 +10,7 @@ from towtank.errors import Fault, StudyError
 
 _LINE = re.compile(r"^\S*plan\.json: (?P<place>[\w.\[\]]+): (?P<message>.*)$")
 _OF_WORKLOAD = re.compile(r"(transactions|groups|targets|pools|variables|lists|steps|pages)\b")
-# The first pattern that matches a place decides.
+# Options by pattern of the paths in the plan that they set; the first matching pattern decides.
 _OPTIONS = (
     (r"load\..*rate", "--rate"),
     (r"load\.users_at_most", "--users-at-most"),
@@ -45,7 +45,7 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
     Raises
     ------
     StudyError
-        If the engine refused anything.
+        If the engine reported any fault.
     """
     lines = log.read_text("utf-8", errors="replace").splitlines() if log.exists() else []
     places = [(match["place"], match["message"]) for line in lines if (match := _LINE.match(line))]
@@ -58,5 +58,5 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
 
 
 def option_of(place: str) -> str:
-    """Return the option that sets a place in the plan; the place itself if no option sets it."""
+    """Return the option that sets a value in the plan; the value's path in the plan if no option sets it."""
     return next((option for pattern, option in _OPTIONS if re.fullmatch(rf"(?:{pattern})(?:[.\[].*)?", place)), place)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from towtank.study import RunSpec, Study
 
 LOOK_FROM = 2
-"""Number of blocks before the first look, since a single run shows no difference between runs. [1]"""
+"""Number of blocks before claims are first tested, because a single run shows no difference between runs. [1]"""
 _GIVE_UP_FROM = 3
-"""Number of blocks before the study may end because no open question can be decided. [1]"""
+"""Smallest number of blocks after which the study may end because no open question can be decided. [1]"""
 SPEED_MOVED = 0.05
-"""Largest share by which the machine's speed may differ between the runs of a block. [1]"""
+"""Largest relative difference of the machine's speed between the runs of a block. [1]"""
 ENDED = "repeat_ended"
-"""Key of the study manifest with the end of the repetition."""
+"""Key of the study manifest that records how the repetition ended."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Undecided:
     text, why : str
         Claim or objective, and the reason why it is open.
     needs_runs, more : int or None
-        Number of runs of each combination of levels that would probably decide it, in all and beyond those done; None
-        if unknown. [1]
+        Number of runs of each combination of levels that would probably decide the question: in total, and in addition
+        to the completed runs. None if unknown. [1]
     more_s : float or None
-        Duration of these further runs; None if unknown. [s]
+        Duration of the additional runs; None if unknown. [s]
     """
 
     text: str
@@ -48,7 +48,7 @@ class Undecided:
     more_s: float | None
 
     def sentence(self) -> str:
-        """State the question, and the runs that would decide it."""
+        """Return a sentence with the question and the number of runs that would decide it."""
         head = f"open: {self.text.rstrip('.')}; "
         if self.more is None:
             return f"{head}the number of runs that would decide it is not known"
@@ -65,7 +65,7 @@ class Ended:
     blocks : int
         Number of runs of each combination of levels. [1]
     because : str
-        `decided`, `at_most`, `undecidable` or `budget`.
+        Reason of the end: `decided`, `at_most`, `undecidable` or `budget`.
     open : tuple of Undecided
         Open questions.
     """
@@ -76,7 +76,7 @@ class Ended:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Ended | None:
-        """Read the end from the manifest of a study; None if the study did not end by its rule."""
+        """Read the end from the manifest of a study; None if the study was not ended by its rule of repetition."""
         found = manifest.get(ENDED)
         if not found:
             return None
@@ -89,25 +89,25 @@ class Ended:
         )
 
     def lines(self, results: Path) -> list[str]:
-        """Return the end in sentences, with the command that goes on."""
+        """Return sentences that describe the end, and the command that continues the study."""
         found = [f"ended after {self.blocks} runs of each combination: {_BECAUSE[self.because]}"]
         found += [question.sentence() for question in self.open]
         if self.open:
             known = [question.more for question in self.open if question.more is not None]
-            found.append(f"to go on: towtank run {results} --more {max(known, default=2)}")
+            found.append(f"to continue: towtank run {results} --more {max(known, default=2)}")
         return found
 
 
 @dataclass
 class Repeating:
-    """Rule that ends a study after a block of runs; each block has every combination of levels once.
+    """Rule that ends a study after a block of runs; each block contains every combination of levels once.
 
     Attributes
     ----------
     block_s : list of float
         Duration of each block that this process has run, without repetitions. [s]
     repeated_s : float
-        Duration of all blocks whose runs were set aside. [s]
+        Duration of all blocks whose runs were discarded and repeated. [s]
     """
 
     study: Study
@@ -117,7 +117,7 @@ class Repeating:
     block_began_s: float = field(default_factory=time.monotonic)
 
     def repeats(self, block: int, runs: list[str], done: int) -> bool:
-        """Return True if a block is to be run once more, because the speed of the machine differs between its runs.
+        """Return True if a block must be run again, because the speed of the machine differs between its runs.
 
         Parameters
         ----------
@@ -130,10 +130,12 @@ class Repeating:
 
         Notes
         -----
-        The probe measures the CPU time of a fixed piece of work in each second; the medians of the runs are compared. A
-        difference between configurations would contain that of the machine, so the whole block is repeated; no result
-        is corrected. A run without at least ten samples is not compared. A block is repeated only if the budget
-        suffices for that, and for the blocks that the first look needs.
+        The probe measures the CPU time of a fixed piece of work in each second, and the medians of the runs are
+        compared. Runs without at least ten samples are not compared.
+
+        A difference of the machine's speed would distort the difference between configurations. The whole block is
+        therefore repeated; no result is corrected. The block is repeated only if the budget suffices for this
+        repetition, and for the blocks before the first test of the claims.
         """
         rule = self.study.study.repeat
         if rule is None:
@@ -158,13 +160,13 @@ class Repeating:
         return sum(self.block_s) + self.repeated_s
 
     def _pace_s(self, run: str) -> float | None:
-        """Return the median CPU time of the probe's fixed piece of work in a run; None if unknown. [s]"""
+        """Return the median CPU time of the probe's fixed piece of work in a run; None if it was not measured. [s]"""
         path = RunFolder(self.results.run_path(run)).summary
         found = dig(read_object(path), "host", "pace", "median_s") if path.exists() else None
         return None if found is None else float(found)
 
     def block_ended(self, block: int, *, ran: bool) -> bool:
-        """Judge the study after a block, and return True if it ends here; the end is written into its manifest.
+        """Judge the study after a block; return True if it ends here, and write the end to its manifest.
 
         Parameters
         ----------
@@ -194,7 +196,7 @@ class Repeating:
         return why is not None
 
     def _why(self, block: int, found: list[OpenQuestion]) -> str | None:
-        """Return the reason to end after a block: `decided`, `at_most`, `undecidable` or `budget`; None to go on."""
+        """Return the reason to end after a block: `decided`, `at_most`, `undecidable` or `budget`; None to continue."""
         if not found:
             return "decided"
         if block >= self.study.blocks:
@@ -209,7 +211,7 @@ class Repeating:
 
     @property
     def _mean_s(self) -> float:
-        """Mean duration of a block, without blocks that earlier processes have run. [s]"""
+        """Mean duration of a block, over the blocks that this process has run. [s]"""
         return sum(self.block_s) / max(1, len(self.block_s))
 
     def _end(self, block: int, why: str, found: list[OpenQuestion]) -> None:
@@ -227,7 +229,10 @@ class Repeating:
 
 
 def remaining(specs: list[RunSpec], manifest: Mapping[str, Any], at_least: int) -> list[RunSpec]:
-    """Return the runs of a resumed study: without the blocks after its end, unless more blocks are requested."""
+    """Return the runs of a resumed study.
+
+    Blocks after the recorded end of the repetition are omitted, unless more blocks are requested.
+    """
     ended = Ended.of(manifest)
     if ended is None or at_least > ended.blocks:
         return specs

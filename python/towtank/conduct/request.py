@@ -39,10 +39,10 @@ class StudyRequest:
     trusted : bool
         Whether files outside of the study's folder may be sent, served or run.
     at_least : int
-        Number of runs of each combination of levels that a study is continued to; 0 for the number of the study file.
-        [1]
+        Number of runs of each combination of levels up to which the study is continued; 0 for the number in the study
+        file. [1]
     changed : tuple of str
-        Files of the study that have changed since the results were begun, so that their copies are read.
+        Files of the study that have changed since the results were begun; their copies in the results are read instead.
     """
 
     study: str
@@ -65,7 +65,7 @@ class StudyRequest:
         TargetError
             If this machine does not meet the needs of the hosts in any run.
         """
-        # Imported here because the import of the YAML reader would slow down the start of the command line.
+        # The import is here because the YAML reader would slow down the start of every command.
         from towtank.study import load_study, study_path  # noqa: PLC0415
         from towtank.study.named_files import paths_beside, refuse_outside  # noqa: PLC0415
 
@@ -110,7 +110,9 @@ class StudyRequest:
 
         lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
         if lines:
-            raise TargetError("\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows what this machine offers")
+            raise TargetError(
+                "\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows the capabilities of this machine"
+            )
 
     def document(self) -> dict[str, Any]:
         """Return the request as JSON for the manifest of the results: study, preset, seed, changes and folder."""
@@ -130,7 +132,7 @@ class StudyRequest:
 def _check_open_files(study: Study) -> None:
     """Refuse a study whose users need more connections than the hard limit of open files allows.
 
-    The check takes place before the first run. The engine checks levels that depend on a pilot run.
+    Load levels that depend on a pilot run are not known here; the engine checks them before the load begins.
     """
     from towtank.workload.target_choice import targets_of  # noqa: PLC0415
 
@@ -166,9 +168,10 @@ def recorded_request(
     named : str or None
         Study given on the command line; must be None, because the results name their study.
     allowed : tuple of str
-        Hosts that may be loaded; not taken from the results, which may be another user's.
+        Hosts that may be loaded. The list in the results is ignored, because another user may have written it.
     trusted : bool
-        Whether files outside of the study's folder may be sent; not taken from the results either.
+        Whether files outside of the study's folder may be sent. The value in the results is ignored for the same
+        reason.
     more : int
         Number of runs of each combination of levels to add to those of the results. [1]
 
@@ -178,13 +181,13 @@ def recorded_request(
         If the folder contains no results, or results without a recorded request.
     """
     if named is not None:
-        message = f"must be left out with --resume: the results know their study, got {named!r} instead"
+        message = f"must be left out with --resume, because the results name their study, got {named!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="STUDY")
     results = ResultsFolder.open(folder)
     manifest = results.manifest
     command = manifest.get("command")
     if not isinstance(command, dict) or "study" not in command:
-        message = "must record how its study was requested, got results without that"
+        message = "must contain the request for its study, got results without a request"
         raise StudyError.at(folder, message, where="command")
     study, changed = _study_file(results, manifest)
     return StudyRequest(
@@ -201,9 +204,9 @@ def recorded_request(
 
 
 def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int) -> int:
-    """Return the number of runs of each combination of levels with `more` runs in addition to those of the results.
+    """Return the number of runs of each combination of levels after `more` runs have been added to the results.
 
-    Runs that an earlier request for more runs has not completed do not count twice.
+    If an earlier request for more runs is not completed, its missing runs are part of the new request.
     """
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(manifest, "design") or ()}
     planned = max(block_of.values(), default=0)
@@ -214,15 +217,16 @@ def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path, list[str]]:
-    """Return the original study file if all files of the study are unchanged; otherwise its copy in the results.
+    """Return the path of the study file, and the changed files of the study.
 
-    The changed files are returned, too.
+    The path is that of the original file if all files of the study are unchanged, otherwise that of its copy in the
+    results.
 
     Raises
     ------
     StudyError
-        If files have changed of which no copies exist, or if copies would be needed of files from several folders or of
-        files that name others beside them, so that relative paths between the files are wrong.
+        If a changed file has no copy, or if copies cannot replace the changed files: relative paths would be wrong in
+        copies from several folders, and in files that refer to uncopied files beside them.
     """
     data, files = manifest.get("data", ()), manifest.get("files", [])
     named = {each["path"]: _has_changed(each) for each in data}
@@ -232,7 +236,7 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
     if others and len(folders) > 1:
         changed += others
     if changed:
-        message = "must be as it was when the results were begun, got other content or no file"
+        message = "must be unchanged since the results were begun, got other content or no file"
         raise StudyError([Fault(path, 0, 0, "--resume", message) for path in changed])
     if others and any(Path(path).is_relative_to(folder) for path in named for folder in folders):
         raise _needs_originals(others)
@@ -241,8 +245,8 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
 
 
 def _needs_originals(changed: Iterable[str]) -> StudyError:
-    """Return the refusal of changed files whose copies would look for programs and files in the results folder."""
-    message = "must be as it was when the results were begun, as the study uses programs or files beside it, got"
+    """Return the error for changed files whose copies would search for programs and files in the results folder."""
+    message = "must be unchanged since the results were begun, because the study uses programs or files beside it, got"
     faults = [Fault(path, 0, 0, "--resume", f"{message} other content or no file") for path in changed]
     return StudyError(faults, hint="restore it, or begin new results with `towtank run`")
 

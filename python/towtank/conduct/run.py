@@ -41,8 +41,8 @@ ENGINE_LOG = "engine.log"
 ENGINE_DISK_FULL = 74
 # Longest wait for live frames between two checks of the services. [s]
 _LOOK_EVERY_S = 0.25
-# Interval between checks for stopped services; a check reads some files per service. A shorter stop cannot be
-# distinguished from a slow service. [s]
+# Interval between checks for stopped services; a check reads some files per service. A service that is stopped for a
+# shorter time cannot be distinguished from a slow service. [s]
 _HELD_EVERY_S = 1.0
 # An engine counts as hanging if it still runs this long after the end of stages and drain. [s]
 _MARGIN_S = 30.0
@@ -83,8 +83,8 @@ class RunTask:
     pinning : Pinning
         CPUs of system and generator.
     steer : callable, optional
-        Function that makes the steering of the load from its plan and from the function that sends a command to the
-        engine; by default the load follows the plan.
+        Function that returns the steering of the load. Its arguments are the plan and a function that sends a command
+        to the engine. By default the load follows the plan.
     lasts : callable, optional
         Function that returns the shortest and longest duration of a search, whose load is not completely planned. [s]
     live_sending : LiveSending
@@ -155,9 +155,7 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
             outcome.fail(str(error))
         except Stopped:
             outcome.status = "stopped"
-        except (
-            StudyError
-        ) as error:  # A fault of the input that was found late, and that would make every other run fail as well.
+        except StudyError as error:  # The fault of the input was found only now; every other run would fail as well.
             outcome.fail(str(error))
             _close(run, outcome)
             raise
@@ -290,7 +288,7 @@ def drive_engine(
     growth = LogGrowth(run.logs)
     engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment)
     stop.on_second = engine.stop
-    stop.waits_for = f"up to {min(drain_s(plan), STOPPING_S):g} s for answers on their way, then results are finished"
+    stop.waits_for = f"up to {min(drain_s(plan), STOPPING_S):g} s for pending responses, then results are finished"
     try:
         run.event("engine_started", pid=engine.pid, log_bytes=growth.at_start)
         if started is not None:
@@ -322,7 +320,7 @@ def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRe
         outcome.status = "stopped"
 
 
-def disk_is_full(folder: Path, hint: str = "free some space, then do it again") -> EngineError:
+def disk_is_full(folder: Path, hint: str = "free some space, then repeat the command") -> EngineError:
     """Return the error for a disk that is too full for the record."""
     return EngineError(f"the disk is full: nothing more can be written to {folder}; the record is kept", hint=hint)
 
@@ -384,10 +382,10 @@ class _Watch:
                 self.hastened, self.enough = True, time.monotonic() + min(drain, STOPPING_S)
             if time.monotonic() > self.enough:
                 self.enough = math.inf
-                self.run.event("engine_asked_to_stop", why="answers take too long", drain_s=0.0)
+                self.run.event("engine_asked_to_stop", why="responses take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                # The death of a service explains more, and is reported below.
+                # If a service died, its death explains the failure better, and is reported below.
                 if not self.outcome.died:
                     self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
@@ -433,9 +431,9 @@ class _Watch:
         self.holding = held
 
     def _ask(self, drain: float) -> None:
-        """Stop the engine early, because a service died or the user asked.
+        """Stop the engine early, because a service died or the user requested it.
 
-        Further load would then measure nothing useful.
+        Any further load would measure nothing useful.
         """
         self.asked = True
         why = "a service died" if self.outcome.died else "the user asked"

@@ -9,7 +9,7 @@ from towtank.study.search import amount
 from towtank.study.search_stages import DECIDE, plateau_stages
 from towtank.study.until import Until, longest_s
 
-# Number of levels at which the limit is assumed. Each level needs a simulated search of up to 200 plateaus. [1]
+# Largest number of possible limits that are tried. Each of them needs a simulated search of up to 200 plateaus. [1]
 _TRIED_AT_MOST = 8
 
 
@@ -17,13 +17,13 @@ def search_range_s(load: FindLimit) -> tuple[float, float]:
     """Return the shortest and longest duration of a search, over all possible limits. [s]
 
     The function assumes that all levels below the limit pass, and that all other levels fail. A real search takes
-    longer if levels pass and fail alternately, or if a backlog must drain.
+    longer if some levels pass although lower levels fail, or if a backlog must drain.
     """
     from towtank.analysis.limits.search import PLATEAUS_AT_MOST, ladder, plan_of  # noqa: PLC0415 - takes a second
 
     rungs = list(islice(ladder(plan_of(load.document())), PLATEAUS_AT_MOST))
-    # A limit in the first brackets needs the most halvings, a limit in the last brackets the most levels, so these
-    # levels give both extremes.
+    # Both extremes are among these levels: a limit in the first brackets needs the most halvings, a limit in the last
+    # brackets the most levels.
     tried = rungs if len(rungs) <= _TRIED_AT_MOST else [*rungs[: _TRIED_AT_MOST - 2], *rungs[-2:]]
     visited = [_levels(load, limit) for limit in [*tried, float("inf")]]
     lengths = [(_length(load, levels, longest=False), _length(load, levels, longest=True)) for levels in visited]

@@ -1,4 +1,4 @@
-"""Searches for the limit during the load: judges each plateau at its end, and appends the next plateau."""
+"""Searches for the limit during the load: judges each plateau when it ends, and then appends the next plateau."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SearchSteering(StageSteering):
             self._steady = self.under_way
 
     def look(self) -> None:
-        """Judge the plateau that has ended; end the relief stage when the backlog has drained."""
+        """Judge the plateau that has ended, or end the relief stage if the backlog has drained."""
         super().look()
         if self.under_way is not None and not self.is_over and self._asked is None:
             name = self.under_way.name.partition(" ")[0]
@@ -81,7 +81,9 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the start of the plateau that is judged next, from which intervals are needed. [s]"""
+        """Return the time from which recorded intervals are needed: the start of the plateau that is judged next.
+        [s]
+        """
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
 
     def _next(self, stage: int) -> None:
@@ -102,7 +104,7 @@ class SearchSteering(StageSteering):
         self._go_on(plateau, decision, under_way.index)
 
     def _decide(self) -> Decision:
-        """Return the next level, or the end of the search."""
+        """Return the next level, or the end of the search if no level follows."""
         return decide(self.plan, [plateau.outcome for plateau in self.plateaus])
 
     def _go_on(self, plateau: Plateau, decision: Decision, stage: int) -> None:
@@ -121,7 +123,7 @@ class SearchSteering(StageSteering):
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Return True if a plateau may begin with the backlog of a failed plateau with an equal or higher arrival
+        """Return True if the next plateau may begin with a backlog: the last plateau failed at the same or a higher
         rate.
 
         A closed load leaves no backlog: when a user leaves, its pending request is cancelled.
@@ -129,9 +131,10 @@ class SearchSteering(StageSteering):
         return self.rules.is_open and level <= plateau.level and not plateau.passed
 
     def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
-        """End the relief stage when the backlog has drained.
+        """End the relief stage if the backlog has drained.
 
-        No arrival waits, and no more requests are in flight than at the highest level that passed.
+        The backlog has drained when no arrival waits, and about as many requests are in flight as at the highest level
+        that passed, or fewer.
         """
         last = {
             interval.worker: interval
@@ -148,7 +151,7 @@ class SearchSteering(StageSteering):
             self._next(stage.index)
 
     def _end(self, decision: Decision) -> str:
-        """Render the result of the search."""
+        """Return the result of the search as text."""
         found = conclude(self.load.of, self.plan, self.plateaus).document()
         return f"{decision.ended}: limit {text_of(found)}"
 
@@ -167,7 +170,7 @@ class SearchSteering(StageSteering):
             "plateau", **{key: document[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level
         )
         binding = plateau.binding
-        shown = "" if binding is None else "no answer" if binding["seen"] is None else f"{binding['seen']:.3g}"
+        shown = "" if binding is None else "no response" if binding["seen"] is None else f"{binding['seen']:.3g}"
         margin = "" if binding is None else f", {binding['text']}: {shown}"
         rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
         self.note(f"  {plateau.level:g} {unit} {what} ({few_digits(rate, 4)} /s{margin}); {after}")
@@ -179,10 +182,10 @@ class PilotSteering(SearchSteering):
     def _decide(self) -> Decision:
         level = next_level(self.plateaus, self.plan.steps[0].times or 2.0, self.plan.at_most)
         if level is None:
-            why = "the limit is passed" if is_beyond(self.plateaus) else "the last level"
+            why = "the limit is exceeded" if is_beyond(self.plateaus) else "the last level"
             return Decision(None, Ended.BRACKETED, why=why)
         return Decision(
-            level, why="raised" if level > self.plateaus[-1].level else "lowered: it began beyond the limit"
+            level, why="raised" if level > self.plateaus[-1].level else "lowered: the first level was beyond the limit"
         )
 
     def _end(self, decision: Decision) -> str:

@@ -1,4 +1,4 @@
-"""Lists the effects of a study outside its folder; they are shown before a run unless the study comes with Towtank."""
+"""Lists the effects of a study outside its folder. They are shown before a run unless the study comes with Towtank."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:
                 yield f"logs in to {host.address} by SSH {user}and starts programs there"
         mounted |= {name: None for name, service in system.services.items() if isinstance(service, Mount)}
     if made:
-        yield f"makes namespaces, control groups and a network for {_names(made)}"
+        yield f"creates namespaces, control groups and a network for {_names(made)}"
     if mounted:
         yield f"mounts {_names(mounted)}"
 

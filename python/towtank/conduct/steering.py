@@ -1,7 +1,7 @@
 """Steers a load while it runs, by commands to the engine that end a stage or append stages.
 
-The steering reads the record of the load threads while they write it, and uses the decision functions of the
-analysis. Each decision is recorded as an event of the run.
+The steering reads the record while the load threads write it, and uses the decision functions of the analysis. Each
+decision is recorded as an event of the run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# Shortest part of a second that is used, as in the window of the analysis. [s]
+# Shortest fraction of a second that is used as an interval, equal to that of the analysis. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -59,7 +59,7 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """Return the seconds that all threads have recorded, without seconds that belong to the stage only in part."""
+        """Return the seconds that all threads have recorded, without seconds that belong only partly to the stage."""
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
         ]
@@ -162,7 +162,7 @@ class StageSteering:
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
-        """Return the time from which intervals are needed for the next test. [s]"""
+        """Return the time from which recorded intervals are needed for the next test. [s]"""
         return self.follower.recorded_until
 
     def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:

@@ -1,5 +1,5 @@
-"""Handles the user's request to stop: the first finishes cleanly and keeps the results, the
-second exits immediately.
+"""Handles the user's requests to stop: the first ends the work cleanly and keeps the results, the second exits
+immediately.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class StopRequest:
         return self.count > 0
 
     def ask(self) -> None:
-        """Request a stop; a second request ends the wait for pending responses as well."""
+        """Request a stop; a second request also ends the wait for pending responses."""
         self.count += 1
         if self.count > 1 and self.on_second is not None:
             self.on_second()
@@ -73,14 +73,15 @@ class StopRequest:
     def _take(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.count += 1
         if self.count == 1:
-            _say(f"stopping: {self.waits_for}; a second request leaves at once")
+            _say(f"stopping: {self.waits_for}; a second request exits immediately")
             return
-        # Nothing is cleaned up here: guards, engine and probe end when this process closes their standard input.
+        # No clean-up is needed here: guards, engine and probe end when this process closes their standard input.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:
             self.leaving()
-        _say(f"left at once; the record is kept in {self.kept}" if self.kept else "left at once; nothing is kept")
+        kept = f"the record is kept in {self.kept}" if self.kept else "nothing is kept"
+        _say(f"exited immediately; {kept}")
         os._exit(ExitStatus.STOPPED)
 
 

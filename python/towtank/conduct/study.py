@@ -82,7 +82,7 @@ def held(folder: Path) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(lock)
-        raise StudyError.at(folder, "must not be in use, but another towtank is writing into it") from error
+        raise StudyError.at(folder, "must not be in use, but another Towtank process is writing to it") from error
     try:
         yield
     finally:
@@ -116,7 +116,7 @@ def run_study(
     stop : StopRequest
         Request of the user to stop.
     command : dict, optional
-        Request for the study, with which it can be resumed.
+        Request for the study, by which the study can be resumed.
     report : bool, default True
         Whether to write the report.
     receivers : tuple of Receiver, optional
@@ -179,7 +179,7 @@ def _disk_full_is_said(folder: Path) -> Iterator[None]:
 def _disk_full(folder: Path) -> EngineError:
     if not (folder / STUDY_MANIFEST).exists():
         return disk_is_full(folder)
-    return disk_is_full(folder, f"free some space, then `towtank run --resume {folder}`")
+    return disk_is_full(folder, f"free some space, then run `towtank run --resume {folder}`")
 
 
 @dataclass
@@ -193,7 +193,7 @@ class _Runs:
     receivers: tuple[Receiver, ...] = ()
 
     def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
-        """Do the missing runs; return the outcome of each."""
+        """Conduct the missing runs; return the outcome of each."""
         ended: list[RunOutcome] = []
         repeating = Repeating(self.study, self.results)
         for block, numbered in groupby(enumerate(specs, start=1), key=lambda pair: pair[1].repetition):
@@ -211,7 +211,7 @@ class _Runs:
         return ended
 
     def _block(self, planned: list[tuple[RunSpec, str]]) -> list[RunOutcome]:
-        """Do the runs of a block that are not complete, until the user stops the study."""
+        """Conduct the runs of a block that are not complete, until the user stops the study."""
         done = []
         for spec, head in planned:
             if self.stop.requested:
@@ -221,7 +221,7 @@ class _Runs:
         return done
 
     def _do(self, spec: RunSpec, head: str) -> RunOutcome:
-        """Do one run, after the prediction that the study declares.
+        """Conduct one run; if the study declares a prediction, write it before the runs that it predicts.
 
         Raises
         ------
@@ -236,7 +236,7 @@ class _Runs:
         return outcome
 
     def _predict(self) -> None:
-        """Write the prediction that the study declares, once all runs that the prediction is fitted to are done."""
+        """Write the prediction that the study declares, as soon as all runs to which the model is fitted are done."""
         if self.study.study.predict is None:
             return
         from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only if asked for
@@ -277,7 +277,7 @@ def is_done(results: ResultsFolder, run_id: str) -> bool:
 
 
 def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
-    """Move the folder of an interrupted run to `RUN.interrupted-N`, where it is kept but not analysed."""
+    """Rename the folder of an interrupted run to `RUN.interrupted-N`; the folder is kept but not analysed."""
     path = results.run_path(run_id)
     if not path.exists():
         return None
@@ -297,7 +297,8 @@ def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> 
         summarize_run(run)
     except OSError:
         raise
-    except Exception as error:  # The record is kept and can be summarised later, whatever fails in the analysis.
+    # Whatever fails in the analysis, the record is kept, and the run can be summarised later.
+    except Exception as error:
         results.event("analysis_failed", run=run.run_id, error=f"{type(error).__name__}: {error}")
         display.note(f"{run.run_id} could not be summarised: {error}")
 
@@ -322,7 +323,9 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
         return ExitStatus.TARGET
     status = outcome.parts.status(_status_of_results(outcome))
     if status is ExitStatus.DONE and any(failed.part == _REPORT for failed in outcome.parts.failed):
-        outcome.messages.append("the results are kept; `towtank report RESULTS --out FILE` writes the report elsewhere")
+        outcome.messages.append(
+            "the results are kept; `towtank report RESULTS --out FILE` writes the report to another file"
+        )
         return ExitStatus.INTERNAL
     return status
 
@@ -346,7 +349,7 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
 
 
 def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
-    """Render how many objectives are missed and how many required claims are refuted; empty if none is."""
+    """Return text with the numbers of missed objectives and refuted required claims; empty if both are zero."""
     required = summary.get("required_claims", {})
     missed = sum(objective.get("met") is False for objective in objectives)
     counts = (
@@ -357,12 +360,12 @@ def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
 
 
 def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]], required: Mapping[str, int] | None = None) -> str:
-    """Render how many runs, objectives and required claims of a study lack a result; empty if none does.
+    """Return text with the numbers of runs, objectives and required claims that lack a result.
 
     Returns
     -------
     str
-        Empty if all are zero.
+        Empty if all numbers are zero.
     """
     open_claims = sum(count for answer, count in (required or {}).items() if answer not in ANSWERED)
     counts = (

@@ -16,9 +16,11 @@ from towtank.system.running import facts_of, program_name
 from towtank.workload.targets import host_and_port
 
 UNNAMED = "target"
-"""Name of the only target in a plan that was made from a URL."""
+"""Name of the only target in a plan that is made from a URL."""
 _LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
-"""Intervals between searches for servers that a target connects to; many targets connect at the first request. [s]"""
+"""Intervals between searches for servers to which a target connects; many targets connect only at the first request.
+[s]
+"""
 
 
 @contextmanager
@@ -31,22 +33,24 @@ def watching_targets(
 ) -> Iterator[None]:
     """Find the servers of a plan on this machine, and observe them as tiers inside the `with` block.
 
+    The servers to which a target connects, such as a database, become tiers as well, even if the target connects to
+    them only during the load.
+
     Parameters
     ----------
     run : RunFolder
-        Folder of the record. The function adds to the manifest `targets_here`, which has the process of each target
-        on this machine by address (null for a process that was not found), and a tier of kind `process` for each
-        server. Servers that a target connects to (a database) become tiers as well, even if the target connects to
-        them during the load.
+        Folder of the record. The function adds two entries to its manifest. `targets_here` contains the process of each
+        target on this machine, by address, with null for a process that was not found. The tiers receive a tier of kind
+        `process` for each server.
     plan : dict
         The plan, with addresses as IP address and port.
     own : dict
         Root process ids of the tiers that are already observed, by name.
     add_group : callable
-        Has the probe watch a tree of processes under a name.
+        Function that makes the probe observe a process tree under a name.
     named : mapping of str to sequence of int
-        Processes that the user named, by the tier that they become; several get numbers. Without a name for the tier
-        (an empty text), it is that of the program.
+        Processes that the user named, by the name of their tier. Several processes of one tier are numbered. An empty
+        name stands for the name of the program.
     """
     watch = _Watch(plan, own, add_group)
     watch.take_named(named)
@@ -92,18 +96,18 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def take_named(self, named: Mapping[str, Sequence[int]]) -> None:
-        """Watch the processes that the user named."""
+        """Observe the processes that the user named."""
         for name, pids in named.items():
             for pid in pids:
                 self._take(pid, name, None)
 
     def find_targets(self) -> None:
-        """Find the processes of the targets, and the servers to which they have connections at this moment."""
+        """Find the processes of the targets, and the servers to which they are connected at this time."""
         started = [*self._own.values(), self._here]
         for address, name in self._names.items():
             pid = listening_root(*host_and_port(address))
             if pid is not None and is_below(self._here, [pid]):
-                pid = None  # the target's process started this one, so its tree contains the generator
+                pid = None  # this process belongs to the target's process tree, which therefore contains the generator
             if pid is None and self._roots:
                 pid = self._named_for(name)
             # The processes of a system that Towtank started are observed already, even if this user cannot see their
@@ -116,11 +120,13 @@ class _Watch:
         self.find_behind()
 
     def _named_for(self, target: str) -> int:
-        """Return the process that the user named for a target whose socket cannot be seen, as behind a relay."""
+        """Return the process that the user named for a target whose socket cannot be seen, for example behind a
+        relay.
+        """
         return self._roots.get(target, next(iter(self._roots.values())))
 
     def find_behind(self) -> None:
-        """Find the servers to which the targets have connections."""
+        """Find and observe the servers to which the targets have connections."""
         for pid in sorted(servers_behind(self._roots.values(), seen=self._seen)) if self._roots else ():
             if not is_below(self._here, [pid]):
                 self._take(pid, "", None)

@@ -1,4 +1,4 @@
-"""Makes the parts of one run: the system with its settings, the engine's plan, the observation."""
+"""Creates the parts of one run: the system with its settings, the engine's plan, the observation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
-    """Make everything that is needed to conduct one run."""
+    """Create everything that is needed to conduct one run."""
     pinning, load = pinning_of(spec.study.study.pinning), spec.study.study.load
     return RunTask(
         run=run,
@@ -60,7 +60,9 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
 
 
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
-    """Return a function that makes the steering of the load; None if no test ends a stage and the load is no search."""
+    """Return a function that makes the steering of the load; None if the load is not a search and no test ends a
+    stage.
+    """
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)
     asked = spec.study.study.steady

@@ -1,6 +1,6 @@
-"""Reads result files of other load generators: single requests with their times, or summaries.
+"""Reads result files of other load generators, which contain single requests with their times, or summaries.
 
-`read` recognises the form of a file by its content. To add a form, write a module in `forms` and list it there.
+`read` recognises the format of a file by its content. To add a format, write a module in `forms` and list it there.
 """
 
 from towtank.foreign.reading import Foreign, read, recognised

@@ -1,4 +1,4 @@
-"""Recognises the form of a result file, and reads it."""
+"""Recognises the format of a result file, and reads the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.foreign.requests import Collector, Requests, Skipped, Summary
 from towtank.foreign.source import Source
 
 PLAIN = "start_s,elapsed_ms and optionally ok (0 or 1) and transaction"
-"""Columns of the form that any tool can write."""
+"""Columns of the plain format that any tool can write."""
 _Content = TypeVar("_Content")
 
 
@@ -25,19 +25,19 @@ class Foreign:
     ----------
     file : Path
     form : str
-        Name of the form, such as `k6 JSON`.
+        Name of the format, such as `k6 JSON`.
     requests : Requests or None
-        None for a file of summaries.
+        Single requests; None for a file of summaries.
     summary : Summary or None
-        None for a file of single requests.
+        Summary; None for a file of single requests.
     skipped : Skipped
         Rows that were left out.
     cut : str
-        Why the file ends early; empty if it does not.
+        Reason why the file is incomplete; empty if it is complete.
     not_sent : int
-        Requests that the load generator planned and did not send, as far as the file says so. [1]
+        Requests that the load generator planned and did not send; 0 if the file does not contain this number. [1]
     notes : list of str
-        What the reader of the figures must know about this form.
+        Properties of the format that are important for the interpretation of its figures.
     """
 
     file: Path
@@ -51,18 +51,18 @@ class Foreign:
 
 
 def recognised() -> str:
-    """Return the names of all forms, as text."""
+    """Return the names of all formats, as text."""
     names = [form.NAME for form in FORMS]
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def read(path: Path) -> Foreign:
-    """Read a result file of any form.
+    """Read a result file of any known format.
 
     Raises
     ------
     StudyError
-        If the file cannot be read, or its form is not recognised.
+        If the file cannot be read, or its format is not recognised.
     """
     source = Source(path)
     head = _head(source)
@@ -89,7 +89,7 @@ def _refuse_other_unit(path: Path, name: str, content: Collector) -> None:
         text = f"must be in seconds, got {unit} since 1970 instead"
         raise StudyError([Fault(str(path), 2, 1, "start_s", text)], hint=f"write the starts in seconds, not in {unit}")
     if unit:
-        text = f"starts must lie before the year 5138, got later ones, as if {unit} stood where {name} has seconds"
+        text = f"starts must be in seconds and before the year 5138, got {unit} instead, which {name} does not use"
         raise StudyError.at(path, text)
 
 
@@ -100,10 +100,10 @@ def _head(source: Source) -> str:
 
 
 def _guarded(path: Path, call: Callable[[], _Content]) -> _Content:
-    """Call a reader; a file that cannot be opened is an error of the input."""
+    """Call a reader; report a file that cannot be read as a `StudyError`."""
     try:
         return call()
     except FileNotFoundError:
-        raise StudyError.at(path, "must be a result file, got no such file instead") from None
+        raise StudyError.at(path, "must be an existing result file, got a path without a file instead") from None
     except (OSError, ValueError) as fault:
         raise StudyError.at(path, f"must be a result file that can be read, got {fault} instead") from None

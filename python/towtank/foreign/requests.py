@@ -1,4 +1,4 @@
-"""Requests of a result file as arrays, and the summary of a file that has no single requests."""
+"""Holds the requests of a result file as arrays, and the summary of a file without single requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Seconds since 1970 stay below this until the year 5138; finer units exceed it since 1973.
+# Times in seconds since 1970 are below this value until the year 5138; times in finer units exceed it since 1973.
 _SECONDS_BELOW = 1e11
 _UNITS = (("milliseconds", 1e14), ("microseconds", 1e17), ("nanoseconds", math.inf))
 
@@ -25,14 +25,15 @@ class Requests:
     Attributes
     ----------
     start_s : ndarray of shape (n_requests,)
-        Starts, from the first start. [s]
+        Start times, relative to the first start. [s]
     elapsed_s : ndarray of shape (n_requests,)
         Response times, >= 0. [s]
     ok : ndarray of bool of shape (n_requests,)
         Whether the request succeeded.
     transaction : ndarray of int of shape (n_requests,)
-        Number of the transaction in `names`.
+        Index of the transaction in `names`.
     names : tuple of str
+        Names of the transactions.
     """
 
     start_s: Floats
@@ -46,26 +47,26 @@ class Requests:
 
     @property
     def end_s(self) -> Floats:
-        """Ends of the requests. [s]"""
+        """End times of the requests. [s]"""
         return np.asarray(self.start_s + self.elapsed_s)
 
     def chosen(self, mask: Mask) -> Requests:
-        """Return the requests of a mask, with the same clock."""
+        """Return the requests that a mask selects; their start times remain unchanged."""
         return Requests(self.start_s[mask], self.elapsed_s[mask], self.ok[mask], self.transaction[mask], self.names)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures of a file without single requests; None for figures that the file does not have.
+    """Figures of a file without single requests; None for figures that the file does not contain.
 
     Attributes
     ----------
     requests, errors : int or None
-        Counts. [1]
+        Number of requests, and number of failed requests. [1]
     length_s : float or None
         Length of the measurement. [s]
     throughput_per_s : float or None
-        Successful requests. [1/s]
+        Rate of successful requests. [1/s]
     mean_s : float or None
         Mean response time. [s]
     percentiles_s : dict
@@ -101,18 +102,18 @@ class Skipped:
         return sum(self.by_reason.values())
 
     def add(self, reason: str, line: int | None) -> None:
-        """Count one row."""
+        """Count one row under a reason, and record the line of the first row."""
         self.by_reason[reason] = self.by_reason.get(reason, 0) + 1
         if self.first_line is None:
             self.first_line = line
 
 
 class BadRowError(ValueError):
-    """A row of a result file has no usable request; the message is the reason."""
+    """Raised if a row of a result file contains no usable request; the message is the reason."""
 
 
 class Collector:
-    """Collects the rows of a file, and counts those that cannot be used."""
+    """Collects the requests of a file, and counts the rows that cannot be used."""
 
     def __init__(self) -> None:
         self.skipped = Skipped()
@@ -131,7 +132,7 @@ class Collector:
         Raises
         ------
         BadRowError
-            If a time is not finite, or a response time is negative.
+            If a time is not finite, or the response time is negative.
         """
         if not (math.isfinite(start_s) and math.isfinite(elapsed_s)):
             raise BadRowError("a time is not a finite number")
@@ -143,24 +144,24 @@ class Collector:
         self._codes.append(self._names.setdefault(name, len(self._names)))
 
     def keep(self, kept: Sequence[bool]) -> None:
-        """Keep the requests marked True, in the order in which they were added."""
+        """Keep only the requests whose entry in `kept` is True; their order stays the same."""
         for values in (self._starts, self._elapsed, self._ok, self._codes):
             values[:] = [value for value, is_kept in zip(values, kept, strict=True) if is_kept]  # type: ignore[misc]
 
     def take(self, other: Collector) -> None:
-        """Add the requests of another collector to an empty one."""
+        """Move all requests of another collector to this collector, which must be empty."""
         self._starts, self._elapsed, self._ok = other._starts, other._elapsed, other._ok
         self._codes, self._names = other._codes, other._names
 
     def wrong_unit(self) -> str:
-        """Return the unit that most starts, read as seconds, must have instead; empty if they are seconds."""
+        """Return the unit in which most starts seem to be given; empty if this is seconds."""
         starts = np.abs(np.asarray(self._starts, dtype=float))
-        # A few wrong stamps are no unit, so more than half of the starts decide.
+        # A few wrong times do not indicate another unit, so the median of the starts decides.
         usual_s = float(np.quantile(starts, 0.5, method="lower")) if len(starts) else 0.0
         return "" if usual_s < _SECONDS_BELOW else next(unit for unit, below in _UNITS if usual_s < below)
 
     def requests(self) -> Requests:
-        """Return all requests in the order of their starts, counted from the first start."""
+        """Return all requests in the order of their starts; start times are relative to the first start."""
         starts = np.asarray(self._starts, dtype=float)
         order = np.argsort(starts, kind="stable")
         starts = starts[order] - (starts.min() if len(starts) else 0.0)
@@ -174,35 +175,35 @@ class Collector:
 
 
 def text_of(row: Mapping[str, object], name: str) -> str:
-    """Return a text of a row by its name; empty if it is missing."""
+    """Return the text under a name in a row; empty if it is missing."""
     value = row.get(name)
     return "" if value is None else str(value)
 
 
 def mapping_of(row: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Return an object of a document by its name; empty if it is missing, or no object."""
+    """Return the object under a name in a document; empty if it is missing or not an object."""
     value = row.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
 def number_of(row: Mapping[str, object], name: str) -> float:
-    """Return a number of a row by its name.
+    """Return the number under a name in a row.
 
     Raises
     ------
     BadRowError
-        If it is missing, or no number.
+        If the value is missing or not a number.
     """
     return number(row.get(name), name)
 
 
 def number(text: object, what: str) -> float:
-    """Return a number of a row.
+    """Parse a number from a row.
 
     Raises
     ------
     BadRowError
-        If the text is not a number.
+        If the value is missing or not a number.
     """
     try:
         return float(text)  # type: ignore[arg-type]

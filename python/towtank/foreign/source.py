@@ -1,4 +1,4 @@
-"""A result file as text: compressed or not, in any encoding, cut off at any byte."""
+"""Reads a result file as text, whether compressed or not, in any encoding, and possibly truncated."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class Source:
     Attributes
     ----------
     path : Path
+        Path of the file.
     cut : str
-        Why the file ends early; empty if it does not. Known after reading.
+        Reason why the compressed file is incomplete; empty if it is complete. Set while the file is read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +40,7 @@ class Source:
         return content.decode(self._encoding(content), "replace").replace("\0", "")
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines with their ends; a compressed file that is cut off ends at its last whole byte."""
+        """Yield the lines with their line ends; a truncated compressed file ends at its last complete byte."""
         with self._open() as stream:
             encoding = self._encoding(self._first_bytes)
         if encoding == "utf-16":
@@ -59,7 +60,7 @@ class Source:
         return content.decode(self._encoding(content), "replace").replace("\0", "")
 
     def rows(self, skipped: Skipped, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows of a table with the numbers of their lines, without empty rows."""
+        """Yield the rows of a table with their line numbers; empty rows are left out."""
         reader = csv.reader(self.lines(), delimiter=delimiter)
         while True:
             try:

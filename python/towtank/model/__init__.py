@@ -1,4 +1,6 @@
-"""Models of a system: queueing networks from files, solved by the engine; `fitting` fits them to measurements."""
+"""Queueing-network models of a system, read from files and solved by the engine. The package `fitting` fits models
+to measurements.
+"""
 
 from __future__ import annotations
 

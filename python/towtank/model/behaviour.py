@@ -1,5 +1,5 @@
-"""Keys of a model file beyond queueing (timeouts, failures, caches, load balancers), and their form for the
-engine.
+"""Keys of a model file for timeouts, failures, caches and load balancers, and their conversion to the engine's
+format.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ClassBehaviour(FileModel):
     on_timeout: Literal["continue", "cancel"] | None = Field(
         None,
         description=(
-            "What the system does with a job after a timeout: `continue` work on it or `cancel` it; default: "
+            "Action of the system after a timeout: `continue` the work on the job, or `cancel` the job; default: "
             "`continue`."
         ),
     )
@@ -64,7 +64,7 @@ class CacheFile(FileModel):
 
 
 class StationBehaviour(FileModel):
-    """Behaviour of a station beyond queueing: failures, feedback, weights, a cache, measured service times."""
+    """Optional behaviour of a station: failures, feedback, weights, a cache, measured service times."""
 
     up: Duration | None = Field(
         None,
@@ -109,9 +109,7 @@ class BalancerFile(FileModel):
 
 
 def behaviour_document(model: ModelFile) -> dict[str, Any]:
-    """Return the keys of a model that concern timeouts, failures, caches and load balancers, in the form of
-    the engine.
-    """
+    """Return the keys of a model that concern timeouts, failures, caches and load balancers, in the engine's format."""
     stations = model.stations.items()
     return {
         "patience": [
@@ -163,9 +161,9 @@ def _cache(cache: CacheFile) -> dict[str, Any]:
 
 
 def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
-    """Yield faults of keys that are given without the key they need, and of classes that do not exist.
+    """Yield a fault for each key that lacks the key it requires, and for each class that does not exist.
 
-    The engine checks the rest.
+    The engine checks all other rules.
     """
     for name, job_class in model.classes.items():
         for key in ("on_timeout", "retry_delay"):

@@ -1,4 +1,6 @@
-"""Variance of the time at a station of closed classes, computed from a Markov chain of the jobs present."""
+"""Variance of the time that jobs of closed classes spend at a station, from a Markov chain of the number of jobs
+there.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,15 @@ from towtank.model.transactions import chain_by_transaction, squared_variation, 
 Json = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 _FROM_OUTSIDE = 5000
-"""Largest number of open-class jobs that the chain of a station considers, in addition to the users. [1]"""
+"""Highest number of open-class jobs in the Markov chain of a station, in addition to the users of closed
+classes. [1]
+"""
 
 
 def closed_variance(
     model: Json, answer: Json, station: Json, found: StationAnswer, name: str, *, nodes: int
 ) -> float | None:
-    """Return the variance of the time that a class or transaction spends at a station of closed classes.
+    """Return the variance of the time that a class or transaction spends at a station that closed classes visit.
     [s^2]
 
     Parameters
@@ -113,8 +117,9 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
     the rate (N - 1 - k) / A. Let R be the generator of this chain less the rate of the end. The time T(k) of the job
     follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number that an arrival meets. The result is
     exact for exponential times. For other times, the part of the variance from the job's own size is scaled with the
-    variation of the service times, and the part from the jobs it meets as at an open queue. Beyond the knee the number
-    of jobs met hardly varies, so that only the own size matters, on a slower server.
+    variation of the service times, and the part from the jobs it meets is scaled as at an open queue. Above the knee
+    the number of jobs met hardly varies: the job is served at a nearly constant lower speed, and only its own size
+    matters.
     """
     met, weights = _met(users, service_s, servers, away_s)
     speed = np.minimum(1.0, servers / (met + 1)) / service_s
@@ -126,7 +131,8 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
 
 
 def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: float) -> tuple[float, float]:
-    """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed`, while others come and go.
+    """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed`, while other jobs arrive and
+    leave.
 
     Each rate is indexed by the number of other jobs, from 0 on [1/s]. `weights` are the probabilities of the
     numbers of other jobs that the job finds on arrival.
@@ -157,9 +163,9 @@ class _Crowd:
     present : float
         Mean number of jobs at the station. [1]
     work : float
-        Mean number of servers these jobs keep busy. [erlang]
+        Mean number of servers that the jobs keep busy. [erlang]
     squares : float
-        Second moment of their service times, weighted by the rate of each kind. [s]
+        Sum over the kinds of jobs of visit rate times second moment of the service time. [s]
     """
 
     users: int
@@ -197,11 +203,11 @@ class _Crowd:
         return cls(users, sum(rates), rates[0], present[1] / both if both else 0.0, both, work, squares)
 
     def others(self, *, without: int) -> tuple[Floats, float] | None:
-        """Return the arrival rate for each number of other jobs present, and their mean service time; None without
-        arrivals.
+        """Return the arrival rate for each number of other jobs present, and the mean service time of the jobs; None
+        without arrivals.
 
-        A job that is not at the station stays away for the mean time that follows from Little's law. Of the
-        jobs at the station, the share of closed classes is the mean share.
+        A job that is not at the station stays away for the mean time that follows from Little's law. The share of
+        closed classes among the jobs at the station is assumed constant at its mean.
         """
         inside = self.rate - self.outside
         if not self.users or inside <= 0 or self.work <= 0:

@@ -72,8 +72,8 @@ class ClassFile(ClassBehaviour):
     transactions: dict[Name, TransactionFile] = Field(
         {},
         description=(
-            "Transactions of a closed class by name; a user makes one at a time. Stations may set values "
-            "for each of them."
+            "Transactions of a closed class by name; a user runs one transaction at a time. Stations may set values "
+            "for each transaction."
         ),
     )
 
@@ -103,7 +103,7 @@ class StationFile(StationBehaviour):
     capacity: Count | None = Field(
         None,
         description=(
-            "Largest number of jobs at the station, including those in service; arrivals at a full station are dropped."
+            "Largest number of jobs at the station, including jobs in service; arrivals at a full station are dropped."
         ),
     )
     rates: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(

@@ -1,4 +1,4 @@
-"""Confidence intervals of what a fitted model predicts, from the bootstrap replicates of the fit."""
+"""Confidence intervals of the predictions of a fitted model, from the bootstrap replicates of the fit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CONFIDENCE = 0.95
 MODELS_AT_MOST = 20_000
 """Highest number of models, over all variants and replicates, that are solved to compute intervals. [1]"""
 _LEAST_FACTOR = 1e-6
-"""Smallest factor of a service demand: the solver refuses a demand of 0, and a millionth changes no answer.
-[ratio]
+"""Smallest factor of a service demand. The solver rejects a demand of 0, and a factor of a millionth does not change
+the results. [ratio]
 """
 _CLASS = ("throughput_per_s", "response_time_s", "users_in_system")
 _POOL = ("utilization", "held", "waiting")

@@ -1,6 +1,6 @@
-"""Reads model files and converts them to the form of the engine.
+"""Reads model files and converts them to the engine's format.
 
-The classes of `file` check the form, the engine checks the meaning. Faults refer to lines of the file.
+The classes in `file` check keys and types, and the engine checks the meaning. Faults refer to lines of the file.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class ModelProblem:
 
 
 def _spellings(path: list[str]) -> list[tuple[str, ...]]:
-    """Return the places in the file that a fault from the engine may concern; `service_time` may be given as
-    `demand`.
+    """Return the places in the file that may have caused a fault of the engine, which uses one name for several keys,
+    such as `service_time` for `service_time` and `demand`.
     """
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
@@ -147,11 +147,11 @@ def _read(tree: Node) -> tuple[ModelProblem | None, list[Fault]]:
 
 
 def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
-    """Return the faults in meaning that the engine cannot detect; the engine detects the others."""
+    """Return faults in the meaning of the model that the engine does not detect."""
     faults = []
     for name, load in model.classes.items():
         if load.rate is not None and load.think is not None:
-            message = "must be left out: arrivals of an open class do not wait for answers"
+            message = "must be left out: arrivals of an open class do not wait for responses"
             faults.append(fault_at(tree, ("classes", name, "think"), message))
     faults += _transaction_faults(tree, model)
     for name, station in model.stations.items():
@@ -172,21 +172,21 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
             message = "must be left out: an open class has no users; give each transaction a class of its own"
             faults.append(fault_at(tree, path, message, key=True))
         if load.transactions and name in model.routing:
-            message = "must be left out for a class with a routing: give the stations visits"
+            message = "must be left out for a class with a routing: set `visits` of the stations instead of the routing"
             faults.append(fault_at(tree, path, message, key=True))
         total = sum(transaction.share for transaction in load.transactions.values())
         if load.transactions and abs(total - 1) > SHARES_WITHIN:
-            faults.append(fault_at(tree, path, f"must be shares that make 100 % together, got {100 * total:.6g} %"))
+            faults.append(fault_at(tree, path, f"must be shares that add up to 100 %, got {100 * total:.6g} %"))
         for each in load.transactions:
             if each in owner:
-                message = f"must be a name of its own, got {each!r}, which is {owner[each]} too"
+                message = f"must be a unique name, got {each!r}, which is also {owner[each]}"
                 faults.append(fault_at(tree, (*path, each), message, key=True))
             owner.setdefault(each, f"a transaction of {name}")
     return faults
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check that replicates belong to stations of the model, and that all stations have equally many."""
+    """Check that replicates belong to stations of the model, and that all stations have equally many replicates."""
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []
@@ -196,7 +196,7 @@ def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
             near = yamlfile.did_you_mean(name, list(model.stations))
             faults.append(fault_at(tree, at, f"must be a station of the model, got {name!r} instead{near}", key=True))
         if count != max(counts.values()):
-            faults.append(fault_at(tree, at, f"must have as many values as the others, got {count} instead"))
+            faults.append(fault_at(tree, at, f"must have as many values as the other stations, got {count} instead"))
     return faults
 
 

@@ -24,8 +24,7 @@ GAMMA = "gamma distribution with the mean of the solution and the variances of t
 
 
 def erlang_b(servers: int, work: float) -> float:
-    """Return the probability that an arrival finds all servers of a system without waiting busy (Erlang B).
-    [ratio]
+    """Return the probability that an arrival finds all servers busy, in a system without waiting (Erlang B). [ratio]
 
     Parameters
     ----------
@@ -36,7 +35,8 @@ def erlang_b(servers: int, work: float) -> float:
 
     Notes
     -----
-    B(0) = 1, B(i) = a B(i-1) / (i + a B(i-1)). All terms are positive and nothing overflows [1]_.
+    B(0) = 1, B(i) = a B(i-1) / (i + a B(i-1)) for i servers. All terms are positive, so the recursion is stable and
+    does not overflow [1]_.
 
     References
     ----------
@@ -80,9 +80,9 @@ def mmm_percentile(rate: float, service_s: float, servers: int, share: float) ->
 
     Notes
     -----
-    Service is exponential with mu = 1/S; the wait is 0 with probability 1 - C, otherwise exponential with theta = m mu
-    - lambda: P(T > t) = (1 - C) exp(-mu t) + C (theta exp(-mu t) - mu exp(-theta t)) / (theta - mu), section 2.3 of
-    Gross et al.
+    Service is exponential with rate mu = 1/S. With Erlang's C, the wait is 0 with probability 1 - C, and otherwise
+    exponential with rate theta = m mu - lambda. So P(T > t) = (1 - C) exp(-mu t) + C (theta exp(-mu t) - mu exp(-theta
+    t)) / (theta - mu), section 2.3 of Gross et al.
     """
     mu, waits = 1 / service_s, erlang_c(servers, rate * service_s)
     theta = servers * mu - rate
@@ -188,9 +188,9 @@ def lone_queue(
     *,
     bounded: bool = False,
 ) -> tuple[float, float, int, int | None] | None:
-    """Return rate, service time, servers and capacity if a class visits only a single M/M/m station.
+    """Return rate, service time, servers and capacity if a class visits only a single M/M/m station; None otherwise.
 
-    Nodes share the rate. Without `bounded`, a station with a capacity gives None.
+    The rate is the rate at one node. Unless `bounded`, None for a station with a capacity.
     """
     load = class_of(model, name)
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
@@ -216,11 +216,13 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
 
     Notes
     -----
-    For v visits with service time s, squared coefficient of variation c and residence r each: at a delay v c s^2; at
-    processor sharing v r^2 (c + (1 + c) q/(2-q)) with q = 1 - s/r, where the first term comes from the job's own size,
-    the second from the jobs that share the servers, and the sum is exact for M/M/1 (c = 1) [1]_; at first come, first
-    served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential if positive, and Erlang's C at the utilization
-    of the solution. A transaction without service time (s = 0) may still wait for others.
+    A transaction has v visits with service time s, its squared coefficient of variation c, and residence r per visit.
+
+    - Delay: v c s^2.
+    - Processor sharing: v r^2 (c + (1 + c) q/(2-q)) with q = 1 - s/r. The first term comes from the job's own size, the
+      second from the jobs that share the servers. The sum is exact for M/M/1 (c = 1) [1]_.
+    - First come, first served: v (c s^2 + w^2 (2/C - 1)), with the mean wait w = r - s and the probability C of a
+      wait. A positive wait is assumed exponential. A transaction without service time (s = 0) may also wait.
 
     References
     ----------
@@ -238,7 +240,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
 
 
 class Visits(NamedTuple):
-    """Visits of a transaction at a station: their number, service time, its variation, and the time of each.
+    """Visits of a transaction to a station: number, service time with its variation, and time of a visit.
 
     Attributes
     ----------
@@ -262,16 +264,17 @@ def visits_of(station: Mapping[str, Any], nodes: int, found: StationAnswer, name
     """Return the visits of a class or transaction at a station."""
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
-    # Each node gets a part of the visits; together the nodes get all of them.
+    # The model states the visits to one node, so they are multiplied by the number of nodes.
     visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
     return Visits(visits, time, scv, max(found.residence_s[name] / visits, time))
 
 
 def waiting_probability(station: Mapping[str, Any], found: StationAnswer, service_s: float, wait_s: float) -> float:
-    """Return the probability that a visit waits at a station that serves in turn. [ratio]
+    """Return the probability that a visit waits at a first-come-first-served station. [ratio]
 
-    It is the larger of the solution's and Erlang's: they agree in an open network, but in a closed network the solution
-    may have more waiting. With a service time of 0 only Erlang's is defined.
+    It is the larger of two estimates: Erlang's C at the utilization of the solution, and the probability that
+    follows from the mean wait of the solution. Both agree in an open network, but in a closed network the mean wait may
+    be longer. Only Erlang's C is defined if the service time is 0.
     """
     servers, idle = servers_of(station) or 1, 1 - found.utilization
     solved = min(1.0, wait_s * servers * idle / service_s) if service_s > 0 else 0.0

@@ -1,23 +1,23 @@
 """Station with a CPU quota: works at full speed until the CPU time of a period is used up, then pauses until its end.
 
 The CPU limit of a control group, and thus of a container, grants c CPUs as a CPU time of c P in each period P. A model
-as a slow server, on which a transaction with CPU time D takes S = D / c, would delay work that passes at full speed; a
+as a slow server, on which a transaction with CPU time D takes S = D / c, would delay work that runs at full speed; a
 model as a fast server would have no limit. This module models the queue in steps of periods.
 
-With n transactions at the station when a period begins, A that arrive during the period (Poisson with mean u k at
-utilization u of the quota) and capacity for K (Poisson with mean k = P / S, since CPU times are assumed exponential),
-the next period begins with max(0, n + A - K). The stationary distribution of n gives the mean number at the station
-over a period, and Little's law gives the time at the station:
+A period begins with n transactions at the station. During the period A transactions arrive, Poisson with mean u k at
+utilization u of the quota. The quota suffices for K transactions, Poisson with mean k = P / S, since CPU times are
+assumed exponential. The next period begins with max(0, n + A - K) transactions. The stationary distribution of n gives
+the mean number at the station over a period, and Little's law gives the time at the station:
 
-- of the n at the beginning, m = min(n, K) are served one after the other, the i-th after i c P / (K + 1) (the K
-completions are evenly distributed points in the CPU time c P); the others wait for the entire period P;
-- arrivals that are served take c P / (K + 1) as well, wait for one another as at a fast server of utilization u c, and
-for the remaining ones of the m;
-- the transactions left at the end arrived last: the last l of the A, each of which waits P (l + 1) / (2 (A + 1)) on
+- Of the n transactions at the beginning, m = min(n, K) are served one after the other, the i-th after i c P / (K + 1).
+(The K completions are evenly distributed points in the CPU time c P.) The other n - m wait for the entire period P.
+- Arrivals that are served also take c P / (K + 1). They wait for one another as at a fast server of utilization u c,
+and for the transactions among the m that are not yet complete.
+- The l transactions left at the end of the period are the last arrivals. Each of them waits P (l + 1) / (2 (A + 1)) on
 average.
 
-The result is exact for long periods, c / (1 - u c) in units of S, and for short ones, 1 / (1 - u) as for a slow server,
-which is also its upper bound.
+The result is exact for long periods, c / (1 - u c) in units of S. It is also exact for short periods, 1 / (1 - u) as
+for a slow server, which is an upper bound of the result.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ There are 250 checks (ticks) a second, as in the kernels of most distributions.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# Where distributions are cut off: a geometric tail beyond this number of factors of e, a Poisson tail beyond
-# this number of standard deviations.
+# Cut-off of distributions: a geometric tail ends after a decrease by this number of factors of e, a Poisson tail
+# at this number of standard deviations.
 _FACTORS, _DEVIATIONS = 16.0, 8.0
 # Number of values that represent a distribution; wider distributions are grouped.
 _GROUPS = 48
@@ -72,7 +72,8 @@ class Quota:
 
     @classmethod
     def of_linux(cls, cpus: float, period_s: float = PERIOD_S) -> Quota:
-        """Return a quota as Linux enforces it: a started task runs for at least one tick, and later periods pay for it.
+        """Return a quota as Linux enforces it: a started task runs for at least one tick, which is deducted from later
+        periods.
 
         So a tenth of a CPU in periods of 20 ms acts like periods of 40 ms, in which a program runs for the
         first 4 ms.
@@ -105,7 +106,7 @@ class Quota:
         demand_s : float or ndarray
             As in `residence`.
         utilization : float or ndarray of the same shape
-            In [0, 1]. Near 1 both times are infinite, so their difference is taken slightly below 1.
+            In [0, 1]. At 1 both times are infinite, so values near 1 are reduced to 0.985.
         """
         demand = np.asarray(demand_s, dtype=float)
         used = np.clip(utilization, 0.0, _UTILIZATIONS[-1])
@@ -151,11 +152,13 @@ def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
 
 @cache
 def _areas(utilization: float, periods: float) -> tuple[float, float, float, float]:
-    """Return four means over a period, which do not depend on the fraction of a CPU.
+    """Return four means per period, which do not depend on the fraction of a CPU.
 
-    They are: jobs times time in service (divided by c), and while the quota is used up, in units of S; number
-    of arrivals that are served; their number times half the square of the time that earlier jobs take
-    (divided by c), per period.
+    - Number of jobs times their time in service, divided by c, in units of S.
+    - Number of jobs times their time while the quota is used up, in units of S.
+    - Number of arrivals that are served.
+    - Number of arrivals that are served times half the square of the time that earlier jobs take (divided by c), over
+      the length of the period.
     """
     number, weights = _grouped(*_at_beginning(utilization, periods))
     come, come_weights = _grouped(*_poisson(utilization * periods))
@@ -205,7 +208,9 @@ def _poisson(mean: float) -> tuple[Floats, Floats]:
 
 
 def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Group neighbouring values by their means; the smallest values, which are the likeliest, stay separate."""
+    """Replace groups of neighbouring values by their means; the smallest values, which are the likeliest, stay
+    separate.
+    """
     if len(values) <= _GROUPS:
         return values, weights
     alone = _GROUPS // 2

@@ -15,11 +15,11 @@ from towtank.model.transactions import chained, spread
 _DIGITS = 6
 """Significant digits of times, visits and rates in a simulated model. [1]
 
-The ninth digit of a fit depends on the type of CPU, and with another ninth digit a simulation would draw
-other events.
+The ninth digit of a fitted number depends on the type of CPU, and a simulation with a different digit would
+draw different events.
 """
 _CERTAIN = ("routing",)
-"""Keys whose numbers are not rounded, since they come from a file and must keep their sum."""
+"""Keys whose numbers are not rounded: they come from a file, and rounding would change their sum."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class SimulationSettings:
     events : int
         Highest number of events over all replications.
     time_s : float, optional
-        Longest wall-clock time of the simulation, checked between rounds; an answer stopped by it is not reproducible.
-        [s]
+        Longest wall-clock time of the simulation, checked between rounds. A simulation that reaches it is not
+        reproducible. [s]
     seed : int
         Seed of the random generator.
     threads : int, optional

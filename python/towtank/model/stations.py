@@ -12,17 +12,17 @@ NODE = "@"
 """Separator between the name of a station and the number of a node; names in files cannot contain it."""
 
 _WRITTEN = 1e-6
-"""Relative tolerance when rates are compared, since model files hold nine digits. [ratio]"""
+"""Relative tolerance for equal rates, since model files hold nine digits. [ratio]"""
 
 
 def servers_of(station: Mapping[str, Any]) -> int | None:
-    """Return the number of servers of a station; with rates from a fit, the fitted number; None for other rates.
+    """Return the number of servers of a station; None for a station with rates that do not come from a fit.
 
     Notes
     -----
     `towtank model fit` writes a demand that depends on the utilization as rates(j) = min(j, m) / (1 + (r - 1) (1 -
-    min(j - 1, m) / m)) for 1 to m + 1 jobs, where the demand is r times as large at zero utilization. Only rates of
-    this form can be converted to another number of servers.
+    min(j - 1, m) / m)) for j = 1 to m + 1 jobs and m servers. The demand at zero utilization is r times the demand at
+    full utilization. Only rates of this form can be converted to another number of servers.
     """
     rates = station["rates"]
     if not rates:
@@ -56,7 +56,7 @@ class StationAnswer:
     utilization : float
         Utilization of all servers of all nodes. [ratio]
     queue_length : float
-        Jobs at all nodes, those in service included. [1]
+        Jobs at all nodes, including jobs in service. [1]
     residence_s : dict of str to float
         Residence time of a transaction, over all its visits, by class and by transaction of a class. [s]
     """

@@ -18,7 +18,8 @@ from typing import Any
 
 Json = dict[str, Any]
 _SCV = {"deterministic": 0.0}
-# Disciplines with a queue of whole services: each job waits equally long and then takes its own service time.
+# Disciplines at which jobs wait in a queue: all transactions wait for the same mean time, and then take their own
+# service time.
 _IN_TURN = ("fcfs", "priority")
 
 
@@ -41,12 +42,13 @@ def squared_variation(variation: Mapping[str, Any] | None) -> float:
 
 
 def chained(document: Json) -> Json:
-    """Return a model for the engine, with one job class (a chain) in place of the transactions of each class.
+    """Return a model for the engine, with one job class (a chain) instead of the transactions of each class.
 
     Notes
     -----
-    At each station the visits of the mix are V = sum p_t v_t, the service time is the mean over the visits, and its
-    variation is that of the mixture. Think time is sum p_t Z_t.
+    With shares p_t, visits v_t and think times Z_t of the transactions t, the visits of the mix at each station are V =
+    sum p_t v_t, and think time is sum p_t Z_t. The service time is the mean over the visits, and its variation is that
+    of the mixture.
     """
     shares = {
         job_class["name"]: transactions_of(job_class) for job_class in document["classes"] if transactions_of(job_class)
@@ -122,11 +124,16 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
 
     Notes
     -----
-    If jobs share a station, or none waits, all are slowed by the same factor: R_t = D_t R / D. If they are served in
-    turn, each visit waits equally long: R_t = v_t (s_t + W). If at most T jobs share the m servers at once and the
-    others wait in turn, R is split. With Q jobs and utilization U, the number beyond T is about (Q - m U) U^(T - m),
-    since the numbers of M/M/m fall by the factor U; this part of R is divided by visits, the rest by demands. Time that
-    no station explains, such as waiting for a pool, is that of the chain.
+    R is the residence of the chain at a station with demand D, and R_t the residence of transaction t with demand D_t,
+    v_t visits and service time s_t. If jobs share the station, or no job waits, all are slowed by the same factor: R_t
+    =
+    D_t R / D. If jobs wait in a queue, each visit has the same mean wait W: R_t = v_t (s_t + W).
+
+    If at most T jobs share the m servers at the same time and further jobs wait, R has two parts. With Q jobs and
+    utilization U, the mean number of waiting jobs is about (Q - m U) U^(T - m), since the probabilities of M/M/m fall
+    by the factor U with each job. The waiting part of R is divided by visits, the rest by demands.
+
+    Time that no station explains, such as waiting for a pool, is equal for all transactions.
     """
     if not chain_by_transaction(document):
         return answer
@@ -159,15 +166,15 @@ def _residences(station: Json, chain: Json, ones: list[Json], residence: float, 
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # The time that is not spent waiting in turn is shared, so it grows by the same factor for all
-            # transactions.
+            # The time that is not spent waiting in the queue is processor sharing, which slows all transactions by
+            # the same factor.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)
     return found
 
 
 def _waiting(station: Json, mean: float, residence: float, figures: Json) -> float:
-    """Return the time that a visit waits in turn, which is equal for all transactions. [s]"""
+    """Return the time that a visit waits in the queue, which is equal for all transactions. [s]"""
     if station["discipline"] in _IN_TURN and not station["rates"]:
         return max(0.0, residence - mean)
     at_once, servers, present = station.get("at_once"), station["servers"], figures["queue_length"]

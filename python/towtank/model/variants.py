@@ -16,8 +16,8 @@ from towtank.option_check import COMMAND_LINE, OptionCheck
 from towtank.yamlfile import Document
 
 FITTED = (
-    "the demands of this model were fitted to measurements: the intervals are those of the simulation only, and the "
-    "error of the fit comes on top; `towtank model solve` gives intervals of the fit"
+    "the demands of this model were fitted to measurements: the intervals include the error of the simulation, but not "
+    "the error of the fit; `towtank model solve` gives intervals of the fit"
 )
 
 

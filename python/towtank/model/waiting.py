@@ -1,8 +1,8 @@
-"""Percentiles of the time that a transaction waits in turn before it is served.
+"""Percentiles of the time that a transaction waits in a queue before it is served.
 
 The result is exact for an open class at one M/M/m station, with or without a limit on the jobs there. Otherwise a
-transaction waits with the probability that some station makes it wait, and then for a gamma-distributed time with the
-mean of the solution and the variances of the stations.
+transaction waits if it has to wait at any station, and its wait is assumed to follow a gamma distribution. The
+distribution has the mean of the solution and the variances of the stations.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from towtank.model.percentiles import EXACT, erlang_c, lone_queue, stations_by_n
 from towtank.model.stations import NODE, StationAnswer
 
 IN_TURN = frozenset({"fcfs", "priority"})
-"""Disciplines at which jobs wait before they are served. At others they share the servers or wait for nothing."""
+"""Disciplines at which jobs wait in a queue. With other disciplines, jobs share the servers or do not wait."""
 GAMMA_WAIT = "gamma distribution of the waits, with the mean of the solution and the variances of the stations"
 
 
 def waits_in_turn(model: Mapping[str, Any], name: str) -> bool:
-    """Return True if a class visits a station where jobs wait in turn."""
+    """Return True if a class visits a station where jobs wait in a queue."""
     return any(
         station["discipline"] in IN_TURN and any(service["class"] == name for service in station["services"])
         for station in stations_by_name(model).values()
@@ -32,7 +32,7 @@ def waits_in_turn(model: Mapping[str, Any], name: str) -> bool:
 
 
 def mmm_wait(rate: float, service_s: float, servers: int, share: float, room: int | None = None) -> float:
-    """Return the percentile of the wait at M/M/m, or at M/M/m/K for the arrivals that find room. [s]
+    """Return a percentile of the wait at M/M/m, or at M/M/m/K for arrivals that are not rejected. [s]
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ _ANSWER_AT_MOST_BYTES = 8 * 1024 * 1024
 
 
 def ask_once(address: str, command: str) -> str:
-    """Send a command, and return everything that the service sends until it closes the connection.
+    """Send a command, and return the complete response, which ends when the service closes the connection.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def ask_once(address: str, command: str) -> str:
             while part := connection.recv(65536):
                 parts.append(part)
                 if sum(map(len, parts)) > _ANSWER_AT_MOST_BYTES or time.monotonic() > deadline:
-                    raise ScrapeError(f"{address}: the answer to {command!r} is too long or too late")
+                    raise ScrapeError(f"{address}: the response to {command!r} is too long or too late")
     except OSError as error:
         raise ScrapeError(f"{address}: {type(error).__name__}: {error}") from error
     return b"".join(parts).decode("utf-8", "replace")

@@ -12,20 +12,20 @@ from pathlib import Path
 
 from towtank.observe.scraper import ScrapeError, series
 
-# The decorations of a line are in brackets, in a fixed order: time, level, tags padded with blanks.
+# Each line begins with decorations in brackets, in a fixed order: time, level, tags padded with blanks.
 _LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<text>.*)")
 _COLLECTION = re.compile(r"GC\(\d+\) +(?P<text>.*)")
 _TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d{1,15}\.\d{1,15})ms$")
 _PAUSE = re.compile(r"Pause (?P<kind>[A-Za-z ]+?)(?: \(.*| \d.*)?$")
-# Largest number of digits; a JVM never writes more, and Python refuses to parse thousands of digits.
+# Largest number of digits that is parsed. A JVM never writes more, and Python refuses to parse thousands of digits.
 _SIZE = r"(\d{1,18})([BKMG])"
 _CHANGE = re.compile(rf" {_SIZE}(?:\(\d+%\))?->{_SIZE}(?:\({_SIZE}\)|\(\d+%\))?(?: |$)")
 _LIMIT = re.compile(rf"(?:Heap )?Max Capacity: {_SIZE}$")
 _CAPACITY = re.compile(rf"Capacity: +.*?{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) *$")
 _WHILE_COLLECTING = re.compile(rf"Allocated: .*{_SIZE} \(\d+%\) .*$")
 _UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-# The G1 collector logs a concurrent cycle as a whole, and its phases with other tags; the Z collector logs only the
-# phases.
+# The G1 collector logs each concurrent cycle as a whole, and its phases under other tags; the Z collector logs only
+# the phases.
 _CONCURRENT_TAGS = {"gc", "gc,phases"}
 
 
@@ -67,7 +67,7 @@ class GcCounts:
     allocated: int = 0
 
     def take(self, line: str) -> None:
-        """Add one line of the log to the sums; ignore a line without a relevant count."""
+        """Add one line of the log to the sums; ignore a line that contains no relevant value."""
         found = _LINE.match(line)
         if found is None:
             return

@@ -1,6 +1,6 @@
 """Reads metrics of a GlusterFS mount from files below `.meta`: calls to the mount, calls to servers, caches.
 
-Reading a file of a mount blocks until the mount answers, and cannot be interrupted. A separate process therefore
+Reading a file of a mount blocks until the mount responds, and cannot be interrupted. A separate process therefore
 reads the files, and this process waits for its output within the time limit of a scrape.
 """
 
@@ -22,8 +22,8 @@ _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# For each line of its input, the script prints all files, each after a line with the name of the file. The script
-# ends when its input ends.
+# For each line of its input, this script prints the content of all files, each preceded by a line with its name. The
+# script ends when its input ends.
 _READER = r"""
 while read -r line; do
   head -v -c 16777216 -- "$@" 2>/dev/null
@@ -64,8 +64,9 @@ def parse_asked(text: str) -> dict[str, float]:
 
 
 def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
-    """Parse the counters of `io-stats` in front of each part of a server: number and time of
-    the calls to the server.
+    """Parse the counters of `io-stats` in front of one exported folder of a server.
+
+    The result contains number and time of the calls to the server.
     """
     values: dict[str, float] = {}
     for text in texts:
@@ -83,7 +84,7 @@ def _calls(text: str) -> list[tuple[str, float, float]]:
 
 
 def parse_private(text: str, fields: dict[str, str]) -> dict[str, float]:
-    """Parse selected lines `name = number` of a file `private`, and return the numbers by series name."""
+    """Parse the given fields of a file `private` with lines `name = number`; return the numbers by series name."""
     numbers = _fields(text)
     return {name: numbers[key] for key, name in fields.items() if key in numbers}
 
@@ -99,8 +100,7 @@ def _fields(text: str) -> dict[str, float]:
 
 
 class GlusterfsScraper:
-    """Scraper that reads the files of one mount through a shell; uses about a millisecond of CPU time of this
-    machine.
+    """Scraper that reads the files of one mount through a shell; each scrape takes about 1 ms of CPU time.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class GlusterfsScraper:
     mount : Path
         Mount point, as this process sees it.
     clients : list of str
-        Translators that count calls to servers, `SERVER-PART`.
+        Names `SERVER-PART` of the translators that count the calls to servers.
     """
 
     source = "glusterfs"
@@ -137,7 +137,7 @@ class GlusterfsScraper:
             return self._answer()
         except (OSError, ScrapeError) as error:
             self.close()
-            raise ScrapeError(f"the mount does not answer: {error}") from error
+            raise ScrapeError(f"the mount does not respond: {error}") from error
 
     def _answer(self) -> dict[str, str]:
         reader = self._reader or self._start()
@@ -183,7 +183,8 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # The shell leads its process group and has not been reaped, so no other process group has its id.
+        # The shell leads its process group. Its exit status has not been collected yet, so no other group can have its
+        # id.
         with suppress(ProcessLookupError):
             os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

@@ -63,8 +63,8 @@ def parse_stat(text: str) -> dict[str, float]:
     """
     try:
         rows = list(csv.DictReader(text.lstrip("# ").splitlines()))
-    except csv.Error as error:  # The table contains a field of more than 128 KiB.
-        raise ScrapeError(f"the answer to `show stat` must be a CSV table, got {error}") from None
+    except csv.Error as error:  # The largest field of the table exceeds the default limit of 128 KiB.
+        raise ScrapeError(f"the response to `show stat` must be a CSV table, got {error}") from None
     if not rows or "svname" not in rows[0]:
         raise ScrapeError(f"`show stat` must be a table with svname, got {text[:80]!r} instead")
     values: dict[str, float] = {}

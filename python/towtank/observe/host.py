@@ -14,10 +14,10 @@ from typing import Any
 from towtank import __version__
 
 _KIB = 1024
-# Memory sizes are compared in steps of this size: the kernel reserves a part that differs by some pages between
-# starts. [byte]
+# Memory sizes are rounded to this size before they are compared, because the kernel reserves a part that differs by
+# some pages between starts. [byte]
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
-# Facts that identify comparable machines, without versions of programs.
+# Keys of the facts that identify comparable machines; versions of programs are not among them.
 _FINGERPRINT = (
     "architecture",
     "kernel",

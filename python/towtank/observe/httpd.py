@@ -14,7 +14,7 @@ from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 from towtank.results.observe import MEMBER_REQUESTS
 
-# For each line of the page, the name of its series and the factor to base units.
+# Series name of each line of the page, and factor that converts its value to base units.
 _LINES = {
     "Total Accesses": ("httpd_requests_total", 1.0),
     "Total kBytes": ("httpd_sent_bytes_total", 1024.0),
@@ -28,7 +28,7 @@ _LINES = {
     "ConnsAsyncClosing": ("httpd_connections_closing", 1.0),
 }
 _MEMBER = re.compile(r"ProxyBalancer\[(\d+)\]Worker\[(\d+)\](\w+)")
-# Metrics of a member whose sizes are written as `12K`, `1.5M` or `3.1G`.
+# Metrics of a member whose values are written with a suffix, such as `12K`, `1.5M` or `3.1G`.
 _BYTES = {"Sent": "httpd_member_sent_bytes_total", "Rcvd": "httpd_member_received_bytes_total"}
 _SUFFIXES = {"": 1.0, "B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4}
 _SIZE = re.compile(r"\s*([\d.]+)\s*([BKMGT]?)B?\s*")

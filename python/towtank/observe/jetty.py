@@ -8,7 +8,7 @@ from __future__ import annotations
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 
-# Lines of the page, with series name and factor of each; times are in whole milliseconds.
+# Series name of each line of the page, and factor that converts its value; the page has times in whole milliseconds.
 _FIELDS = {
     "requests": ("jetty_requests_total", 1.0),
     "requestsActive": ("jetty_requests_active", 1.0),
@@ -32,7 +32,7 @@ def parse(text: str) -> dict[str, float]:
         If the page has another format.
     """
     lines = [line.strip().partition(": ") for line in text.splitlines()]
-    # The first line of a section has nothing after the colon.
+    # The first line of a section is a heading without a value.
     fields = {name: value for name, _, value in lines if value}
     if "requestsActive" not in fields:
         raise ScrapeError(f"the statistics page must report requestsActive, got {text[:80]!r} instead")

@@ -20,7 +20,7 @@ _TIMEOUT_S = 2
 _INSTALL_HINT = pip_install("PyMySQL")
 _MILLISECONDS = 1000.0
 
-# For each variable, the name of its series. Series in seconds belong to variables in milliseconds.
+# Series name of each status variable. Variables in milliseconds have series in seconds.
 _VARIABLES = {
     "Threads_connected": "mariadb_connections",
     "Threads_running": "mariadb_threads_running",

@@ -19,7 +19,7 @@ class Metric:
     unit : str
         `s`, `bytes`, or `1` for a count.
     kind : str
-        `counter`, `gauge`, or `fact`, which does not change.
+        `counter`, `gauge`, or `fact` for a value that does not change.
     source : str
         File, view or command from which the value is read.
     meaning : str

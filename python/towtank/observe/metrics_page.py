@@ -13,45 +13,52 @@ _PREFACE = """\
 # Metrics
 
 Series that Towtank samples and scrapes during a run. The probe samples the host and groups of processes; one thread of
-the conductor scrapes the services. Both use the same grid: the multiples of the interval on CLOCK_MONOTONIC, so that
-samples of all streams are simultaneous; one more sample, off the grid, is taken when the run ends. A late sample states
-its delay; a sample that could not be taken is left out, never interpolated.
+the conductor scrapes the services. Both work at the same regular times, the multiples of the interval on
+CLOCK_MONOTONIC, so the samples of all streams are simultaneous. One more sample is taken when the run ends. A late
+sample records its delay. A sample that could not be taken is left out; it is not interpolated.
 
-A *counter* counts from some start and only grows: take differences. A *gauge* is the value of the moment. Values that
-the kernel or the service does not offer are left out, never zero.
+A *counter* counts from an arbitrary start and only grows, so only its differences have a meaning. A *gauge* is the
+value at the time of the sample. Values that the kernel or the service does not report are left out; they are not
+replaced by zero.
 
 ## How a group is counted
 
-A group is a root process and its descendants. A process that was seen in a group belongs to it for good, even if its
-parent ends before it. A process that appears after its parent has ended belongs to the group by one of four traces:
+A group is a root process and its descendants. A process that was once observed in a group remains in the group, even
+if its parent ends first. A process that appears after its parent has ended is recognised as a member of the group by
+any of four traces:
 
 1. The kernel made it a child of the root, because the root is a reaper. The guard is a reaper, so this holds for every
    process that Towtank starts, also on hosts of providers `namespaces` and `ssh`.
-2. It is in the control group of the root, if that is the group's own: a unit of systemd, a container.
-3. Its session was led by a member.
-4. It has the addresses of code, stack, heap and arguments of a member. `exec` draws them at random and `fork` keeps
-   them, so a worker that detaches by `fork` alone has those of the program that was named.
+2. It is in the control group of the root, and no other group uses this control group. Examples are a unit of systemd
+   and a container.
+3. A member of the group is or was the leader of its session.
+4. Its code, stack, heap and arguments have the same addresses as those of a member. `exec` chooses these addresses at
+   random and `fork` keeps them, so a worker that detaches by `fork` alone has the addresses of the named program.
 
-A process that was named by its number, detached before the first sample and then called `exec` leaves neither of the
-last two traces. Its use is not attributed (see [Summaries](summary.md)). The start time distinguishes processes with
-the same number.
+A process that was named by its id, detached before the first sample and then called `exec` has neither of the last two
+traces. Its use of resources is not attributed to the group (see [Summaries](summary.md)). The start time distinguishes
+processes with the same id.
 
-Time, page faults and input/output of descendants that ended stay counted. The kernel credits them to the process that
-waits for them; credits within the group are not counted again, and a process that nobody waits for keeps its last
-sampled values, unless a control group of its own or a root that is a reaper counts it. So the totals never shrink and
-never exceed the true use; they lack only the use of such a process between its last sample and its end. The kernel
-reports context switches and waiting for a CPU for living threads only; those of a thread that ended keep their last
-sampled values. The long `status` of a thread is read only if its `schedstat` shows that it ran since the last sample: a
-thread that did not run has not switched.
+Time, page faults and input/output of descendants remain counted after their end. The kernel adds them to the process
+that waits for the descendant; within a group, they are not counted twice. If no process waits for a descendant, its
+last sampled values remain, unless the group's own control group or a root that is a reaper counts the descendant. The
+totals therefore never decrease and never exceed the true use. They lack only the use of such a descendant between its
+last sample and its end.
+
+The kernel reports context switches and waits for a CPU only for living threads; for a thread that has ended, the last
+sampled values remain. The long `status` of a thread is read only if its `schedstat` shows that the thread has run since
+the last sample, because a thread that did not run has no context switches.
 
 ## Metrics of services
 
-Any page in the Prometheus text format (`source` `prometheus`) is recorded as it is: series by name with labels, without
-values that are not finite and without the `_created` series. Values beyond 1e30 are left out of every service's
-metrics; `left_out` of a line is their number, and the run says which they were. Cost: one exchange over a kept
-connection, and the CPU time to parse the page, about 2 µs per series. Each line of a service's stream has `took_s`, the
-time of this scrape, and `cpu_s_total`, the CPU time of the thread that scrapes all services. A failed scrape is a line
-of its own with the reason.
+Any page in the Prometheus text format (`source` `prometheus`) is recorded as series by name with labels, without values
+that are not finite and without the `_created` series. Cost: one exchange over a persistent connection, and the CPU time
+to parse the page, about 2 µs per series.
+
+Values beyond 1e30 are left out of the metrics of every service. A line records their number as `left_out`, and a
+message of the run reports the number of affected metrics and the name of one of them. Each line of a service's stream
+has `took_s`, the duration of the scrape, and `cpu_s_total`, the CPU time of the thread that scrapes all services. A
+failed scrape is recorded as a line with the reason.
 """
 
 

@@ -50,8 +50,8 @@ class MembersLog:
     Parameters
     ----------
     path : Path
-        Log with one line per request: the number of the member from 0 on, or `-` if the request went to several
-        members or to none.
+        Log with one line per request. The line contains the number of the member, from 0, or `-` if the request went to
+        several members or to none.
     names : sequence of str
         Name of each member.
     """

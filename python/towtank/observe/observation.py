@@ -1,4 +1,6 @@
-"""Observes one run: the probe, a thread that scrapes the services, and streams that are written immediately."""
+"""Observes one run: starts the probe, scrapes the services in a thread, and writes all samples to streams
+immediately.
+"""
 
 from __future__ import annotations
 
@@ -209,7 +211,7 @@ class Observation:
             self._failures += self._judge(status)
 
     def _judge(self, status: int) -> list[str]:
-        """Describe how the probe ended, by its exit status, with the end of its log."""
+        """Describe how the probe ended, from its exit status and the end of its log."""
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         log = self._run.logs / PROBE_LOG
         said = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() if log.exists() else ""

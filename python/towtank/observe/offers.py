@@ -1,4 +1,4 @@
-"""Examines what this machine offers, with the commands that install missing parts."""
+"""Examines the capabilities of this machine for `towtank doctor`, with the commands that install missing parts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Number of open files that the studies that come with Towtank need: one per virtual user, and as many for the
-service. [1]
-"""
+"""Number of open files that the bundled studies need: one per virtual user, and as many for the service. [1]"""
 ENOUGH_DISK_BYTES = 2 * 1024**3
-"""Disk space for the default population, its database, and the results of some studies. [bytes]"""
+"""Free disk space for the default population, its database, and the results of some studies. [bytes]"""
 ENOUGH_BACKLOG = 1024
-"""Number of connections that may wait to be accepted; with a smaller number, connections are refused if many users
+"""Number of connections that may wait to be accepted. With a smaller number, connections are refused if many users
 start simultaneously. [1]
 """
 ENOUGH_PORTS = 10_000
@@ -90,7 +88,7 @@ def examine(results: Path) -> list[Offer]:
 def _kernel(facts: dict[str, Any]) -> Offer:
     if "kernel" not in facts or not Path("/proc/stat").exists():
         return Offer("kernel", "missing", None, "Linux with /proc is needed")
-    return Offer("kernel", "ok", facts["kernel"], facts.get("virtualisation", "no virtual machine seen"))
+    return Offer("kernel", "ok", facts["kernel"], facts.get("virtualisation", "no virtual machine detected"))
 
 
 def _engine() -> Offer:
@@ -102,7 +100,7 @@ def _engine() -> Offer:
     except EngineError as error:
         return Offer("engine", "missing", None, str(error.args[0]), "make setup")
     except (OSError, subprocess.SubprocessError) as error:
-        return Offer("engine", "missing", None, f"found, but it does not run: {error}", "make setup")
+        return Offer("engine", "missing", None, f"the engine was found, but does not run: {error}", "make setup")
     return Offer("engine", "ok", answer.stdout.strip(), str(path))
 
 
@@ -110,11 +108,11 @@ def _processors(facts: dict[str, Any]) -> list[Offer]:
     usable, limit = facts["cpus_usable"], facts.get("cpu_limit")
     model = facts.get("cpu_model", "model not reported")
     if limit is not None and limit < usable:
-        count = Offer("cpus", "note", usable, f"{model}; this cgroup may use {limit:g} of them")
+        count = Offer("cpus", "note", usable, f"{model}; the control group of this process may use {limit:g} CPUs")
     else:
         count = Offer("cpus", "ok", usable, model)
     if usable > 1:
-        return [count, Offer("pinning", "ok", usable, "generator and system get CPUs of their own")]
+        return [count, Offer("pinning", "ok", usable, "generator and system run on separate CPUs")]
     return [count, Offer("pinning", "note", usable, "one CPU: generator and system compete for it")]
 
 
@@ -122,7 +120,7 @@ def _memory(facts: dict[str, Any]) -> list[Offer]:
     memory, limit = facts.get("memory_bytes"), facts.get("memory_limit_bytes")
     offers = [Offer("memory_bytes", "ok" if memory else "note", memory, "" if memory else "not reported")]
     if limit is not None and memory is not None and limit < memory:
-        offers.append(Offer("memory_limit_bytes", "note", limit, "limit of this cgroup"))
+        offers.append(Offer("memory_limit_bytes", "note", limit, "limit of the control group of this process"))
     return offers
 
 
@@ -132,11 +130,13 @@ def _open_files(facts: dict[str, Any]) -> Offer:
         return Offer("open_files_limit", "ok", limit, "no limit")
     if limit < ENOUGH_OPEN_FILES:
         hint = (
-            f"each connection needs one, and the engine takes a load thread for each {limit}; raise the hard limit to "
-            f"{ENOUGH_OPEN_FILES} or more (ulimit -Hn)"
+            f"each connection needs an open file, and the engine starts a load thread for each {limit} of them; raise "
+            f"the hard limit to {ENOUGH_OPEN_FILES} or more (ulimit -Hn)"
         )
         return Offer("open_files_limit", "note", limit, hint)
-    return Offer("open_files_limit", "ok", limit, "hard limit; for each load thread where one table is not enough")
+    return Offer(
+        "open_files_limit", "ok", limit, "hard limit; with many connections, it applies to each load thread separately"
+    )
 
 
 def _pressure() -> Offer:
@@ -155,14 +155,14 @@ def _cgroups(facts: dict[str, Any]) -> Offer:
 def _clock(facts: dict[str, Any]) -> Offer:
     source = facts.get("clock_source")
     if source in ("hpet", "acpi_pm"):
-        return Offer("clock_source", "note", source, "slow to read: time stamps cost the generator more")
+        return Offer("clock_source", "note", source, "slow clock: reading the time takes the generator longer")
     return Offer("clock_source", "ok", source)
 
 
 def _programs() -> list[Offer]:
     wanted = (
-        ("chromium", _chromium, "reports checked in a browser", "apt-get install chromium"),
-        ("content_server", _module("content_server"), "the system of the shipped studies", "make setup"),
+        ("chromium", _chromium, "checking reports in a browser", "apt-get install chromium"),
+        ("content_server", _module("content_server"), "the system under test of the bundled studies", "make setup"),
         ("psycopg", _module("psycopg"), "statistics of PostgreSQL", pip_install("psycopg[binary]")),
         ("pymysql", _module("pymysql"), "status variables of MariaDB", pip_install("PyMySQL")),
     )
@@ -209,13 +209,23 @@ def _network() -> list[Offer]:
     ports = _numbers(Path("/proc/sys/net/ipv4/ip_local_port_range"))
     if len(ports) == 2:
         count = ports[1] - ports[0] + 1
-        few = "" if count >= ENOUGH_PORTS else "few: limits connections to one address (net.ipv4.ip_local_port_range)"
+        few = (
+            ""
+            if count >= ENOUGH_PORTS
+            else "few ports limit the connections to one address (net.ipv4.ip_local_port_range)"
+        )
         range_text = f"{ports[0]} to {ports[1]}; connections to one address from one source"
         offers.append(Offer("local_ports", "note" if few else "ok", count, few or range_text))
     backlog = _numbers(Path("/proc/sys/net/core/somaxconn"))
     if backlog:
-        few = "" if backlog[0] >= ENOUGH_BACKLOG else "few: bursts of connections are refused (net.core.somaxconn)"
-        offers.append(Offer("somaxconn", "note" if few else "ok", backlog[0], few or "connections that may wait"))
+        few = (
+            ""
+            if backlog[0] >= ENOUGH_BACKLOG
+            else "short queue: bursts of connections are refused (net.core.somaxconn)"
+        )
+        offers.append(
+            Offer("somaxconn", "note" if few else "ok", backlog[0], few or "connections that may wait to be accepted")
+        )
     return offers
 
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
-# Entries for single connections are not read.
+# Entries about single connections are skipped.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = pip_install("ldap3")
-# For each entry, the name of its series and the attribute that holds the value.
+# Series name of each entry, and attribute that holds its value.
 _NUMBERS = {
     "cn=total,cn=connections,cn=monitor": ("openldap_connections_total", "monitorCounter"),
     "cn=current,cn=connections,cn=monitor": ("openldap_connections", "monitorCounter"),
@@ -48,7 +48,7 @@ def read(entries: Sequence[Entry]) -> dict[str, float]:
     Parameters
     ----------
     entries : sequence of (str, mapping of str to sequence)
-        Distinguished names, and attributes with their values.
+        Distinguished name and attributes of each entry; each attribute has a list of values.
     """
     values: dict[str, float] = {}
     for dn, attributes in entries:
@@ -82,7 +82,7 @@ class OpenldapScraper:
     service : str
         Name of the service.
     url : str
-        Address of the server, `ldap://host:port`; the monitor must be readable by anyone.
+        Address of the server, `ldap://host:port`; the monitor database must be readable without a login.
     """
 
     source = "openldap"
@@ -129,6 +129,6 @@ class OpenldapScraper:
     def close(self) -> None:
         """Close the connection; the next scrape opens it again."""
         if self._connection is not None:
-            with suppress(Exception):  # The server may have ended.
+            with suppress(Exception):  # Closing fails if the server has ended, which is no error.
                 self._connection.unbind()
         self._connection = None

@@ -77,7 +77,8 @@ class Page:
         try:
             return self._exchange(deadline)
         except (ConnectionError, http.client.RemoteDisconnected):
-            # A server may close an idle connection at any time, so only the failure of a new connection counts.
+            # A server may close an idle connection at any time, so a failure on an old connection is repeated on a new
+            # one.
             if not kept:
                 raise
             self.close()
@@ -90,7 +91,7 @@ class Page:
         self._connection.response_class = partial(_TimelyAnswer, deadline=deadline)  # type: ignore[assignment]
         response = self._connection.getresponse()
         if response.status != http.client.OK:
-            raise ScrapeError(f"{self.url}: must answer 200, got {response.status} instead")
+            raise ScrapeError(f"{self.url}: must respond with status 200, got {response.status} instead")
         expected = response.length
         parts: list[bytes] = []
         length = 0
@@ -100,8 +101,9 @@ class Page:
             if length > PAGE_AT_MOST_BYTES:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
-                raise ScrapeError(f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time")
-        response.close()  # `read1` does not detect the end of the body; the connection stays open.
+                raise ScrapeError(f"{self.url}: must arrive within {TIMEOUT_S} s, got only {length} bytes in that time")
+        # `read1` does not mark the response as complete at the end of the body, although the connection stays open.
+        response.close()
         if expected is not None and length < expected:
             raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")
         return b"".join(parts)

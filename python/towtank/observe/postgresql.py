@@ -15,14 +15,14 @@ from towtank.observe.scraper import ScrapeError, series
 if TYPE_CHECKING:
     import psycopg
 
-_CONNECT_TIMEOUT_S = 2  # Smallest value that libpq accepts.
+_CONNECT_TIMEOUT_S = 2  # Shortest connection timeout that libpq accepts. [s]
 _STATEMENT_TIMEOUT_MS = 1000
 _TOP_STATEMENTS = 20
 _QUERY_CHARACTERS = 160
 _MILLISECONDS = 1000.0
 _INSTALL_HINT = pip_install("psycopg[binary]")
 
-# For each column, the name of its series. Series in seconds belong to columns in milliseconds.
+# Series name of each column. Columns in milliseconds have series in seconds.
 _DATABASE = {
     "numbackends": "pg_stat_database_connections",
     "xact_commit": "pg_stat_database_commits_total",
@@ -181,8 +181,9 @@ class PostgresqlScraper:
         return values
 
     def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-        """Return the number of connections by state and wait event; a combination that occurred earlier is reported
-        as 0.
+        """Return the number of connections by state and wait event.
+
+        A combination that occurred in an earlier scrape, but does not occur now, is reported as 0.
         """
         now = {
             series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
@@ -193,7 +194,7 @@ class PostgresqlScraper:
 
 
 def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool:
-    """Return True if the view of statements can be read, for which the extension and its library are needed."""
+    """Return True if the view of statements can be read, which requires its extension and its library."""
     import psycopg  # noqa: PLC0415
 
     found = connection.execute(_HAS_STATEMENTS.encode()).fetchone()
@@ -218,7 +219,7 @@ def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str,
 
 
 def _numbers(row: dict[str, Any], columns: dict[str, str]) -> dict[str, float]:
-    """Return the columns that this version has, under the names of their series, with times in seconds."""
+    """Return the values of all columns that this version has, by series name, with times in seconds."""
     return {
         name: float(row[column]) / (_MILLISECONDS if "_seconds" in name else 1.0)
         for column, name in columns.items()

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 STATEMENTS = 10
 """Largest number of statements that are examined. [1]"""
 MANY_ROWS = 1000
-"""Smallest number of rows for which an index is recommended; a smaller table is scanned as fast as its index. [rows]"""
+"""Smallest number of rows for which an index is recommended; a smaller table can be scanned as fast as an index. [rows]
+"""
 FEW_ROWS_SHARE = 0.1
-"""An index is recommended only if the condition selects at most this share of the rows, in (0, 1)."""
+"""Largest share of a table's rows that a condition may select for an index to be recommended, in (0, 1)."""
 _WITHIN_S = 5.0
 _QUERY_CHARACTERS = 400
 _LINE_CHARACTERS = 160
@@ -48,10 +49,10 @@ _TABLE = """
     FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid WHERE c.oid = %s::regclass"""
 _SCANS = "SELECT relid::bigint AS number, seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_user_tables"
 SCANS_PER_CALL = 0.5
-"""Smallest number of whole-table scans per call of a statement that shows the use of the generic plan. [1]
+"""Smallest number of full table scans per call of a statement that indicates that PostgreSQL uses the generic plan. [1]
 
-The bound is below 1, because statistics arrive up to a second late and the first calls may precede the first reading.
-Other statements may add scans.
+The value is below 1, because statistics arrive up to a second late, and because the first calls may precede the first
+reading. Scans by other statements are counted as well.
 """
 
 
@@ -121,7 +122,9 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
     statements, advice = [], []
     for number, statement in ordered[:STATEMENTS]:
         plan, why = (
-            _plan(connection, statement.query) if time.monotonic() < deadline else (None, "there was no time left")
+            _plan(connection, statement.query)
+            if time.monotonic() < deadline
+            else (None, "the time limit of the examination was reached")
         )
         query = " ".join(statement.query.split())
         query = query if len(query) <= _QUERY_CHARACTERS else query[: _QUERY_CHARACTERS - 1] + "…"
@@ -146,7 +149,7 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
 def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, Calls]:
     """Return the increase of each statement's totals since an earlier reading.
 
-    Statements about the catalogue are left out, because scrapers send them.
+    Statements about the system catalogue are left out, because Towtank's scrapers send them.
     """
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
     if 2 * len(fewer) > len(before):  # A killed database loses its statistics and counts from zero.
@@ -166,11 +169,11 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
 
 
 def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the generic plan of a statement; or None, and the reason."""
+    """Return the generic plan of a statement and an empty text; without a plan, None and the reason."""
     import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
     if not _EXPLAINED.match(query):
-        return None, "no statement that has a plan"
+        return None, "this kind of statement has no plan"
     count = max((int(number) for number in _PARAMETER.findall(query)), default=0)
     values = f"({', '.join(['NULL'] * count)})" if count else ""
     try:
@@ -200,7 +203,7 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield the full table scans with a condition, each with the number of rows that all processes together select."""
+    """Yield each full table scan that has a condition, with the number of rows that it selects in all processes."""
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
     if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
         yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
@@ -225,7 +228,8 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # If an index begins with one of the columns, the planner has preferred the full table scan.
+        # If an index already begins with one of the columns, it would not help: the planner preferred the full table
+        # scan.
         if columns and not leading & set(columns):
             yield {
                 "table": name,
@@ -240,7 +244,7 @@ def _advice(
 
 
 def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
-    """Return the increase of whole-table scans of a table since an earlier reading."""
+    """Return the increase of full table scans of a table since an earlier reading."""
     nothing = Scans(0, 0)
     old, new = before.get(table, nothing), now.get(table, nothing)
     return Scans(new.scans - old.scans, new.rows - old.rows)
@@ -252,7 +256,7 @@ def _name(name: str) -> str:
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Return the columns of a condition by which an index could find rows: equalities first, then one range.
+    """Return the columns of a condition by which an index could find rows: first all equalities, then one range.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import re
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError
 
-# Possessive repetitions: a line that is not in the format is refused in time proportional to its length.
+# Possessive repetitions prevent backtracking: a malformed line is rejected in time proportional to its length.
 _LABELS = r'\{(?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+\}'
 _SAMPLE = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*+)[ \t]*+({_LABELS})?[ \t]*+(\S++)(?:[ \t]++-?\d++)?[ \t]*+$")
 _CREATED = "_created"
@@ -28,8 +28,8 @@ def parse(page: str) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Numbers in the order of the page. Values that are not finite are left out, like the series `_created`, which
-        contain the time when another series began.
+        Numbers in the order of the page. Values that are not finite are left out. Series `_created` are left out as
+        well, because they only contain the times at which other series began.
 
     Raises
     ------

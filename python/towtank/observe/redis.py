@@ -11,7 +11,7 @@ from towtank.observe.scraper import ScrapeError, series
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
-# `INFO all` returns about 10 kB; an error is a single line. [byte]
+# Largest size of a response: `INFO all` returns about 10 kB, and an error is a single line. [byte]
 _LINE_AT_MOST, _ANSWER_AT_MOST = 4096, 8 * 1024 * 1024
 _FIELDS = {
     "connected_clients": "redis_clients",
@@ -114,7 +114,7 @@ class RedisConnection:
         if kind in (b"+", b":") and line.endswith(b"\n"):
             return rest.decode("utf-8", "replace")
         if kind != b"$" or not _LENGTH.fullmatch(rest) or int(rest) > _ANSWER_AT_MOST:
-            raise ScrapeError(f"must be an answer of Redis, got {line[:80]!r} instead")
+            raise ScrapeError(f"must be a response of Redis, got {line[:80]!r} instead")
         length = int(rest)
         return None if length < 0 else self._stream.read(length + 2)[:-2].decode("utf-8", "replace")
 

@@ -53,7 +53,7 @@ class Scraper(Protocol):
 
 @runtime_checkable
 class Concluding(Protocol):
-    """Scraper that returns results about the whole run in addition, which are read once after the load."""
+    """Scraper that also returns results about the whole run, which are read once after the load."""
 
     def conclude(self) -> dict[str, Any]:
         """Return the results about the whole run as stored in the stream, within about five seconds.

@@ -1,4 +1,4 @@
-"""Scrapes all services in one thread, at the same instants of CLOCK_MONOTONIC as the probe."""
+"""Scrapes all services in one thread, at the same times on CLOCK_MONOTONIC at which the probe samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STOP_WITHIN_S = 10.0
 
 
 def next_instant(now_ns: int, interval_ns: int) -> int:
-    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC; the probe uses the same instants.
+    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC; the probe samples at the same times.
     [ns]
 
     Examples
@@ -30,7 +30,7 @@ def next_instant(now_ns: int, interval_ns: int) -> int:
 
 
 class _Target:
-    """Scraper with the stream that its metrics are written to, and the number of failed scrapes."""
+    """Scraper of one service, with the stream to which its metrics are written, and the number of failed scrapes."""
 
     def __init__(self, scraper: Scraper, folder: Path) -> None:
         self.scraper = scraper
@@ -67,7 +67,7 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def _keep(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the values that a stream may hold, and remember the others."""
+        """Return the values that are small enough for a stream, and record the names of the other values."""
         large = {name for name, value in values.items() if not abs(value) <= stream_forms.LARGEST_METRIC}
         self.too_large |= large
         return {name: value for name, value in values.items() if name not in large} if large else values
@@ -79,7 +79,7 @@ class _Target:
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         try:
             line = {"k": "conclusion", **line, "conclusion": self.scraper.conclude()}
-        except Exception as error:  # An error here must not lose the recorded metrics.
+        except Exception as error:  # An error here must not prevent that the recorded metrics are kept.
             self.concluded_not = f"{type(error).__name__}: {error}"
             return
         try:
@@ -93,7 +93,7 @@ class _Target:
         return {"k": "failure", **line, "message": message}
 
     def report(self) -> str | None:
-        """Return the failures, and what was left out, in a sentence; None without either."""
+        """Return a sentence about failed scrapes and omitted values; None if there are none."""
         if self.broken:
             return f"{self.scraper.service}: {self.broken}"
         parts = []
@@ -103,7 +103,7 @@ class _Target:
             parts.append(f"no conclusion: {self.concluded_not}")
         if self.too_large:
             what = f"the values of {len(self.too_large)} metrics, such as {min(self.too_large)}"
-            parts.append(f"left out {what}, which exceed {stream_forms.LARGEST_METRIC:.0e}")
+            parts.append(f"{what} were left out, because they exceed {stream_forms.LARGEST_METRIC:.0e}")
         return f"{self.scraper.service}: {'; '.join(parts)}" if parts else None
 
     def close(self) -> None:
@@ -115,9 +115,9 @@ class _Target:
 
 
 class ScrapingThread:
-    """Thread that scrapes all services one after the other, at regular instants.
+    """Thread that scrapes all services one after the other, at regular times.
 
-    If the scrapes of an instant last until after the next instant, the next instant is skipped.
+    If the scrapes of one time last until after the next time, the next scrapes are skipped.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class ScrapingThread:
     folder : Path
         Folder for the streams.
     interval_s : float
-        Interval between the instants. [s]
+        Interval between scrapes of a service. [s]
     """
 
     def __init__(self, scrapers: list[Scraper], folder: Path, interval_s: float) -> None:
@@ -157,7 +157,7 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
-            # This scrape is not at a regular instant, so that the first and last samples enclose the whole
+            # This last scrape is not at a regular time; with it, the first and last samples enclose the whole
             # measurement.
             for target in self._targets:
                 target.scrape()

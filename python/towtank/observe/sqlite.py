@@ -1,8 +1,8 @@
 """Reads metrics of an SQLite database: the sizes of its files, its pages, its free pages.
 
-SQLite has no statistics that another process could read, so there are only few metrics. The metrics come from `stat`
-and from three pragmas over a read-only connection without an open transaction, which neither delays writers nor
-prevents a checkpoint from finishing.
+SQLite keeps no statistics that another process could read, so there are only few metrics. They come from `stat` and
+from three pragmas over a read-only connection. The connection has no open transaction, so it neither delays writers
+nor prevents a checkpoint from finishing.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class TimelyStream(io.RawIOBase):
             self._connection.settimeout(left_s)
             return self._pieces.readinto(buffer)
         except TimeoutError:
-            raise TimeoutError("timed out: not whole within its time") from None
+            raise TimeoutError("timed out before the complete response arrived") from None
 
     def close(self) -> None:
         """Release the connection; the caller closes the socket."""

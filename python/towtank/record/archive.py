@@ -19,8 +19,8 @@ from towtank.record.exchange import Exchange
 
 # A recording contains secrets: only its owner may read the file.
 _MODE = 0o600
-# Largest size of the file: the importer reads up to a gigabyte, and a larger recording was probably
-# forgotten. [byte]
+# Largest size of the file. The importer reads up to a gigabyte, and a user who records more has probably forgotten to
+# stop. [byte]
 BYTES_AT_MOST = 900_000_000
 # Number of bytes that are read to get the end of the document, which contains the list of pages. [byte]
 _LOOKED_AT = 1 << 26

@@ -1,8 +1,8 @@
 """Certificate authority of a recording, which issues certificates for hosts on demand.
 
-Whoever has the key of the authority can impersonate any server to a browser that trusts the authority.
-Therefore the key stays in memory, unless the user keeps the authority: then the key is stored for a month in
-a file that only the user can read.
+Anyone who has the key of the authority can impersonate any server to a browser that trusts the authority. Therefore the
+key stays in memory, unless the user keeps the authority: then the key is stored for a month in a file that only the
+user can read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEY = "ca.key"
 _LIVES = timedelta(days=30)
 # Least remaining validity of a kept authority, so that the authority does not expire during a recording.
 _LEFT_AT_LEAST = timedelta(days=1)
-# Start of validity before now, because clocks of other machines may be behind this machine's clock.
+# Time by which the validity of a certificate starts before its creation, because clocks of other machines may be slow.
 _BEFORE = timedelta(days=1)
 
 

@@ -6,7 +6,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Bytes kept of each body; values that clients send back occur in pages and small documents. [byte]
+# Largest number of bytes that are kept of each body. Values that clients send back occur in pages and small documents,
+# which are shorter. [byte]
 KEPT_AT_MOST = 2_000_000
 # Largest size of a decompressed body, as a protection against decompression bombs. [byte]
 _DECODED_AT_MOST = 4_000_000

@@ -62,7 +62,7 @@ class Browsing:
                 await getattr(self, f"_{action.kind}")(action)
                 thought = action.kind == "wait" or (thought and action.kind == "fill")
         except DevtoolsError as error:
-            raise TargetError(f"the browser session broke off: {error}") from None
+            raise TargetError(f"the browser session ended early: {error}") from None
 
     async def _begin(self) -> None:
         self.devtools.on = {

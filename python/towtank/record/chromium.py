@@ -24,8 +24,8 @@ from towtank.errors import TargetError
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Time limit for the browser to exit before it is killed. [s]
 _LEAVES_WITHIN_S = 5.0
-# Chromium creates a socket some 50 characters below its temporary folder; socket paths are limited to 107.
-# [character]
+# Largest length of the path of the temporary folder. Chromium creates a socket whose path is some 50 characters longer,
+# and paths of sockets have at most 107 characters. [character]
 _TEMPORARY_AT_MOST = 30
 # Length of the end of standard error that is read. [byte]
 _WORDS = 4096
@@ -50,7 +50,7 @@ _FLAGS = (
     "--window-size=1280,1024",
     "--disable-features=OptimizationHints,MediaRouter,Translate,AutofillServerCommunication,NetworkTimeServiceQuerying",
 )
-# Features that send queries to Google: leaked passwords, dangerous sites, the user's account.
+# Settings that disable features which send queries to Google: leaked passwords, dangerous sites, the user's account.
 _PREFERENCES = {
     "credentials_enable_service": False,
     "profile": {"password_manager_enabled": False, "password_manager_leak_detection": False},
@@ -64,7 +64,8 @@ _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
 )
-# Arguments: the folder, then the browser with its arguments. The folder is removed however the browser ends.
+# Shell script that removes the folder after the browser has ended for any reason. Its arguments are the folder, then
+# the browser with its arguments.
 _SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"'
 
 
@@ -133,7 +134,10 @@ class Chromium:
         """
         if sandbox and os.geteuid() == 0:
             hint = "record as another user, or with --no-sandbox if you trust the pages and all that they load"
-            raise TargetError("Chromium has no sandbox as root: a page that breaks out of it would be root", hint=hint)
+            raise TargetError(
+                "Chromium cannot isolate pages in a sandbox as root: a malicious page could get the rights of root",
+                hint=hint,
+            )
         browser = find_chromium()
         long = len(tempfile.gettempdir()) > _TEMPORARY_AT_MOST
         folder = Path(tempfile.mkdtemp(prefix="towtank-chromium-", dir="/tmp" if long else None))

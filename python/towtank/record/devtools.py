@@ -71,9 +71,9 @@ class Devtools:
             os.write(self._browser.writes, json.dumps(message).encode() + b"\0")
             return await asyncio.wait_for(self._answers[number], _ANSWERS_WITHIN_S)
         except TimeoutError:
-            raise DevtoolsError(f"no answer to {method} within {_ANSWERS_WITHIN_S:.0f} s") from None
+            raise DevtoolsError(f"no reply to {method} within {_ANSWERS_WITHIN_S:.0f} s") from None
         except OSError as error:
-            raise DevtoolsError(f"the browser is gone: {error.strerror}") from None
+            raise DevtoolsError(f"the browser has exited: {error.strerror}") from None
         finally:
             del self._answers[number]
 
@@ -88,7 +88,8 @@ class Devtools:
         try:
             while True:
                 self._take(json.loads((await reader.readuntil(b"\0"))[:-1]))
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):  # no JSON is a ValueError
+        # data that are not JSON raise a ValueError
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):
             words = self._browser.last_words()
             self._gone = "the browser ended" + (f": {words}" if words else "")
             for answer in self._answers.values():

@@ -28,7 +28,7 @@ class Exchange:
     error : str
         Reason why the response is incomplete; empty for a complete response.
     kind : str
-        Kind of resource in the terms of browsers (`document`, `script`, ...); empty if unknown.
+        Kind of resource, as named in browsers (`document`, `script`, ...); empty if unknown.
     page : str
         Name of the page that the exchange belongs to; empty if the importer separates pages by pauses.
     """

@@ -19,7 +19,7 @@ from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# Name in notes of an archive that is not kept; line n of the archive is request n.
+# Name that notes use for an archive that is not kept. Line n of the archive is request n.
 UNKEPT = "recording"
 
 
@@ -81,7 +81,7 @@ class Recording:
         parts = [
             (len(recorder.passed), "hosts passed through"),
             (len(recorder.untrusted), "hosts refused by the client"),
-            (len(recorder.unrecorded), "hosts not among those of --only"),
+            (len(recorder.unrecorded), "hosts that --only excludes"),
         ]
         shown = [f"{count} {what}" for count, what in parts if count]
         return f" ({', '.join(shown)})" if shown else ""
@@ -112,7 +112,7 @@ class Recording:
         count, archive = in_workload(draft), self.archive
         hosts = ", ".join(f"{host} ({number})" for host, number in sorted(archive.hosts.items()))
         lines = [
-            f"recorded: {archive.count} requests, {archive.failed} of them without a whole answer: {hosts}",
+            f"recorded: {archive.count} requests, {archive.failed} of them without a complete response: {hosts}",
             f"in the workload: {count['requests']} requests on {count['pages']} pages, "
             f"{archive.count - count['requests']} left out, "
             f"{len(draft.findings.get('correlations', []))} correlated values",
@@ -120,8 +120,8 @@ class Recording:
         for what, counter in (
             ("passed through unread", self.recorder.passed),
             ("refused by the client, which does not trust the certificate authority", self.recorder.untrusted),
-            ("not recorded, as it is not among the hosts of --only", self.recorder.unrecorded),
-            ("not relayed, as the browser asks there by itself", self.recorder.refused),
+            ("not recorded, because it is not among the hosts of --only", self.recorder.unrecorded),
+            ("not relayed, because the browser contacts this host for its own purposes", self.recorder.refused),
         ):
             lines += [f"{host}: {what}: {number} times" for host, number in sorted(counter.items())]
         return lines
@@ -129,7 +129,7 @@ class Recording:
 
 _HINTS = {
     "proxy": "set the proxy of the client to the address that was printed, and see docs/guides/record.md for HTTPS",
-    "browser": "check that the first URL answers",
+    "browser": "check that the server of the first URL responds",
 }
 
 
@@ -142,7 +142,7 @@ def in_workload(draft: Draft) -> dict[str, int]:
 def _without_columns(draft: Draft) -> None:
     """Remove columns from notes.
 
-    Lines are request numbers, but columns of an archive that is not kept mean nothing.
+    In the notes, lines are request numbers. Columns would refer to an archive that is not kept.
     """
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})

@@ -166,7 +166,7 @@ class Proxy:
             await self._pass(stream, origin, why)
 
     async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
-        """Speak TLS with the client in place of the server, and relay and record the exchanges."""
+        """Handle TLS with the client instead of the server, and relay and record the exchanges."""
         try:
             context = authority.context(origin.host)
         except ValueError:  # no certificate can be made for an invalid name of a host
@@ -273,7 +273,7 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
         async def serve(stream: SocketStream) -> None:
             try:
                 await proxy.serve(stream)
-            except GONE:  # a client that leaves must not end the others
+            except GONE:  # a client that disconnects must not end the connections of the other clients
                 return
 
         tasks.start_soon(listener.serve, serve, tasks)

@@ -12,8 +12,8 @@ from urllib.parse import urljoin, urlsplit
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange, Headers
 
-# Kinds of resources by Sec-Fetch-Dest, in the terms that browsers use in HTTP Archives; empty for the same
-# word.
+# Kind of resource in an HTTP Archive by the value of the header Sec-Fetch-Dest; an empty kind equals the value of the
+# header.
 _KINDS = {
     **dict.fromkeys(("document", "iframe", "frame"), "document"),
     **dict.fromkeys(("image", "font", "script", "manifest"), ""),
@@ -64,7 +64,7 @@ class Recorder:
     _redirected_to: str = ""
 
     def __post_init__(self) -> None:
-        # All times of exchanges come from the monotonic clock, which nobody sets.
+        # All times of exchanges come from the monotonic clock, which is never adjusted.
         self._epoch = time.time() - time.monotonic()
 
     def records(self, host: str) -> bool:
@@ -115,13 +115,15 @@ class Recorder:
         self.archive.add(exchange)
 
     def passes(self, host: str, why: str) -> None:
-        """Count a connection to a host that is forwarded unread, and note the first one."""
+        """Count a connection that is forwarded unread, and print a note for the first connection to each host."""
         if host not in self.passed:
             self.note(f"{host}: passed through, not recorded: {why}")
         self.passed[host] += 1
 
     def distrusted(self, host: str, hint: str) -> None:
-        """Count a client that rejected a certificate of the authority, and note the first one of each host."""
+        """Count a client that rejected a certificate of the authority, and print a note for the first rejection for
+        each host.
+        """
         if host not in self.untrusted:
             self.note(f"{host}: the client ended the connection in the TLS handshake: {hint}")
         self.untrusted[host] += 1
@@ -130,7 +132,7 @@ class Recorder:
 def _navigates(exchange: Exchange) -> bool:
     """Return True if a browser opens another page with a request.
 
-    Over plain HTTP, the request lacks some headers.
+    Over plain HTTP, browsers omit the header `Sec-Fetch-Dest`, and `Upgrade-Insecure-Requests` is checked instead.
     """
     goes_to = exchange.header("sec-fetch-dest")
     return goes_to == "document" or (not goes_to and exchange.header("upgrade-insecure-requests") == "1")

@@ -91,7 +91,7 @@ class Relay:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw_items()]
         method = request.method.decode("latin-1")
         exchange = self.recorder.begin(method, f"{origin.scheme}://{origin.address}{path}", _end_to_end(headers))
-        exchange.error = "the recording ended before the answer arrived"
+        exchange.error = "the recording ended before the response arrived"
         try:
             asked = h11.Request(method=request.method, target=path, headers=_asked(headers, origin))
             await self._relay(exchange, origin, asked)
@@ -100,7 +100,7 @@ class Relay:
             exchange.error = str(error)
             await refuse(self.client, 502, f"{origin.address}: {error}")
         except PeerGone as error:
-            exchange.error = f"the client broke off: {error}"
+            exchange.error = f"the connection of the client failed: {error}"
         finally:
             self.recorder.end(exchange)
 
@@ -126,7 +126,7 @@ class Relay:
     async def _carry_answer(self, exchange: Exchange, server: Peer) -> None:
         while not isinstance(event := await _from_server(server), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
-                raise ServerGone("the server closed the connection in the middle of its answer")
+                raise ServerGone("the server closed the connection in the middle of its response")
             exchange.answer_body.add(event.data)
             await self.client.send(h11.Data(data=event.data))
         await self.client.send(h11.EndOfMessage())
@@ -157,7 +157,7 @@ class Relay:
             if not body:
                 await server.send(h11.EndOfMessage())
         except PeerGone as error:
-            raise ServerGone(f"the server broke off: {error}") from None
+            raise ServerGone(f"the connection to the server failed: {error}") from None
         if body:
             await self._carry_body(exchange, server)
         while True:
@@ -166,7 +166,7 @@ class Relay:
                 return event
             # Interim responses (early hints, processing) are optional and are not forwarded.
             if not isinstance(event, h11.InformationalResponse):
-                raise ServerGone("the server closed the connection before its answer")
+                raise ServerGone("the server closed the connection before its response")
 
     async def _carry_body(self, exchange: Exchange, server: Peer | None) -> None:
         """Forward the request body to the server. A server that stops reading the body may still respond."""
@@ -212,7 +212,7 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Respond to the client in place of the server, unless a part of a response was already sent."""
+    """Respond to the client instead of the server, unless a part of a response was already sent."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
@@ -238,7 +238,7 @@ async def _from_server(server: Peer) -> Event:
     try:
         return await server.next()
     except PeerGone as error:
-        raise ServerGone(f"the server broke off: {error}") from None
+        raise ServerGone(f"the connection to the server failed: {error}") from None
 
 
 def _why(error: BaseException) -> str:

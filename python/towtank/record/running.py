@@ -76,12 +76,12 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
     Raises
     ------
     StudyError, TargetError
-        For the reasons stated in `Browsing.perform`; earlier exchanges are in the archive.
+        Raised by `Browsing.perform`; the archive contains the exchanges before the error.
     """
     find_chromium()
     proxy.authority = new_authority()
     asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
-    # If the user opens one of these services, requests to the service are recorded.
+    # Requests of the browser for its own purposes are refused, unless the user opens a page of these services.
     proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
 

@@ -60,7 +60,7 @@ class ScriptStep(FileModel):
 
     @property
     def kind(self) -> str:
-        """Key that is given."""
+        """Name of the key that is set."""
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 

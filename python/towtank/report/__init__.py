@@ -36,7 +36,7 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
     Raises
     ------
     StudyError
-        If it is no results folder.
+        If the folder is not a results folder.
     ReportError
         If the file cannot be written.
     """
@@ -55,7 +55,7 @@ def write(results: Results, path: Path, folder: Path | None = None) -> Path:
     path : Path
         File to write.
     folder : Path, optional
-        The results folder, which keeps the pictures of the report for the next one.
+        The results folder; the pictures of the report are kept there, so that the next report need not draw them.
     """
     from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
     from towtank.report.html import render  # noqa: PLC0415

@@ -1,9 +1,9 @@
 """Isolation of right-to-left text, so that the text around it keeps its order.
 
-Names come from studies and systems. Without isolation, digits and signs after a name in Hebrew or Arabic letters move
-to the other side of the name, and a name with a control character (U+202E) reverses the text after it. Words with such
-letters or control characters are therefore isolated: in HTML by an element, in attributes and figures by the Unicode
-characters FSI and PDI [1]_.
+Names come from studies and systems. Digits and signs after a name in Hebrew or Arabic letters would be displayed on
+the wrong side of the name. A name with the control character U+202E would reverse the text after it. Words with
+right-to-left letters or control characters are therefore isolated: in HTML by an element, in attributes and figures by
+the Unicode characters FSI and PDI [1]_.
 
 References
 ----------
@@ -24,7 +24,7 @@ _CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _FOREIGN = re.compile(f"[{_CONTROLS}{_LETTERS}]")
 _TOKEN = re.compile(r"\S+")
-# Signs that may be part of a name. Other signs after a name, such as a comma, belong to the sentence.
+# Signs that may be part of a name. Any other sign after a name, such as a comma, belongs to the sentence.
 _SIGNS = "_./\\@#+~=-"
 
 
@@ -64,7 +64,7 @@ def plain(text: str) -> str:
 
 
 def of_specification(part: Any) -> Any:
-    """Return the specification of a figure in which all texts are isolated, in data and scales."""
+    """Return the specification of a figure in which all texts of the data and scales are isolated."""
     if isinstance(part, str):
         return plain(part)
     if isinstance(part, dict):
@@ -73,7 +73,7 @@ def of_specification(part: Any) -> Any:
 
 
 def _words(text: str) -> list[tuple[int, int]]:
-    """Return start and end of the words with right-to-left letters; adjacent words form one range."""
+    """Return the start and end of each range of words with right-to-left letters; adjacent words form one range."""
     found: list[tuple[int, int]] = []
     for token in _TOKEN.finditer(text):
         places = [letter.start() for letter in _FOREIGN.finditer(text, *token.span())]
@@ -97,7 +97,7 @@ def _is_of_name(letter: str) -> bool:
 
 
 def _balanced(word: str) -> str:
-    """Return a word in which all isolates are closed; an open isolate would end the isolate around the word."""
+    """Return a word in which all isolates are closed. An open isolate would end the isolate that encloses the word."""
     kept, depth = [], 0
     for letter in word:
         depth += (letter in _INITIATORS) - (letter == _PDI)

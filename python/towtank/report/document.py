@@ -2,15 +2,13 @@
 
     Document
     └── Section            numbered by the writer; an appendix is a section with `appendix` set
-        ├── Paragraph      runs of plain text, code and strong text
-        ├── Callout        a statement that must not be overlooked, with a level
-        ├── Bullets        a list of texts
-        ├── Definitions    terms and their texts
-        ├── Table          a caption, columns with units, rows of text, footnotes
-        ├── Figure         a Vega-Lite specification or a finished SVG, its description and its data as a table
-        └── Listing        text as it is, for commands and hashes
+        ├── Paragraph      runs of plain text, code and strong text ├── Callout        an important statement with a
+        level ├── Bullets        a list of texts ├── Definitions    terms and their texts ├── Table          a caption,
+        columns with units, rows of text, footnotes ├── Figure         a Vega-Lite specification or a finished SVG, its
+        description and its data as a table └── Listing        unchanged text, for commands and hashes
 
-Content builds it, a writer (`html`) renders it. All texts are plain text: a writer escapes them for its own format.
+The package `content` builds the document, and a writer (`html`) renders it. All texts are plain text, which the writer
+escapes for its format.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ def text(*parts: str | Run) -> Text:
 
 
 def code(part: str) -> Run:
-    """Return a piece of text in the style of code, for input and file content."""
+    """Return a piece of text in the style of code, for commands and the content of files."""
     return Run(part, "code")
 
 
@@ -126,9 +124,9 @@ class Table:
     footnotes : tuple of str
         Notes below the table.
     is_detail : bool
-        True if a writer may fold the table, since another part of the report contains a summary.
+        True if a writer may fold the table, because another part of the report contains its summary.
     shown : int or None
-        Number of rows that a writer shows; it may fold the others. None shows all.
+        Number of rows that a writer must show; the writer may fold the others. None for all rows.
     """
 
     caption: str
@@ -153,13 +151,13 @@ class Figure:
     description : str
         Description of the picture in words, for readers who cannot see it.
     note : str
-        Explanation of symbols and intervals, shown below the picture.
+        Explanation of symbols and intervals, for the text below the picture.
     spec : dict or None
         Vega-Lite specification.
     svg : str or None
         Finished SVG; None with a specification.
     table : Table or None
-        The numbers drawn.
+        Numbers that the figure shows.
     is_detail : bool
         True if a writer may fold the figure.
     """
@@ -198,7 +196,7 @@ class Section:
     blocks : tuple of Block
         Content.
     appendix : bool
-        True if the section documents the measurement rather than answers the question.
+        True if the section documents the measurement and does not contribute to the answer.
     is_detail : bool
         True if a writer may fold the section.
     part : str
@@ -228,9 +226,9 @@ class Document:
     verdict : str
         Verdict on the measurement.
     parts : tuple of str
-        Answers to the parts of the question, a sentence or more for each.
+        Answers to the parts of the question, each of one or more sentences.
     made_with : str
-        Program and results folder.
+        Statement of the program that wrote the report and the results folder.
     front : str
         Part of the report that is laid out as the first screen.
     """
@@ -252,7 +250,7 @@ class Document:
 
     @property
     def summary_text(self) -> str:
-        """Question, answer, answers to the parts of the question, and verdict, as text to copy."""
+        """Question, answer, answers to the parts of the question, and verdict, as one text for the copy button."""
         of_claims = "\n".join(f"{number}. {part}" for number, part in enumerate(self.parts, 1))
         verdict = f"{self.verdict}." if self.verdict else ""
         parts = (self.title, self.question, self.answer, of_claims, verdict, self.subtitle)

@@ -1,7 +1,8 @@
-"""Drawing of a system as SVG: hosts as frames, tiers as boxes with their parts, the load generator, arrows of requests.
+"""Drawing of a system as SVG: hosts as frames, tiers as boxes with their parts, requests as arrows.
 
-A host with several copies has a second frame behind it. Boxes are arranged in columns: the generator on the left, then
-the tiers by their distance from it. The writer of the SVG escapes every text.
+The load generator is a box as well. A host with several copies has a second frame behind its frame. Boxes are arranged
+in columns: the generator on the left, then the tiers by their distance from it. All texts are escaped when the SVG is
+written.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _GAP_X = 76
 _GAP_Y = 34
 _PAD = 16
 _HEAD = 26
-_BEHIND = 6  # offset of the second frame, which stands for further copies [px]
-_LETTER = 6.6  # mean width of a letter at 12 px, to shorten texts that do not fit [px]
+_BEHIND = 6  # offset of the second frame, which indicates further copies of a host [px]
+_LETTER = 6.6  # mean width of a letter at 12 px, by which texts are shortened to fit [px]
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
     Parameters
     ----------
     boxes : list of Box
-        The first is the load generator.
+        Boxes to draw; the first is the load generator.
     title : str
         Text that describes the drawing to readers who do not see it.
     times : mapping of str to str, optional
@@ -114,7 +115,7 @@ def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree
 
 
 def _columns(boxes: list[Box]) -> dict[str, int]:
-    """Return the number of arrows from the first box to each box; 1 for boxes that no arrow leads to."""
+    """Return the number of arrows on the way from the first box to each box; 1 for boxes that no way leads to."""
     column = {boxes[0].name: 0}
     asks = {box.name: box.asks for box in boxes}
     frontier = [boxes[0].name]
@@ -130,7 +131,7 @@ def _columns(boxes: list[Box]) -> dict[str, int]:
 def _place(boxes: list[Box]) -> list[_Placed]:
     columns = _columns(boxes)
     below: dict[tuple[int, str], float] = {}
-    # Boxes of another host start below all boxes of this host, so that frames never overlap.
+    # The boxes of a host start below all boxes of the previous hosts, so that frames never overlap.
     tops: dict[str, float] = {}
     floor = float(_PAD + _HEAD)
     placed: dict[str, _Placed] = {}

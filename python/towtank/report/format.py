@@ -1,8 +1,7 @@
 """Formats numbers as text: with a unit, thousands separators, and intervals in brackets.
 
-An estimate has the digits that its interval supports, by the rule of `towtank.estimates`; any other number
-has three significant digits. Every function returns `ABSENT` for None, which means not recorded, and never a
-zero.
+An estimate has the digits that its interval supports, by the rule of `towtank.estimates`. Any other number has three
+significant digits. Every function returns `ABSENT` for None, because a value that was not recorded is not zero.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _DIGITS = 3
 _KIB = 1024.0
 _TIED = "\N{NO-BREAK SPACE}"
 
-# Upper edge of the magnitude, factor from the base unit, unit.
+# Each row: upper limit of the value in the base unit, factor from the base unit, unit.
 _SECONDS = ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (math.inf, 1.0, "s"))
 _BYTES = (
     (_KIB, 1.0, "B"),
@@ -48,12 +47,10 @@ def _finite(value: Any) -> float | None:
 
 
 def decimals(value: float, digits: int = _DIGITS) -> int:
-    """Return the number of decimal places that show `digits` significant digits of a value (0 for large
-    values).
-    """
+    """Return the number of decimal places with which a value has `digits` significant digits; 0 for large values."""
     if value == 0:
         return 0
-    rounded = float(f"{value:.{digits - 1}e}")  # 9.999 shows as 10.0, not as 10.00
+    rounded = float(f"{value:.{digits - 1}e}")  # 9.999 is rounded to 10.0 first, so that it is not shown as 10.00
     return max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
 
 
@@ -73,7 +70,7 @@ def _fixed(value: float, places: int) -> str:
 
 
 def _signed(shown: str) -> str:
-    """Return a formatted number with a typographic minus sign; a number that is rounded to zero has no sign."""
+    """Return a formatted number with a typographic minus sign, and without a sign if it is rounded to zero."""
     return shown.replace("-", "−") if shown.strip("-0.,") else shown.lstrip("-")
 
 
@@ -94,12 +91,12 @@ def _unit(value: float, units: tuple[tuple[float, float, str], ...]) -> tuple[fl
 
 
 def seconds_unit(largest: float) -> tuple[float, str]:
-    """Return factor and unit in which times up to `largest` [s] are easy to read."""
+    """Return the factor and the unit with which times up to `largest` [s] are easy to read."""
     return _unit(largest, _SECONDS)
 
 
 def bytes_unit(largest: float) -> tuple[float, str]:
-    """Return factor and unit in which sizes up to `largest` [B] are easy to read."""
+    """Return the factor and the unit with which sizes up to `largest` [B] are easy to read."""
     return _unit(largest, _BYTES)
 
 
@@ -149,8 +146,9 @@ def signed_share(error: float) -> str:
 
 
 def error_of(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
-    """Format the relative error of a prediction, with the digits that the prediction's band supports: `−1
-    [−11, 10] %`.
+    """Format the relative error of a prediction: `−1 [−11, 10] %`.
+
+    It has the digits that the band of the prediction supports.
     """
     return _typeset(error_estimate(predicted, band, measured))
 
@@ -182,7 +180,10 @@ def chosen(value: Any, unit: str) -> str:
 def _bracketed(
     estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str, *, bare: bool = False
 ) -> str:
-    """Render an estimate with its interval in brackets; with `bare`, the interval only rounds the value."""
+    """Render an estimate with its interval in brackets.
+
+    With `bare`, the interval is not shown and only determines the digits of the value.
+    """
     value = _finite((estimate or {}).get("value"))
     if estimate is None or value is None:
         return ABSENT
@@ -195,21 +196,21 @@ def _bracketed(
         shown = number(value * factor, 2)
         return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
-    # Break lines before the brackets only, not inside.
+    # Lines may break before the brackets, but not inside.
     return f"{shown}{words}" if bare else f"{shown} [{f',{_TIED}'.join(ends)}]{words}"
 
 
 def seconds_of(estimate: Estimate | None) -> str:
-    """Format an estimated time without its interval; the interval only rounds the value."""
+    """Format an estimated time without its interval, which only determines the digits."""
     return _bracketed(estimate, _SECONDS, "", bare=True)
 
 
 TICKS_CPUS = 0.02
-"""Error of a difference of CPU times that has no interval: two ticks of 10 ms per second. [1]"""
+"""Error of a difference of CPU times without an interval: two ticks of 10 ms per second. [1]"""
 
 
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:
-    """Format an estimate without its interval; the interval only rounds the value."""
+    """Format an estimate without its interval, which only determines the digits."""
     return _bracketed(estimate, _PLAIN, unit, bare=True)
 
 
@@ -219,7 +220,7 @@ def seconds_estimate(estimate: Estimate | None) -> str:
 
 
 def seconds_like(others: Sequence[float | None], estimate: Estimate) -> str:
-    """Format times with the unit and the digits of an estimated time: `18 to 50 ms`."""
+    """Format times in the unit and with the digits of an estimated time: `18 to 50 ms`."""
     value, low, high = (_finite(estimate.get(key)) for key in ("value", "low", "high"))
     known = [other for other in others if other is not None]
     if value is None or low is None or high is None or len(known) < len(others):
@@ -241,8 +242,8 @@ def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
 def not_below_zero(estimate: Estimate | None) -> Estimate | None:
     """Return an estimate of a quantity that cannot be negative; a slightly negative value becomes zero.
 
-    The host counts CPU time in ticks and groups count it exactly, so the difference of both may be slightly
-    below zero. A value that is below zero by more than its error is kept, since it shows a fault.
+    The CPU time of the host is counted in ticks and that of process groups exactly, so their difference may be slightly
+    negative. A value that is below zero by more than its error is kept, because it reveals a fault.
     """
     value = (estimate or {}).get("value")
     if estimate is None or not isinstance(value, int | float):
@@ -261,7 +262,7 @@ def size_rate_estimate(estimate: Estimate | None) -> str:
 
 
 def moment(wall_ns: Any) -> str:
-    """Format a wall-clock time [ns since 1970] as UTC, to the second."""
+    """Format a wall-clock time [ns since 1970] in UTC, with a resolution of one second."""
     finite = _finite(wall_ns)
     if not finite:
         return ABSENT
@@ -279,7 +280,7 @@ def listing(items: list[str]) -> str:
 
 
 def not_attributed(machine: str) -> str:
-    """Return the name of CPU use on a machine that belongs to none of the machine's tiers."""
+    """Return the name for the CPU use on a machine that belongs to none of its tiers."""
     return NOT_ATTRIBUTED if machine == THIS_MACHINE else f"{NOT_ATTRIBUTED} on {machine}"
 
 

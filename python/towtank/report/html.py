@@ -1,9 +1,8 @@
 """HTML writer: one self-contained file that makes no requests and is readable without scripts, on paper and on screens.
 
-Every figure is included twice: as a finished SVG, for print and for browsers without scripts, and as a
-specification, from which the Vega runtime makes an interactive view after the page has loaded. The runtime is
-included once. Scripts add the buttons that save figures and copy tables, so a page without scripts has no
-buttons.
+Every figure is included twice: as a finished SVG for print and for browsers without scripts, and as a specification.
+From the specification, the Vega runtime makes an interactive view after the page has loaded. The runtime is included
+only once. The buttons that save figures and copy tables are added by scripts, so a page without scripts has none.
 """
 
 from __future__ import annotations
@@ -31,27 +30,27 @@ from towtank.report.pictures import Pictures
 # Names of the bundled libraries that the page uses.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
-# Blank between a number and the unit at the end of a cell.
+# Matches the blank between a number and its unit at the end of a cell.
 _UNIT = re.compile(r"(?<=\d) (?=[^\s\d\[]+$)")
 _NAME_LETTERS = 24
-# Number of rows that fill a screen; longer tables are folded, since they would hide the text below. [1]
+# Largest number of rows of an open table; longer tables are folded, because they would fill the screen. [1]
 _OPEN_ROWS = 24
-# Number of columns whose alignment the style sheet sets by position. [1]
+# Number of columns for which the style sheet contains alignment rules by position. [1]
 _NUMBERED_COLUMNS = 16
 _HULL = "M1 9h14l-3 4H4zM7 2h2v6H7z"
 _ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="{_HULL}" fill="#0a58a8"/></svg>'
-# Vega numbers clip paths and gradients from one in every picture, so each picture of a page needs a prefix
-# for the names of its clip paths and gradients.
+# Vega numbers clip paths and gradients from one in every picture. On a page with several pictures, a prefix makes
+# these names unique.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
-# All figures share one font, and only the scripts of an interactive view use classes and similar attributes,
-# so fonts and these attributes are removed.
+# Text of the SVG that is removed: the font, which all figures share, and attributes such as classes, which only
+# interactive views use.
 _TAG = re.compile(r"<[^<>]+>")
 _NEEDLESS = re.compile(rf' (?:font-family="{re.escape(theme.FONT)}"|class="[^"]*"|pointer-events="none"|opacity="1")')
 _COLOUR = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 _PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height|points|viewBox)="[^"]*"')
 _LONG = re.compile(r"(\.\d\d)\d+")
-# Vega numbers other names over the life of its runtime, so the same report would have other bytes when made
-# twice.
+# Vega numbers gradients and clip paths over the life of its runtime. They are numbered anew, so that a second
+# report from the same results has identical bytes.
 _COUNTED_ID = re.compile(r'(?<=\bid=")(?:gradient_|clip)\d+|(?<=url\(#)(?:gradient_|clip)\d+')
 
 
@@ -94,18 +93,20 @@ def render(document: Document, pictures: Pictures | None = None) -> str:
 
 
 def _hash(script: str) -> str:
-    """Return the hash of a script for the page's security policy, which blocks any other script."""
+    """Return the hash of a script for the security policy of the page, which blocks scripts without a hash."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def tied(cell: str) -> str:
-    """Return a table cell in which lines do not break between a number and its unit, such as `1.5 MiB/s`."""
+    """Return a table cell in which lines cannot break between a number and its unit, such as `1.5 MiB/s`."""
     return _UNIT.sub("\N{NO-BREAK SPACE}", cell)
 
 
 def style(cell: str, column: Column, number: int) -> Markup:
-    """Return the HTML class of a cell: for numbers beyond the numbered columns, and for short names, which
-    must not wrap.
+    """Return the HTML class of a cell, or an empty text.
+
+    Numbers need a class beyond the columns that the style sheet aligns by position. Short names have a class that
+    prevents line breaks.
     """
     if column.numeric:
         return Markup(' class="number"' if number > _NUMBERED_COLUMNS else "")
@@ -113,28 +114,28 @@ def style(cell: str, column: Column, number: int) -> Markup:
 
 
 def numeric(table: Table) -> Markup:
-    """Return the HTML classes of a table that align the columns of numbers to the right."""
+    """Return the HTML classes by which a table aligns its columns of numbers to the right."""
     places = [f"n{number}" for number, column in enumerate(table.columns[:_NUMBERED_COLUMNS], 1) if column.numeric]
     return Markup(f' class="{" ".join(places)}"' if places else "")
 
 
 def is_folded(table: Table) -> bool:
-    """Return True if a table is folded when the page opens: a detail, or a table of more than 24 rows."""
+    """Return True if a table is folded when the page opens: if it is a detail or has more than 24 rows."""
     return table.is_detail or (table.shown is None and len(table.rows) > _OPEN_ROWS)
 
 
 def is_lead(block: Block) -> bool:
-    """Return True if a block of the first screen has the whole width: question, answer and expectation."""
+    """Return True if a block of the first screen spans the whole width: question, answer or expectation."""
     return block.kind == "paragraph" or (isinstance(block, Callout) and block.level == "headline")
 
 
 def first_rows(table: Table) -> Table:
-    """Return a table with the rows that are shown, and all footnotes."""
+    """Return a table with only the rows that are shown, and with all footnotes."""
     return replace(table, rows=table.rows[: table.shown])
 
 
 def further_rows(table: Table) -> Table | None:
-    """Return a table with the rows that are folded, without footnotes; None if all rows are shown."""
+    """Return a table with only the folded rows, without footnotes; None if all rows are shown."""
     if table.shown is None or len(table.rows) <= table.shown:
         return None
     return replace(table, rows=table.rows[table.shown :], footnotes=())
@@ -146,9 +147,7 @@ def in_parts(sections: tuple[Section, ...]) -> list[tuple[str, list[Section]]]:
 
 
 def css_string(text: str) -> Markup:
-    """Return text for a CSS string, with every special character escaped so that the text cannot end the
-    string.
-    """
+    """Return text for a CSS string; special characters are escaped, so that the text cannot end the string."""
     return Markup("".join(each if each.isalnum() or each in " .,:" else f"\\{ord(each):06x}" for each in text))
 
 
@@ -181,7 +180,7 @@ def _with_svg(figure: Figure, pictures: Pictures) -> Figure:
 
 
 def picture(figure: Figure) -> Markup:
-    """Return the SVG of a figure; Vega and the writer of drawings have escaped all texts in it."""
+    """Return the SVG of a figure. All its texts are escaped already, by Vega or when the drawing was written."""
     svg = lean(figure.svg or "")
     counted = {name: number for number, name in enumerate(dict.fromkeys(_COUNTED_ID.findall(svg)))}
     svg = _COUNTED_ID.sub(lambda found: f"{found[0].rstrip('0123456789')}{counted[found[0]]}", svg)
@@ -190,7 +189,7 @@ def picture(figure: Figure) -> Markup:
 
 
 def lean(svg: str) -> str:
-    """Return a smaller SVG: one font at the root, coordinates to 0.01 px, no attributes for scripts."""
+    """Return an SVG of smaller size: one font at the root, coordinates to 0.01 px, no attributes for scripts."""
     svg = _TAG.sub(_lean_tag, svg)
     return svg.replace("<svg ", f'<svg font-family="{theme.FONT}" ', 1)
 
@@ -207,25 +206,22 @@ def specification(figure: Figure) -> Markup:
 
 
 def kept_runtime() -> str:
-    """Return the name of the packaged file with the Vega runtime; the name contains the versions of the
-    libraries.
-    """
+    """Return the file name of the packaged Vega runtime, which contains the versions of the libraries."""
     versions = (vl_convert.get_vega_version(), theme.VEGA_LITE_VERSION, vl_convert.get_vega_embed_version())
     return f"vega-{'-'.join(versions)}.js.gz"
 
 
 def make_runtime() -> str:
-    """Build the Vega runtime as one script, in about two seconds of CPU time."""
+    """Build the Vega runtime as one script. This takes about two seconds of CPU time."""
     runtime: str = vl_convert.javascript_bundle(_NAMES, vl_version=theme.VEGA_LITE_VERSION)
     return runtime
 
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
-    """Return the Vega runtime as one script without a closing script tag, which would end the script element.
+    """Return the Vega runtime as one script, without a closing script tag that would end the script element.
 
-    `make setup` writes the runtime to a file. If the file is missing or of other versions, the runtime is
-    built here.
+    `make setup` writes the runtime to a file. If this file is missing or has other versions, the runtime is built here.
     """
     kept = _TEMPLATES / kept_runtime()
     runtime = gzip.decompress(kept.read_bytes()).decode() if kept.is_file() else make_runtime()

@@ -34,7 +34,9 @@ def outcome(objective: Mapping[str, Any]) -> str:
 
 
 def at_load(objective: Mapping[str, Any]) -> str:
-    """Render the load of an objective, such as ` at 500 users`; empty if the objective applies to every load."""
+    """Render the load of an objective with a leading blank, such as ` at 500 users`; empty if it applies to every
+    load.
+    """
     for name, unit in (("users", " users"), ("rate", " /s")):
         if objective.get(name) is not None:
             return f" at {people.plain(objective[name])}{unit}"
@@ -42,8 +44,9 @@ def at_load(objective: Mapping[str, Any]) -> str:
 
 
 def held(objective: Mapping[str, Any]) -> str:
-    """Render the highest load at which a missed objective holds, such as `holds up to 48 users`; empty if the objective
-    applies to one load.
+    """Render the highest load at which a missed objective holds, such as `holds up to 48 users`.
+
+    The text is empty if the objective applies to one load only.
     """
     if objective.get("met") is not False or at_load(objective) or "holds_up_to" not in objective:
         return ""
@@ -53,8 +56,9 @@ def held(objective: Mapping[str, Any]) -> str:
 
 
 def alone(objective: Mapping[str, Any]) -> str:
-    """Render the runs that miss an objective by far although all requests together meet the objective, such as
-    `450 ms in r002 alone`.
+    """Render the runs that miss an objective by far, although it is met by the requests of all runs together.
+
+    An example is `450 ms in r002 alone`.
     """
     unit, far = unit_of(objective.get("metric")), list(objective.get("far_misses") or ())
     named = [f"{people.quantity(miss.get('value'), unit)} in {miss.get('run')}" for miss in far[:_NAMED]]
@@ -63,12 +67,12 @@ def alone(objective: Mapping[str, Any]) -> str:
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst value of an objective, with the unit of the objective's quantity."""
+    """Render the worst value of an objective in the unit of the objective."""
     return people.quantity(objective.get("seen"), unit_of(objective.get("metric")))
 
 
 def unit_of(metric: Any) -> str:
-    """Return the base unit of an objective's quantity; seconds by default."""
+    """Return the base unit for the quantity of an objective; seconds by default."""
     name = str(metric)
     if name.startswith("stored."):
         return ""

@@ -1,7 +1,8 @@
-"""Pictures of a report: drawn from their specifications, and kept with the results because drawing takes seconds.
+"""Pictures of a report: drawn from their specifications and stored with the results, because drawing takes seconds.
 
-A kept picture belongs to one specification and one version of Vega. A results folder may come from anywhere, and a page
-contains its pictures unescaped, so a kept picture is used only if it consists of shapes and texts.
+A stored picture belongs to one specification and one version of Vega. A results folder may come from an untrusted
+source, and a page contains its pictures without escaping. A stored picture is therefore used only if it consists of
+shapes and texts.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ELEMENTS = frozenset(
         "title",
     ]
 )
-# Attributes that load or run something; those that begin with `on` are programs.
+# Attributes that load or execute something; attributes that begin with `on` are programs and refused as well.
 _ACTIVE = frozenset({"href", "xlink:href", "src", "style"})
 _OWN_REFERENCE = "url(#"
 
@@ -51,7 +52,7 @@ class Pictures:
     Parameters
     ----------
     path : Path, optional
-        File in which the drawings are kept; without it, every specification is drawn.
+        File in which the drawings are stored; without it, every specification is drawn anew.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -60,20 +61,22 @@ class Pictures:
         self._used: dict[str, str] = {}
 
     def of(self, spec: Mapping[str, Any]) -> str:
-        """Return the drawing of a Vega-Lite specification, from the file if it is there."""
+        """Return the drawing of a Vega-Lite specification: the stored one, or else a new one."""
         key = digest(spec)
         known = self._kept.get(key)
         self._used[key] = known if known is not None and is_drawing(known) else static_svg(dict(spec))
         return self._used[key]
 
     def keep(self) -> None:
-        """Write the drawings that were used, unless the file holds them already or cannot be written."""
+        """Write the drawings that were used, if they differ from the file; a file that cannot be written is no
+        error.
+        """
         if self._path is not None and self._used != self._kept:
             offer_json(self._path, {"schema": SCHEMA, **self._used})
 
 
 def static_svg(spec: dict[str, object]) -> str:
-    """Draw a Vega-Lite specification as SVG, without loading anything from a network."""
+    """Draw a Vega-Lite specification as SVG. Nothing is loaded from a network."""
     return vl_convert.vegalite_to_svg(spec, vl_version=theme.VEGA_LITE_VERSION, allowed_base_urls=[])
 
 
@@ -84,7 +87,7 @@ def digest(spec: Mapping[str, Any]) -> str:
 
 
 def is_drawing(svg: str) -> bool:
-    """Return True if a text is one well-formed SVG of shapes and texts, which loads and runs nothing.
+    """Return True if a text is a well-formed SVG that consists of shapes and texts, and loads and executes nothing.
 
     Examples
     --------
@@ -103,7 +106,7 @@ def is_drawing(svg: str) -> bool:
 
 
 class _RefusedError(Exception):
-    """Part of an SVG that a kept picture must not have."""
+    """Signals a part of an SVG that is not allowed in a stored picture."""
 
 
 def _refuse_active(element: str, attributes: Mapping[str, str]) -> None:
@@ -119,7 +122,7 @@ def _refuse(*_part: object) -> None:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Read the kept drawings; none if the file is missing, damaged or of another version."""
+    """Read the stored drawings; the result is empty if the file is missing, damaged or of another version."""
     document = kept.read_finite(path)
     if document.pop("schema", None) != SCHEMA:
         return {}

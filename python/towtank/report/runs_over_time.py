@@ -1,7 +1,7 @@
-"""Choice of the runs that a report draws over time, and recordings of these runs by time and response time.
+"""Choice of the runs that a report draws over time, and their responses by time and by response time.
 
-A summary has quantiles for each second but no distribution, and errors for each second but not by kind.
-Distribution and error kinds are read from the recordings of the few runs that are drawn.
+The summary of a run has quantiles but no distribution for each second, and the number of errors but not their kinds.
+Distributions and kinds are therefore read from the recordings, for the few runs that are drawn.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from towtank.report.source import Results, RunResult
 
 ROWS_PER_DECADE = 8
-"""Rows of a heat map per decade of response time; the upper edge of a row is 33 % above its lower edge. [1]"""
+"""Rows of a heat map per decade of response time: the upper edge of a row is 33 % above its lower edge. [1]"""
 COLUMNS_AT_MOST = 120
 """Largest number of columns of a heat map; in a longer run a column covers several seconds. [1]"""
 DOUBTED_AT_MOST = 4
 """Largest number of runs with doubts that are drawn over time. [1]"""
 WITH_EVENTS_AT_MOST = 8
 """Largest number of runs with events that are drawn over time. [1]"""
-# The last second after the load may be shorter. A rate over less than this time depends mostly on chance. [s]
+# The last second after the load may be shorter. A rate over a time below this limit depends mostly on chance. [s]
 _REMNANT_S = 0.5
 _GRAVEST = ("invalid", "suspect")
 _PREFERENCE = ("valid", "suspect", "invalid", "none")
@@ -43,9 +43,9 @@ class Cell:
     Attributes
     ----------
     start_s, end_s : float
-        Range of time in which the counted responses end, since the start of the run. [s]
+        Range of time since the start of the run in which the responses end. [s]
     low_s, high_s : float
-        Range of the response times that are counted. [s]
+        Range of the response times. [s]
     per_s : float
         Responses per second. [1/s]
     """
@@ -64,10 +64,10 @@ class Recorded:
     Attributes
     ----------
     cells : tuple of Cell
-        Cells of the heat map with a response.
+        Cells of the heat map that have a response.
     errors_by_kind, errors_by_transaction : dict of str to list of float or None
-        Failed transactions per second in each second of the run's timeline, by the kind of failure and by transaction;
-        kinds and transactions without any failure are left out. [1/s]
+        Rate of failed transactions in each second of the run's timeline, by kind of failure and by transaction. Kinds
+        and transactions without any failure are omitted. [1/s]
     """
 
     cells: tuple[Cell, ...] = ()
@@ -82,8 +82,9 @@ def has_timeline(run: RunResult) -> bool:
 
 
 def choose(results: Results) -> RunResult | None:
-    """Return the run to draw: of the runs with the best verdict the run with the highest load; None without a
-    timeline.
+    """Return the run to draw: among the runs with the best verdict, the run with the highest load.
+
+    It is None if no run has a timeline.
     """
     shown = [run for run in results.measured if has_timeline(run)]
     return min(shown, key=lambda run: (_PREFERENCE.index(run.verdict), -(run.load or 0.0), run.run_id), default=None)
@@ -101,7 +102,7 @@ def doubted(results: Results) -> list[RunResult]:
 
 
 def with_events(results: Results) -> list[RunResult]:
-    """Return the run with the highest load for each set of events, unless another figure draws the run."""
+    """Return the run with the highest load for each distinct set of events, unless another figure draws this run."""
     best: dict[tuple[str, ...], RunResult] = {}
     runs = [run for run in results.measured if run.summary.get("events")]
     for run in sorted(runs, key=lambda run: (-(run.load or 0.0), run.run_id)):
@@ -118,7 +119,7 @@ def drawn(results: Results) -> list[RunResult]:
 
 
 def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
-    """Read the recordings of the drawn runs, by run; unreadable recordings are left out."""
+    """Read the recordings of the drawn runs, by run; unreadable recordings are omitted."""
     found = {}
     for run in drawn(results):
         path = folder.run_path(run.run_id) / "engine"

@@ -1,6 +1,4 @@
-"""Sizing in a report: a sizing that was kept with the results, or else the answer to the sizing question of
-the study.
-"""
+"""Sizing in a report: a sizing that was stored with the results, or else the answer to the study's sizing question."""
 
 from __future__ import annotations
 
@@ -17,14 +15,14 @@ from towtank.results import kept
 
 KEPT = "sizing.json"
 ANSWER_FILE = "study-sizing.json"
-# Key of a kept answer.
+# Key of a stored answer that lists its source files.
 SOURCE_FILES = "source_files"
 FILES = "files"
 Json = Mapping[str, Any]
 
 
 def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | None:
-    """Return the sizing of a results folder; None without a kept sizing and without a question in the study.
+    """Return the sizing of a results folder; None if no sizing is stored and the study has no sizing question.
 
     Parameters
     ----------
@@ -33,7 +31,7 @@ def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | N
     manifest : dict
         `study.json`.
     recorded : sequence of str
-        Names and hashes of the recorded files, from which the answer is made; without them, no kept answer is used.
+        Names and hashes of the recorded files from which the answer is computed. If empty, a stored answer is not used.
     """
     chosen = folder / KEPT
     if chosen.is_file():
@@ -42,7 +40,7 @@ def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | N
         except (OSError, ValueError) as error:
             return {"refused": f"{KEPT} cannot be read: {error}"}
         known = isinstance(document, dict) and document.get("schema") == "towtank/size/1"
-        return document if known else {"refused": f"{KEPT} is no answer of `towtank size`"}
+        return document if known else {"refused": f"{KEPT} is not a result of `towtank size`"}
     named = [
         entry for entry in manifest.get("files") or () if isinstance(entry, Mapping) and entry.get("role") == "sizing"
     ]
@@ -50,9 +48,9 @@ def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | N
 
 
 def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
-    """Return the answer to the sizing question of the study: the kept one, or a new one, which is then kept.
+    """Return the answer to the sizing question of the study: the stored one, or a new one, which is then stored.
 
-    An answer without a day of its own begins today, so it is made again on another day.
+    If the question states no start day, growth begins today, so the answer is computed anew on another day.
     """
     path = folder / ANSWER_FILE
     rests_on = [_Sources.read(kept.read_finite(path).get(SOURCE_FILES))]
@@ -70,7 +68,7 @@ def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
 
 
 class _Sources(BaseModel):
-    """Files outside of the results folder that a question names, and whether its answer depends on the day."""
+    """Sources of an answer outside of the results folder: files that the question names, and possibly the date."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -79,14 +77,14 @@ class _Sources(BaseModel):
 
     @classmethod
     def read(cls, document: object) -> _Sources:
-        """Read what a kept answer rests on; nothing if that is not written down."""
+        """Read the sources that a stored answer lists; the result has no files if the list is missing or invalid."""
         try:
             return cls.model_validate(document)
         except ValidationError:
             return cls()
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each file, and one for the day."""
+        """Yield a line with the digest of each file, and a line with the date if the answer depends on it."""
         for path in map(Path, self.paths):
             yield f"{kept.sha256(path) if path.is_file() else None}  {path}\n"
         if self.today:
@@ -94,7 +92,7 @@ class _Sources(BaseModel):
 
 
 def _answer(folder: Path, file: Json) -> tuple[_Sources, kept.Document]:
-    """Answer the question from the results; its paths are relative to the original folder."""
+    """Compute the answer to the question from the results; paths in it are relative to its original folder."""
     from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
     from towtank.size.reading import read_sizing  # noqa: PLC0415
     from towtank.size.sizing import size  # noqa: PLC0415

@@ -1,8 +1,7 @@
 """Input of a report: manifests, summaries and hashes of a results folder.
 
-The analysis makes outdated summaries anew, so that a report never shows numbers of an older state of the
-folder. Runs that are missing after a kill are found by comparing the design in the manifest with the runs on
-disk.
+The analysis renews outdated summaries, so that a report always shows numbers of the present state of the folder. Runs
+that are missing after an aborted study are found by comparing the design in the manifest with the runs on disk.
 """
 
 from __future__ import annotations
@@ -31,15 +30,13 @@ Json = Mapping[str, Any]
 
 
 def load_of(point: Json) -> float:
-    """Return the load of a point, or of a comparison of points: users [1] or arrival rate [1/s]; 0 if
-    unknown.
-    """
+    """Return the load of a point or of a comparison of points: users [1] or arrival rate [1/s]; 0 if unknown."""
     found = Load.read(point)
     return 0.0 if found is None else found.level
 
 
 def diagnosis_of(configuration: Json) -> Diagnosis | None:
-    """Return the diagnosis of what limits a configuration; None for summaries of older versions."""
+    """Return the diagnosis of what limits a configuration; None if the summary is from an older version."""
     found = configuration.get("diagnosis")
     return Diagnosis.read(found) if isinstance(found, Mapping) else None
 
@@ -70,13 +67,13 @@ class RunResult:
 
     @property
     def verdict(self) -> str:
-        """Verdict of the run: `valid`, `suspect` or `invalid`; `none` if nothing could be judged."""
+        """Verdict of the run: `valid`, `suspect` or `invalid`; `none` if there was nothing to judge."""
         level = dig(self.summary, "verdict", "level")
         return level if level in STATES else "none"
 
     @property
     def doubts(self) -> list[Json]:
-        """Reasons of the run's verdict."""
+        """Reasons for the verdict of the run."""
         return [doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)]
 
     @property
@@ -115,15 +112,15 @@ class Results:
     runs : tuple of RunResult
         Every run of the design, in the order of the design, including missing runs.
     hashes : tuple of FileHash
-        Hashes of the recorded files, with which a copy of the folder can be checked.
+        Hashes of the recorded files, by which a copy of the folder can be verified.
     model : dict
         The capacity model (`model.json`).
     sizing : dict or None
-        Answer of a sizing, or `{"refused": why}`; None without a sizing.
+        Result of a sizing, or `{"refused": REASON}`; None without a sizing.
     claims : dict
         Claims with their verdicts (`claims.json`); empty if the study has no claims.
     prediction : dict
-        A configuration predicted from another (`prediction.json`); empty if no prediction was asked for.
+        Prediction of one configuration from another (`prediction.json`); empty if the study declares none.
     recorded : dict of str to Recorded
         Recordings of the runs that are drawn over time, by run.
     """
@@ -147,7 +144,7 @@ class Results:
 
     @property
     def title(self) -> str:
-        """Title of the study; without a title, the name of the study."""
+        """Title of the study; if it has none, its name."""
         for source in (self.summary, self.study):
             if source.get("title"):
                 return str(source["title"])
@@ -210,7 +207,7 @@ def label_of(configuration: Json) -> str:
 
 
 def load(path: Path) -> Results:
-    """Read a results folder, and make outdated summaries, the capacity model and the sizing.
+    """Read a results folder; outdated summaries, the capacity model and the sizing are computed anew.
 
     Parameters
     ----------
@@ -220,7 +217,7 @@ def load(path: Path) -> Results:
     Raises
     ------
     StudyError
-        If the path is no results folder, or its manifest cannot be read.
+        If the path is not a results folder, or its manifest cannot be read.
     """
     found = measured(path)
     hashes = tuple(attempt_or("hashes", [], _hashes, open_folder(path)))
@@ -235,12 +232,12 @@ def load(path: Path) -> Results:
 
 
 def measured(path: Path) -> Results:
-    """Read summaries, claims and the prediction of a results folder, without hashes, model and sizing.
+    """Read the summaries, claims and prediction of a results folder, without hashes, model and sizing.
 
     Raises
     ------
     StudyError
-        If the path is no results folder, or its manifest cannot be read.
+        If the path is not a results folder, or its manifest cannot be read.
     """
     from towtank.analysis import summarize_study  # noqa: PLC0415 - heavy, and only needed here
 
@@ -258,22 +255,22 @@ def measured(path: Path) -> Results:
 
 
 def documents(path: Path) -> list[Path]:
-    """Return the derived documents of a results folder that exist; a read-only folder may have none."""
+    """Return the derived documents that a results folder contains; a read-only folder may contain none."""
     names = (SUMMARY_FILE, CLAIMS_FILE, MODEL_FILE, ANSWER_FILE, PREDICTION_FILE)
     return [path / name for name in names if (path / name).is_file()]
 
 
 def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
-    """Return the capacity model of a results folder: the kept model, or a new model, which is then kept.
+    """Return the capacity model of a results folder: the stored model, or a new model, which is then stored.
 
-    The kept model, `model.json`, is used if the same code made it from files with the same hashes.
+    The stored model, `model.json`, is used if the present code made it from files with the same hashes.
 
     Parameters
     ----------
     path : Path
         The results folder.
     hashes : sequence of FileHash
-        Hashes of all recorded files; without hashes, the kept model is not used.
+        Hashes of all recorded files. If empty, a stored model is not used.
     """
     sources = kept.sources_of(entry.line for entry in hashes) if hashes else None
     document = attempt("capacity model", kept.made_or_kept, path / MODEL_FILE, lambda: _model(path), lambda: sources)
@@ -287,15 +284,15 @@ def _model(path: Path) -> dict[str, Any]:
 
 
 def open_folder(path: Path) -> ResultsFolder:
-    """Open a results folder. The folder of a single run is refused, with a hint at the results folder."""
+    """Open a results folder. The folder of a single run is refused, with a hint to its results folder."""
     if (path / "run.json").is_file() and not (path / STUDY_MANIFEST).is_file():
-        message = f"must be a results folder with a {STUDY_MANIFEST} in it, got the folder of one of its runs"
+        message = f"must be a results folder with a {STUDY_MANIFEST}, got the folder of a run"
         raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")
     return ResultsFolder.open(path)
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
-    """Return the runs on disk, without interrupted runs that were repeated (`RUN.interrupted-N`)."""
+    """Return the runs on disk, except interrupted runs that were repeated (`RUN.interrupted-N`)."""
     return [run for run in folder.runs() if ".interrupted" not in run.run_id]
 
 
@@ -313,7 +310,7 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
 
 
 def _design(manifest: Json, summary: Json) -> list[Json]:
-    """Return the planned runs from the manifest, or else the runs that the analysis listed."""
+    """Return the planned runs from the manifest; if it has none, the runs that the analysis lists."""
     study = manifest.get("study")
     for source in (
         manifest.get("design"),
@@ -331,7 +328,7 @@ def _is_planned(spec: object) -> bool:
 
 
 def _hashes(folder: ResultsFolder) -> list[FileHash]:
-    """Return the hashes of all recorded files; files that can be computed from recordings are left out."""
+    """Return the hashes of all recorded files; files that are computed from recordings are omitted."""
     return list(_each_hash(folder))
 
 

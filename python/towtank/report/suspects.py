@@ -1,6 +1,6 @@
-"""Mark of values that depend on a suspect run."""
+"""Mark for values that depend on a suspect run."""
 
 MARK = "†"
-"""Mark after a value that depends on a suspect run."""
-NOTE = f"{MARK} Leans on a suspect run; see the limits of the conclusions."
-"""Note below a table that contains the mark."""
+"""Mark, placed after a value that depends on a suspect run."""
+NOTE = f"{MARK} Depends on a suspect run; see the section on limits of the conclusions."
+"""Note below a table in which a value has the mark."""

@@ -25,8 +25,8 @@ from towtank.terminal import fit_table, is_bounded, stacked, table_width, visibl
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _CONFIGURATIONS_AT_MOST = 3
-_WIDE = 100  # columns from which the table has room for wide gaps
-# Width of a label up to which the label is not folded. [columns]
+_WIDE = 100  # width of a terminal from which the gaps between columns are wide [columns]
+# Labels up to this width are not folded. [columns]
 _LABEL = 24
 
 
@@ -60,7 +60,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 
 
 def _print_diagnoses(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print what limits the system in each configuration; nothing for more than three configurations."""
+    """Print the limiting resource of each configuration; nothing is printed for more than three configurations."""
     found = [(label_of(each), diagnosis_of(each)) for each in _configurations(study_summary)]
     for label, diagnosis in found if len(found) <= _CONFIGURATIONS_AT_MOST else ():
         if diagnosis is not None:
@@ -82,7 +82,7 @@ def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print the table of points, with as many tiers and intervals as a terminal has room for; complete if redirected.
+    """Print the table of points with as many tiers and intervals as fit; redirected output contains all of them.
 
     Numbers are never cut: a table that does not fit is printed as lines.
     """
@@ -94,18 +94,18 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
         has_intervals = _least_width(console, table(study_summary, gap, shown)) <= console.width
     made = table(study_summary, gap, shown, has_intervals=has_intervals)
     fitting = fit_table(console, made)
-    if fitting is not made and is_bounded(console):  # lines have room for all values
+    if fitting is not made and is_bounded(console):  # printed as lines, all values fit
         shown, has_intervals, fitting = tiers, True, stacked(table(study_summary))
     console.print(Text(), fitting, Text(), sep="\n", soft_wrap=True)
     left = [] if has_intervals else ["intervals of mean and p95"]
     if tiers[len(shown) :]:
         left.append(f"CPU of {', '.join(tiers[len(shown) :])}")
     if left:
-        console.print(Text(f"{'; '.join(left)}: see the report, or a wider terminal\n"), soft_wrap=True)
+        console.print(Text(f"{'; '.join(left)}: see the report, or use a wider terminal\n"), soft_wrap=True)
 
 
 def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:
-    """Return the first tiers that have room in a table without intervals of response times."""
+    """Return the first tiers that fit into a table without intervals of response times."""
     shown = tiers_of(study_summary)
     while shown and _least_width(console, table(study_summary, gap, shown, has_intervals=False)) > console.width:
         shown.pop()
@@ -113,7 +113,7 @@ def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int
 
 
 def _least_width(console: Console, made: Table) -> int:
-    """Return the smallest width of a table in which only labels are folded. [columns]"""
+    """Return the width that a table needs if only its labels are folded. [columns]"""
     labels = max(len(str(cell)) for cell in made.columns[0].cells)
     return table_width(console, made) - max(0, labels - _LABEL)
 
@@ -161,7 +161,7 @@ def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
 
 
 def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
-    """Return the names of machines with CPU time that belongs to no tier."""
+    """Return the names of machines with CPU time that belongs to none of their tiers."""
     points = [point for configuration in _configurations(study_summary) for point in configuration.get("points") or ()]
     return list(dict.fromkeys(name for point in points for name in point.get("not_attributed") or {}))
 
@@ -171,7 +171,7 @@ def table(
 ) -> Table:
     """Build a table with a row for each point: throughput, mean and p95 with intervals, CPU by tier, verdict.
 
-    Without `has_intervals`, mean and p95 are rounded by their intervals, which are left out.
+    If `has_intervals` is False, mean and p95 have no intervals, which then only determine their digits.
     """
     configurations = _configurations(study_summary)
     points = [
@@ -183,7 +183,7 @@ def table(
     made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
     made.add_column(
         "configuration", overflow="fold"
-    )  # only this column may wrap, since numbers broken over lines cannot be read
+    )  # only this column may wrap, since a number that is split over two lines is hard to read
     load = str(study_summary.get("load_factor") or "users")
     rests = unattributed_of(study_summary)
     cpus = (*(f"CPU {tier}" for tier in tiers), *(f"CPU {people.not_attributed(name)}" for name in rests))
@@ -201,8 +201,9 @@ def table(
 
 
 def _by_run(point: Mapping[str, Any]) -> str:
-    """Render the range of the 95th percentiles of a point's runs; empty if the percentiles differ by less than
-    a factor of two.
+    """Render the range of the 95th percentiles over the runs of a point.
+
+    It is empty if the percentiles differ by less than a factor of two.
     """
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR * ends[0] else ""
@@ -229,7 +230,7 @@ def _cells(
 
 
 def _verdict(point: Mapping[str, Any]) -> Text:
-    """Render the distinct verdicts of a point's runs, each in the colour of the verdict."""
+    """Render the distinct verdicts of a point's runs, each in the colour of this verdict."""
     text = Text()
     for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
         text.append(", " if text else "")

@@ -1,8 +1,8 @@
 """Appearance of all figures: palette, symbols, line styles, fonts, and the Vega configuration made from them.
 
-The colours are those of Okabe and Ito ("Color Universal Design", 2008), which people with common forms of
-colour blindness can distinguish. Each colour has a symbol and a line style, so that no information depends on
-colour alone.
+The colours are from Okabe and Ito ("Color Universal Design", 2008): people with common forms of colour blindness can
+distinguish them. Each colour is combined with a symbol and a line style, so that no information depends on colour
+alone.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "trian
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (1, 3), (10, 4))
 
 EXACT = ",.12~r"
-"""Number format of a study's settings and of times in a run, which are exact."""
+"""Number format for values of the study and times in a run, which are exact."""
 MEASURED = f",.{FEW_DIGITS}~r"
-"""Number format of measured values; tables show the intervals of these values."""
+"""Number format for measured values in figures; the tables show their intervals."""
 
-# Length of a figure's description that a screen reader reads; the table below the figure has the numbers.
+# Largest length of a figure's description for screen readers; the table below the figure has all numbers.
 # [letters]
 _DESCRIPTION_LETTERS = 300
 
@@ -31,20 +31,20 @@ INK = "#222222"
 EVENT = "#D55E00"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
-# Layouts use the letter widths of Liberation Sans, which equal those of Arial and of the other fonts in this
-# list. The style sheet of the page adapts "Report Sans" to the same widths.
+# Layouts assume the letter widths of Liberation Sans, which Arial and the other fonts in this list share. The
+# style sheet of the page adapts "Report Sans" to these widths.
 FONT = "Arial, Helvetica, Liberation Sans, Arimo, Nimbus Sans, TeX Gyre Heros, FreeSans, Report Sans, sans-serif"
 
-# Few to many, light to dark in equal steps of lightness, so that the order is visible on grey paper and
-# without colour vision.
+# Colours from few to many, from light to dark in equal steps of lightness. The order is visible on grey paper and
+# with colour blindness, too.
 HEAT = ("#d6e4f2", "#8fb8de", "#4a86c0", "#1f4f8f", "#0b1f4d")
 
-# One pale background colour per phase of the load; the steady stage is the measured one.
+# Pale background colour for each phase of the load; only the steady stage is measured.
 PHASES = {"ramp_up": "#f3ead3", "settle": "#eeeeee", "steady": "#d8ecdf", "ramp_down": "#f3ead3"}
 
 
 def cycle(values: tuple[Any, ...], number: int) -> list[Any]:
-    """Return `number` values; after the last value the first value follows."""
+    """Return `number` values in order; after the last value, the values start again from the first."""
     return [values[index % len(values)] for index in range(number)]
 
 
@@ -55,7 +55,7 @@ def config() -> dict[str, Any]:
         "background": "white",
         "font": FONT,
         "padding": 6,
-        # Formats of text alternatives and tooltips; axes and legends set separate formats.
+        # Number formats of text alternatives and tooltips; axes and legends have formats of their own.
         "tooltipFormat": {"numberFormat": MEASURED},
         "view": {"stroke": None},
         "axis": {
@@ -91,8 +91,9 @@ def config() -> dict[str, Any]:
 
 
 def short(description: str) -> str:
-    """Return the first sentences of a description with at most 300 letters in all, or a part of the first
-    sentence.
+    """Return the first sentences of a description, at most 300 letters in all.
+
+    If the first sentence is longer, a part of it is returned.
     """
     if len(description) <= _DESCRIPTION_LETTERS:
         return description

@@ -1,4 +1,4 @@
-"""Converts documents of older versions to the present names of keys and values."""
+"""Converts documents of older versions to the names of keys and values in the present version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creates, opens and describes the folders of a study and its runs; recorded data are only appended to."""
+"""Creates, opens and describes the folders of a study and its runs. Recorded data are only ever appended."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
 SECRETS = "secrets.json"
-"""Name of the file with the command settings that the manifest hides, for `towtank run --resume`.
+"""Name of the file with the command settings that the manifest hides; `towtank run --resume` needs them.
 
 Only the owner can read the file.
 """
 
 STUDY_SCHEMA = "towtank/study-results/1"
 RUN_SCHEMA = "towtank/run/1"
-# Errors of the operating system that mark a read-only folder.
+# Error numbers of the operating system that indicate a read-only folder.
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 SECRETS_SCHEMA = "towtank/secrets/1"
 
 
 def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -> None:
-    """Write a JSON document so that a crash leaves either the old file or the new one; a link is replaced.
+    """Write a JSON document atomically: a crash leaves either the old file or the new one. A link is replaced.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -
     document : dict
         Content of the file.
     private : bool, default False
-        Whether only the owner may read the file.
+        True if only the owner may read the file.
     """
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     if private:
@@ -60,9 +60,10 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace surrogates, which stand for bytes that are invalid in the locale, by characters or by escapes.
+    """Replace surrogates, which represent bytes that are invalid in the locale.
 
-    The engine can find a folder only if its name consists of valid characters.
+    They are decoded as UTF-8 if possible, and escaped otherwise. The engine can find a folder only if its name consists
+    of valid characters.
     """
     with suppress(UnicodeEncodeError):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
@@ -72,7 +73,7 @@ def _without_surrogates(text: str) -> str:
 def keep_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document; return False if the folder is read-only.
 
-    For commands that exist to write this file. Any other error, such as a full disk, raises `OSError`.
+    This function is for commands whose purpose is this file: any other error, such as a full disk, raises `OSError`.
     """
     try:
         write_json(path, document)
@@ -86,7 +87,8 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
 def offer_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document if possible; return True if it was written.
 
-    For files that only save time later, so that no disk error ends the report or the export.
+    This function is for files that only save time later, so that an error of the disk does not end the report or the
+    export.
     """
     try:
         return keep_json(path, document)
@@ -111,12 +113,12 @@ class _Folder:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Manifest as read from disk; its form is checked."""
+        """Manifest as read from disk, after a check of its form."""
         path = self.path / self.manifest_name
         return checked(path, read_object(path), self.form)
 
     def update(self, **fields: Any) -> None:
-        """Set fields of the manifest, and write the manifest in one atomic step."""
+        """Set fields of the manifest and write it atomically."""
         write_json(self.path / self.manifest_name, redacted({**self.manifest, **fields}))
 
     def event(self, kind: str, **fields: Any) -> None:
@@ -124,7 +126,7 @@ class _Folder:
         clocks = {
             "wall_ns": time.time_ns(),
             "t_ns": time.monotonic_ns(),
-            # Unlike the monotonic clock, this clock continues while the machine is suspended.
+            # This clock continues while the machine is suspended; the monotonic clock does not.
             "boot_ns": time.clock_gettime_ns(time.CLOCK_BOOTTIME),
         }
         document = {"k": kind, **clocks, **fields}
@@ -145,7 +147,7 @@ def _changes(path: Path) -> tuple[str, ...]:
     except (OSError, ValueError) as error:
         raise StudyError.at(path, f"must be a JSON object, got {error}") from error
     if not isinstance(changes, list) or not all(isinstance(change, str) for change in changes):
-        raise StudyError.at(path, "must be a list of texts as PATH=VALUE, got something else", where="changes")
+        raise StudyError.at(path, "must be a list of texts of the form PATH=VALUE, got another value", where="changes")
     return tuple(changes)
 
 
@@ -153,8 +155,8 @@ class RunFolder(_Folder):
     """Folder of one run.
 
     `run.json` has `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not complete the
-    run; its records are kept) or `stopped` (by the user). If the status is `running` but no process runs, the run was
-    cut off and counts as `interrupted`.
+    run; its records are kept) or `stopped` (by the user). If the status is `running` but the process no longer exists,
+    the run was cut off and counts as `interrupted`.
     """
 
     manifest_name = RUN_MANIFEST
@@ -172,7 +174,7 @@ class RunFolder(_Folder):
 
     @property
     def run_id(self) -> str:
-        """Name of the run and of its folder."""
+        """Name of the run, which is also the name of its folder."""
         return self.path.name
 
     @property
@@ -191,7 +193,7 @@ class RunFolder(_Folder):
 
     @property
     def summary(self) -> Path:
-        """Path of the summary of the run, which the analysis writes."""
+        """Path of the summary that the analysis writes for the run."""
         return self.path / "summary.json"
 
     @property
@@ -206,7 +208,7 @@ class RunFolder(_Folder):
 
     @property
     def observe(self) -> Path:
-        """Folder of the records of probes and scrapers, with one stream each."""
+        """Folder of the records of probes and scrapers, one stream for each of them."""
         return self.path / "observe"
 
     @property
@@ -248,7 +250,7 @@ class ResultsFolder(_Folder):
             If the folder has no study manifest.
         """
         if not (path / STUDY_MANIFEST).is_file():
-            raise StudyError.at(path, f"must be a results folder with a {STUDY_MANIFEST} in it, got none")
+            raise StudyError.at(path, f"must be a results folder with a {STUDY_MANIFEST}, got a folder without it")
         return cls(path)
 
     @property
@@ -266,7 +268,9 @@ class ResultsFolder(_Folder):
             return _changes(kept)
         hidden = [change for change in shown if HIDDEN in change]
         if hidden:
-            message = f"must exist to resume the study: it holds the values of {', '.join(hidden)}, got no such file"
+            message = (
+                f"must exist to resume the study, because it contains the values of {', '.join(hidden)}, got no file"
+            )
             raise StudyError.at(kept, message)
         return shown
 

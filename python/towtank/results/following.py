@@ -13,7 +13,7 @@ from towtank.results.segments import Interval, Recording
 
 @dataclass
 class Follower:
-    """Records that the load threads have written so far, and that have been read.
+    """Reader of the records of a run in progress, with the records that it has read so far.
 
     Attributes
     ----------
@@ -22,9 +22,9 @@ class Follower:
     header : dict or None
         Newest header.
     intervals : list of Interval
-        Intervals that have been read and not dropped.
+        Intervals that were read and not dropped.
     recorded : dict of int to float
-        Time until which each thread has recorded, by thread. [s]
+        Time up to which each thread has recorded, by thread. [s]
     """
 
     folder: Path
@@ -60,14 +60,14 @@ class Follower:
 
     @property
     def recorded_until(self) -> float:
-        """Time until which all threads have recorded; 0 until each thread has begun. [s]"""
+        """Time up to which all threads have recorded; 0 until every thread has recorded something. [s]"""
         workers = int((self.header or {}).get("workers", 1))
         return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
 
     def forget(self, before_s: float) -> None:
-        """Drop the intervals that ended before a time."""
+        """Drop the intervals that ended before the given time."""
         self.intervals = [interval for interval in self.intervals if interval.end_s > before_s]
 
     def recording(self) -> Recording:
-        """Return the intervals that were not dropped, as a recording."""
+        """Return the intervals that were not dropped as a recording."""
         return Recording(self.header, list(self.intervals), workers_found=set(self.recorded))

@@ -1,6 +1,6 @@
-"""Derived documents of a results folder: each is made once, and kept until its sources or the programs change.
+"""Derived documents of a results folder: each is stored, and computed anew only if its sources or programs change.
 
-The key `made_from` of a kept document has the digests of its sources and of the programs that made it.
+The key `made_from` of a stored document has the digests of its sources and of the programs that made it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ MADE_FROM = "made_from"
 _CONTENT = "content"
 Document = dict[str, Any]
 Sources = Mapping[str, str | None]
-# JSON has no infinity, but a number with such an exponent may become one.
+# JSON has no infinity, but a number with an exponent of three digits may be read as infinity.
 _NOT_FINITE = re.compile(r"NaN|Infinity|\d[eE]\+?\d{3}")
 
 
 def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[], Sources | None]) -> Document:
-    """Return the kept document, or a new one, which is then kept.
+    """Return the stored document if it is up to date; otherwise compute and store a new one.
 
-    A document with a failed part is written, but it is made again the next time. In a read-only folder nothing is kept.
+    A document with a failed part is written, but computed anew the next time. In a read-only folder nothing is stored.
 
     Parameters
     ----------
     path : Path
         File of the document.
     make : callable
-        Makes the document.
+        Computes the document.
     sources : callable
-        Returns the digests of what the document is made from; None if they are unknown, so that nothing kept is used.
+        Returns the digests of the document's sources; None if they are unknown, so that a stored document is not used.
     """
     kept = read_finite(path)
     known = sources()
@@ -59,18 +59,18 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
 
 
 def _digest_of(document: Document) -> str:
-    """Return the digest of a document, which differs if a part of the kept file was changed or damaged."""
+    """Return the digest of a document, by which changes and damage of the stored file are detected."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def sources_of(lines: Iterable[str]) -> dict[str, str | None]:
-    """Return the digests of sources, which are given as lines, and of the programs."""
+    """Return the digest of the sources, which are given as lines, and the digest of the programs."""
     return {"files": hashlib.sha256("".join(lines).encode()).hexdigest(), "code": code()}
 
 
 @cache
 def code() -> str:
-    """Return a digest of this package's programs and of the engine."""
+    """Return a digest over all programs of this package and the engine."""
     programs = sorted(Path(__file__).parents[1].rglob("*.py"))
     with suppress(EngineError):
         programs.append(binary())
@@ -87,7 +87,7 @@ def sha256(path: Path) -> str:
 
 
 def read_finite(path: Path) -> Document:
-    """Read a JSON object with None in place of NaN and infinity; empty if it cannot be read."""
+    """Read a JSON object, with None for NaN and infinity; empty if the file cannot be read."""
     try:
         text = read_regular(path)
         document = object_of(path, text)
@@ -97,7 +97,7 @@ def read_finite(path: Path) -> Document:
 
 
 def finite(document: Any) -> Any:
-    """Copy a document with None in place of NaN and infinity, which JSON and figures do not support."""
+    """Copy a document with None for NaN and infinity, which JSON and figures do not support."""
     if isinstance(document, Mapping):
         return {key: finite(value) for key, value in document.items()}
     if isinstance(document, (list, tuple)):

@@ -1,7 +1,7 @@
 """Reads and writes checksummed lines, the format of every recorded stream.
 
-A line consists of eight hexadecimal digits (CRC-32, as in zlib, of the bytes after the blank), one blank, one JSON
-document without line breaks, and one line feed. If a writer dies within a line, only that line is lost.
+A line consists of eight hexadecimal digits, one blank, one JSON document without line breaks, and one line feed. The
+digits are the CRC-32, as in zlib, of the document. If the writing process ends within a line, only this line is lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def encode(document: dict[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any] | None:
-    """Decode one line without its line feed; None if the checksum or the form is wrong."""
+    """Decode one line without its line feed; return None if the checksum or the form is wrong."""
     body = line[_DIGITS + 1 :]
     try:
         if int(line[:_DIGITS], 16) != zlib.crc32(body):

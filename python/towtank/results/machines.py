@@ -7,16 +7,17 @@ from typing import Any
 
 
 def machines(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of a run summary for each machine, by the suffix ` on NAME`; this machine has no suffix.
+    """Return the entry of a run summary for each machine, by the suffix ` on NAME`.
 
-    Hosts that are namespaces of this machine are left out, because the values of this machine include them.
+    The suffix of this machine is empty. Hosts that are namespaces of this machine are omitted, because the values of
+    this machine include them.
     """
     others = {f" on {name}": host for name, host in (summary.get("hosts") or {}).items() if "steal" in host}
     return {"": summary["host"], **others}
 
 
 def disks(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the values of each disk of each machine in a run summary, by disk name with the machine's suffix."""
+    """Return the values of each disk in a run summary, by the name of the disk and the suffix of its machine."""
     return {
         f"{disk}{on}": row
         for on, machine in machines(summary).items()

@@ -1,6 +1,6 @@
-"""Reads manifests and other JSON objects of a results folder, and checks the types that the analysis relies on.
+"""Reads manifests and other JSON objects of a results folder, and checks the types on which the analysis relies.
 
-Unknown keys and missing keys are accepted, since a manifest may be of another version or incomplete.
+Unknown and missing keys are accepted, because a manifest may have another version or be incomplete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Names of union branches that pydantic adds to the path of an error.
+# Pydantic adds names of union branches to the path of an error; these names match.
 _BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
@@ -68,7 +68,7 @@ class StudyForm(_Form):
 
 
 class StudyManifest(_Form):
-    """`study.json`."""
+    """Content of `study.json`."""
 
     study: StudyForm | None = None
     design: Any = None
@@ -80,7 +80,7 @@ class StudyManifest(_Form):
     @field_validator("study", mode="before")
     @classmethod
     def _named_only(cls, value: Any) -> Any:
-        # The entry may only contain the name of the study; the manifests of the runs then describe the rest.
+        # The entry may consist of the name of the study only. The manifests of the runs then describe the study.
         return value if value is None or isinstance(value, dict) else {"name": str(value)}
 
 
@@ -100,7 +100,7 @@ class PinningForm(_Form):
 
 
 class RunManifest(_Form):
-    """`run.json`."""
+    """Content of `run.json`."""
 
     run: str | None = None
     index: int | None = None
@@ -130,7 +130,7 @@ class TotalsForm(_Form):
 
 
 class EngineForm(_Form):
-    """`engine.json`."""
+    """Content of `engine.json`."""
 
     threads: Count | None = None
     cpus: list[Count] | None = None
@@ -164,14 +164,20 @@ def object_of(path: Path, text: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise StudyError.at(path, f"must be a JSON object, got {type(document).__name__} instead")
     if _SURROGATE.search(text):
-        # A lone surrogate cannot be encoded for writing or printing.
+        # A lone surrogate cannot be encoded when the document is written or printed.
         whole: Json = json.loads(_HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(document, ensure_ascii=False)))
         return whole
     return document
 
 
 def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
-    """Check a document against a form, and return the document unchanged; raise `StudyError` with every fault."""
+    """Check a document against a form, and return it unchanged.
+
+    Raises
+    ------
+    StudyError
+        Lists every fault.
+    """
     try:
         form.model_validate(document)
     except ValidationError as error:
@@ -181,7 +187,7 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
 
 
 def usable(document: Json, form: type[BaseModel]) -> Json:
-    """Return a document without the keys whose values have an invalid form, so that the rest can be shown."""
+    """Return a document without the keys whose values are malformed, so that the rest can be shown."""
     try:
         form.model_validate(document)
     except ValidationError as error:
@@ -197,7 +203,7 @@ def _message(problem: Any) -> str:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Render the path of an error without the names of union branches that pydantic adds to the path."""
+    """Return the path of an error as text, without the names of union branches that pydantic adds."""
     path = ""
     for part in location:
         if isinstance(part, int):

@@ -1,6 +1,6 @@
 """Reads the records of probes and scrapers: samples of the probe, and the streams of the services.
 
-Complete lines are kept, damaged lines are counted, as with the engine's segments.
+As with the engine's segments, complete lines are used, and damaged lines are counted.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from towtank.results.stream_forms import has_form
 
 PROBE = "probe.ndjson"
 REMOTE_PROBE = ".probe.ndjson"
-"""Ending of the file name of a stream from another machine's probe, after the host name.
+"""Ending of the file name of a stream from a probe on another machine; the name of the host precedes it.
 
-A service name contains no dot.
+A service name contains no dot, so the two kinds of file names cannot be confused.
 """
 GENERATOR_GROUP = "generator"
-"""Name of the load generator's process group in the probe's samples; this group is no tier."""
+"""Name of the load generator's process group in the samples of the probe; this group is not a tier."""
 WATCHED = "process"
-"""Kind of a tier whose processes Towtank observes but did not start."""
+"""Kind of a tier that consists of processes which Towtank observes but did not start."""
 THIS_MACHINE = "this_machine"
 """Name of this machine in lists of machines."""
 NOT_ATTRIBUTED = "not attributed"
-"""Label for the resource use of a machine that belongs to no tier."""
+"""Label for the resource use of a machine that belongs to none of its tiers."""
 MEMBER_REQUESTS = "balancer_member_requests_total"
-"""Name of the metric that counts the requests that a load balancer sent to each member, by the label `member`."""
+"""Name of the metric for requests that a load balancer sent to each member; the label is `member`."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class ProbeStream:
     header : dict
         Header line; empty if it is missing.
     samples : list of dict
-        Samples in the order of time.
+        Samples in order of time.
     damage : Damage
         Unreadable lines.
     """
@@ -62,7 +62,7 @@ class ServiceStream:
     failures : list of dict
         Failed scrapes, with `t_ns` and `message`.
     conclusion : dict
-        Result of a single query to the service after the load; empty without a query.
+        Result of the query that was made once after the load; empty if none was made.
     """
 
     service: str
@@ -74,14 +74,14 @@ class ServiceStream:
 
 
 def read_probe(folder: Path) -> ProbeStream:
-    """Read `RUN/observe/probe.ndjson`; return an empty stream if the file does not exist."""
+    """Read `RUN/observe/probe.ndjson`; the stream is empty if the file does not exist."""
     return _read_probe(folder / PROBE)
 
 
 def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
     """Read the streams of probes on other machines, `RUN/observe/HOST.probe.ndjson`, by host.
 
-    The times in a stream are those of the other machine's clock.
+    The times in each stream are of the clock of its machine.
     """
     paths = sorted(folder.glob(f"*{REMOTE_PROBE}"))
     return {path.name.removesuffix(REMOTE_PROBE): _read_probe(path) for path in paths}

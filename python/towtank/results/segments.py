@@ -1,7 +1,7 @@
 """Reads the engine's records: a sequence of checksummed segments for each load thread.
 
-Files damaged by a kill or a bad disk never make reading fail: complete lines are kept, the rest is counted in
-`Damage`. Histograms stay encoded; the analysis decodes them.
+A file that a kill or a bad disk damaged does not make reading fail: complete lines are used, all others are counted
+in `Damage`. Histograms stay encoded; the analysis decodes them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Series:
     response_sum_s, exchange_sum_s : float
         Exact sums of the values in the histograms. [s]
     picked : int or None
-        Number of times that the mix chose the transaction; None if the engine did not count them.
+        Number of times that the mix chose the transaction; None if the engine did not count it.
     status_codes : dict of int to int, or None
         Complete responses of a step by status code; None for pages and transactions, and if the engine did not count
         them. [1]
@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses between transactions of one user group that began within an interval."""
+    """Pauses of one user group between transactions, for pauses that began within an interval."""
 
     group: int
     pause: str
@@ -86,22 +86,22 @@ class Interval:
     arrivals : list of int
         Arrivals of an open load by user group; empty without arrivals.
     gaps : str or None
-        Encoded histogram of the times between intended arrivals.
+        Encoded histogram of the times between planned arrivals.
     gaps_sum_s : float
-        Exact sum of the times between intended arrivals. [s]
+        Exact sum of the times between planned arrivals. [s]
     connect, tls, connection_wait : str or None
         Encoded histograms of the time to open a connection, the time of a TLS handshake, and the time that a request
-        waited for a pooled connection (0 if one was free).
+        waited for a pooled connection (0 without a wait).
     handshakes : dict
         Numbers of `full` and `resumed` handshakes.
     waiting : int
         Arrivals of an open load that waited for a user at the end of the interval.
     places_ok, places_failed : list of int
-        Transactions by address of the target, for users who keep one address; empty without such users.
+        Transactions by address of the target, for users that stay with one address; empty without users of this kind.
     gap_s : float or None
         Longest time between two iterations of the thread's loop; None if the engine did not record it. [s]
     stalled_s : float
-        Time of the interval spent in gaps of 100 ms or more. [s]
+        Part of the interval that iterations of 100 ms or more took. [s]
     surplus, unasked : int
         Number of times that a server sent bytes after a complete response, and bytes without a request. [1]
     """
@@ -143,8 +143,8 @@ class Recording:
     Attributes
     ----------
     header : dict or None
-        Header line of the first segment that has one; if the stages changed during the load, the header with the
-        latest stages; None if no header can be read.
+        Header line of the first segment that has one. If the stages changed during the load, this is the header with
+        the latest stages. None if no header can be read.
     intervals : list of Interval
         Intervals of all threads, by start and thread.
     ends : dict
@@ -222,15 +222,15 @@ def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
 
 
 def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the header with the higher number of edits of the stages; `known` if both have the same number.
+    """Return the header with the higher number of changes to the stages; `known` if both numbers are equal.
 
-    All load threads make the same edits, so a header with more edits is newer.
+    All load threads apply the same changes, so the header with more changes is newer.
     """
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
 
 def interval(document: dict[str, Any], worker: int) -> Interval:
-    """Convert a line of kind `interval`; raise `ValueError` if the line has another form."""
+    """Convert a line of kind `interval`; raise `ValueError` if the line is malformed."""
     if not has_form("interval", document) or document["t1_ns"] < document["t0_ns"]:
         raise ValueError("no interval")
     think = document.get("think") or {}
@@ -313,7 +313,7 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Return the stages of a run with their actual times, as far as known; empty without a header."""
+    """Return the stages of a run with their actual times if known, otherwise planned times; empty without a header."""
     return list(recording.header.get("stages", [])) if recording.header else []
 
 

@@ -1,7 +1,7 @@
 """Builds a ledger of the items that the system confirmed as stored, and compares it with the read-back.
 
 A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. The engine notes an intent before it sends
-a request. Without a response, the stored item may have the old or the requested state, and both are correct. If two
+a request. If the response is missing, the item may have the old or the requested state, and both are correct. If two
 changes of one item overlap, their order in the server is unknown, and both results are correct as well.
 """
 
@@ -17,7 +17,7 @@ from towtank.results import lines
 NOTES = "stored-*.ndjson"
 Content = tuple[int, str]
 """Type of the content of a stored item: size [bytes] and SHA-256 digest."""
-# Failures after which the item is unchanged: no connection, no request, or a refusal.
+# Failures that leave the item unchanged: no connection, no request, or a refusal by the server.
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
 _Key = tuple[str, str]  # Kind and key of a stored item.
@@ -25,7 +25,7 @@ FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different",
 FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
 """Possible results of reading back an item.
 
-The result `gone` is not listed here; it is correct if the removal of the item was requested.
+The result `gone` is not in this list; it is correct if the removal of the item was requested.
 """
 
 
@@ -38,12 +38,12 @@ class Thing:
     acknowledged_ns : int
         Time of the acknowledgement since run start. [ns]
     contents : set
-        Correct contents: the last acknowledged content, contents of overlapping acknowledged changes, and contents of
+        All correct contents: of the last acknowledged change, of acknowledged changes that overlap with it, and of
         changes without a response.
     may_be_gone : bool
-        Whether removal was requested, and the response did not arrive or overlapped with another change.
+        True if a removal was requested, but had no response or overlapped with another change.
     any_content : bool
-        Whether content with an unknown digest was being written when the run ended.
+        True if content with an unknown digest was being written when the run ended.
     """
 
     acknowledged_ns: int
@@ -53,13 +53,16 @@ class Thing:
 
     @property
     def is_uncertain(self) -> bool:
-        """True if several states of the item are correct, because it is unknown which change was the last."""
+        """True if several states of the item are correct, because the last change is unknown."""
         return self.may_be_gone or self.any_content or len(self.contents) > 1
 
 
 @dataclass(frozen=True)
 class _Change:
-    """Acknowledged change of an item: times of request and acknowledgement [ns], and content; None for a removal."""
+    """Acknowledged change of an item: times of request and acknowledgement [ns], and the new content.
+
+    The content of a removal is None.
+    """
 
     begun_ns: int
     acknowledged_ns: int
@@ -111,7 +114,7 @@ def _when(note: dict[str, Any]) -> int:
 
 
 def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
-    """Update the ledger by one note; thread and start time identify the intent that the note refers to."""
+    """Update the ledger by one note. The thread and the start time identify the intent to which the note refers."""
     kind, key, what = str(note["of"]), str(note["key"]), note["k"]
     intents = open_.setdefault((kind, key), {})
     if what == "begun":
@@ -131,15 +134,15 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
         return
     content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
     change = _Change(begun_ns, int(note["t_ns"]), content)
-    # A change that was acknowledged before this change was sent is complete; other changes may have been applied after
-    # this change.
+    # An earlier change is final if it was acknowledged before this one was sent, and this one replaces it. All other
+    # changes may have been applied after this one.
     last[kind, key] = [*(note for note in last.get((kind, key), []) if note.acknowledged_ns > begun_ns), change]
     if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
 
 
 def _thing(changes: list[_Change]) -> Thing | None:
-    """Return the stored item if any of several changes may be the last; None if all of them removed the item."""
+    """Return the stored item if any of the given changes may be the last; None if all of them are removals."""
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None
@@ -148,7 +151,7 @@ def _thing(changes: list[_Change]) -> Thing | None:
 
 
 def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
-    """Add the states that changes without a response may have left to an item."""
+    """Add to an item the states that result from changes without a response."""
     for intent in intents:
         if intent["does"] == "removes":
             thing.may_be_gone = True
@@ -166,9 +169,9 @@ def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _A
     thing : Thing
         Stored item, with its correct states.
     read : dict or None
-        Note of the read request; None if the item was not read.
+        Note about the request that read the item back; None if the item was not read.
     absent : collection of int
-        Status codes by which a server reports that an item does not exist.
+        Status codes with which a server reports that an item does not exist.
     """
     if read is None:
         return UNREAD

@@ -1,7 +1,7 @@
-"""Defines the forms of lines in recorded streams; a line with an invalid form counts as damaged.
+"""Defines the forms of lines in recorded streams; a malformed line counts as damaged.
 
-A checksum proves that a line is unchanged, not that its values are possible (a count of 1e300, a time that is not a
-number). Unknown keys and missing keys are accepted.
+A checksum proves that a line is unchanged, but not that its values are possible: a count of 1e300, or a time that is
+not a number. Unknown and missing keys are accepted.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-# Largest time: a century. [ns]
+# Largest accepted time: a century. [ns]
 LARGEST_NS = 3_155_760_000 * 10**9
-# Larger than any counter of a run; sums of a few thousand counts stay within 64 bits. [1]
+# Largest accepted count. It exceeds every counter of a run, and sums of a few thousand counts stay within 64 bits. [1]
 LARGEST = 10**15
-# Squares and sums of metrics up to this value stay far below the largest float.
+# Largest accepted metric value. Squares and sums of smaller values stay far below the largest float.
 LARGEST_METRIC = 1e30
 Json = dict[str, Any]
 Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
@@ -91,14 +91,14 @@ class PausesForm(_Line):
 
 
 class ThinkForm(_Line):
-    """Pauses of all user groups that ended."""
+    """Completed pauses of all user groups."""
 
     count: Count = 0
     sum_ns: Span = 0
 
 
 class IntervalForm(_Line):
-    """Record of one load thread between two run times."""
+    """Record of one load thread between two times of the run."""
 
     t0_ns: Instant
     t1_ns: Instant
@@ -163,7 +163,7 @@ def has_form(name: str, document: Json) -> bool:
 
 
 def _is_finite(tree: Any) -> bool:
-    """Return True if all numbers in a tree are finite, and so small that their sums stay finite."""
+    """Return True if all numbers in a tree are finite, and small enough for finite sums."""
     if isinstance(tree, dict):
         return all(map(_is_finite, tree.values()))
     if isinstance(tree, list):

@@ -1,7 +1,7 @@
 """Writes the recorded streams of a run as tables for other tools: `intervals.parquet` and `metrics.parquet`.
 
-The tables contain no more than the streams and can be written again at any time. Counters and gauges have their
-sampled values, on the clock of the run.
+All their data come from the streams, so the tables can be written again at any time. Counters and gauges have their
+sampled values, with times on the clock of the run.
 """
 
 from __future__ import annotations
@@ -62,14 +62,13 @@ _METRIC_COLUMNS = {"t_s": "DOUBLE", "source": "VARCHAR", "metric": "VARCHAR", "v
 
 
 def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Path]:
-    """Write both tables of a run into its folder, each in one atomic step.
+    """Write both tables of a run into its folder, each of them atomically.
 
     Parameters
     ----------
     run : RunFolder
     describe_histogram : callable
-        Function that returns the columns `timed`, `response_p50_s`, ... of an encoded histogram; the analysis
-        provides it.
+        Function of the analysis that returns the columns `timed`, `response_p50_s`, ... of an encoded histogram.
     """
     recording = segments.read(run.engine)
     paths = run.path / INTERVALS, run.path / METRICS
@@ -79,12 +78,12 @@ def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Pa
 
 
 def write_intervals(path: Path, recording: Recording, describe_histogram: Describe) -> None:
-    """Write the table of the engine's intervals in one atomic step."""
+    """Write the table of the engine's intervals atomically."""
     _write(path, _INTERVAL_COLUMNS, _interval_rows(recording, describe_histogram))
 
 
 def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
-    """Write the table of observed metrics, on the clock of the recording, in one atomic step."""
+    """Write the table of observed metrics atomically, with times on the clock of the recording."""
     probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
@@ -93,7 +92,7 @@ def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
 
 
 def _number_of(error: duckdb.IOException) -> int:
-    """Return the error number for a DuckDB error, which contains only a text."""
+    """Return the error number of a DuckDB error, derived from its text because the error has no number."""
     return errno.ENOSPC if os.strerror(errno.ENOSPC) in str(error) else errno.EIO
 
 
@@ -104,13 +103,13 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
     for row in rows:
         for name in columns:
             table[name].append(row.get(name))
-    # DuckDB reads a dictionary of arrays as a table. The casts set the types of an empty table as well.
+    # DuckDB reads a dictionary of arrays as a table. The casts give an empty table the right types, too.
     arrays = {name: _array(table[name], kind) for name, kind in columns.items()}
     casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in columns.items())
 
     def copy(temporary: Path) -> None:
         try:
-            # DuckDB accepts file names in UTF-8 only; the path of an open descriptor is always ASCII.
+            # DuckDB accepts only file names in UTF-8, while the path of an open descriptor is always ASCII.
             with temporary.open("r+b") as stream:
                 connection.execute(
                     f"COPY (SELECT {casts} FROM recorded) TO '/proc/self/fd/{stream.fileno()}' "
@@ -119,7 +118,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
         except duckdb.IOException as error:
             raise OSError(_number_of(error), str(error), str(path)) from error
 
-    # A cursor is a separate connection, and its registered tables end with it.
+    # A cursor is a separate connection; tables that are registered with it disappear when it is closed.
     with _database().cursor() as connection:
         connection.register("recorded", arrays)
         put(path, copy)
@@ -127,7 +126,10 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """Return a database in memory, opened once per process: opening takes longer than writing the tables of a run."""
+    """Return a database in memory.
+
+    It is opened once per process, because opening takes longer than writing the tables of a run.
+    """
     import duckdb  # noqa: PLC0415
 
     return duckdb.connect(config={"threads": 1})

@@ -1,4 +1,4 @@
-"""Reads the memory of a tier from a summary of any version, with its method of measurement."""
+"""Reads the memory of a tier and the method of its measurement, from a summary of any version."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 RESIDENT = "sum of resident sets"
-"""Name of the method that counts shared pages once per process; older summaries contain no other value."""
+"""Name of the method that counts shared pages once for each process; older summaries have only this value."""
 
 
 def tier_memory(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:
-    """Return the memory of a tier [B] and its method of measurement; both None if it was not measured.
+    """Return the memory of a tier [B] and the method of its measurement; both are None if it was not measured.
 
     Examples
     --------

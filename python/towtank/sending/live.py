@@ -29,7 +29,7 @@ FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple
 _LOOK_EVERY_S = 0.5
 # Longest wait for unsent points at the end of a run. [s]
 _FINISH_WITHIN_S = 5.0
-# How long connecting, sending and receiving may each take. [s]
+# Time limit for each of connecting, sending and receiving. [s]
 _TIMEOUT_S = 10.0
 
 

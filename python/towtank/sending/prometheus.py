@@ -29,7 +29,7 @@ _EDGES = np.array(BOUNDS_S)
 
 _FAMILIES = {
     "users": (GAUGE, "Mean number of active users in the second."),
-    "requests_in_flight": (GAUGE, "Requests without an answer at the end of the second."),
+    "requests_in_flight": (GAUGE, "Requests without a response at the end of the second."),
     "connections": (GAUGE, "Open connections at the end of the second."),
     "generator_cpus_used": (GAUGE, "CPUs that the load threads used in the second."),
     "tier_cpus_used": (GAUGE, "CPUs that a tier used between two samples of the probe."),
@@ -40,7 +40,7 @@ _FAMILIES = {
     "request_response_time_seconds": (HISTOGRAM, "End minus intended start."),
     "response_time_quantile_seconds": (GAUGE, "Response time of all transactions of the second."),
     "start_lag_quantile_seconds": (GAUGE, "Actual minus intended start of the requests of the second."),
-    "connection_wait_quantile_seconds": (GAUGE, "Wait for a connection of a pool, 0 where one was free."),
+    "connection_wait_quantile_seconds": (GAUGE, "Wait for a connection of a pool, 0 if a connection was free."),
 }
 
 Labels = tuple[tuple[str, str], ...]
@@ -223,7 +223,7 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: Decoded) -> list[int]:
-    """Return the number of values up to each bound in `BOUNDS_S`, by the middles of the histogram's buckets.
+    """Return the number of values up to each bound in `BOUNDS_S`; all values of a histogram bucket count at its middle.
     [1]
     """
     running = np.concatenate([[0], np.cumsum(values.counts)])

@@ -32,8 +32,7 @@ class Receiver:
     url : SplitResult
         URL with the path of the requests.
     addresses : tuple of str
-        Numeric addresses, in the order in which they are tried; resolved once, so that a name cannot change during
-        a run.
+        Numeric addresses, in the order of the attempts; resolved once, so that they cannot change during a run.
     headers : tuple of (str, str)
         Headers of the user, which are never recorded, since they may contain a secret.
     """

@@ -19,7 +19,7 @@ _LENGTH_DELIMITED = 2
 _STALE = struct.pack("<Q", 0x7FF0000000000002)
 
 
-@lru_cache(maxsize=1024)  # lengths have few values, and all samples of a second have the same time
+@lru_cache(maxsize=1024)  # few numbers differ: lengths have few values, and all samples of a second have the same time
 def varint(number: int) -> bytes:
     """Encode a number in base 128, the lowest seven bits first.
 

@@ -157,7 +157,7 @@ class Sender:
             pause_s = min(2 * pause_s, _PAUSES_S[1])
 
     def _ended(self, answer: Answer, body: Body, since_s: float) -> bool:
-        """Count the answer to a body; return True if the body needs no further attempt."""
+        """Count the receiver's response to a body; return True if the body needs no further attempt."""
         if answer.message:
             self._complain(answer.message)
         if self._in_hand == 0:  # already counted as dropped, because the time limit was over

@@ -46,9 +46,7 @@ def _throughputs(question: Question, answer: Found, steps: Steps) -> None:
 
 
 def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], steps: Steps) -> None:
-    """Add the offered work, the first guess of the server count and the utilization of a station as three
-    steps.
-    """
+    """Add three steps for a station: the offered work, the first guess of the server count, and the utilization."""
     tier, option, station = at
     normal = answer.outcomes[0]
     used = normal.utilization.get(station, 0.0)

@@ -18,7 +18,7 @@ def why_no_source(source: Path) -> str | None:
     """Return the reason why a path cannot be sized; None if it can be sized."""
     if source.exists():
         return None
-    return f"must be a model file or a results folder, got {str(source)!r}, which is not there"
+    return f"must be a model file or a results folder, got {str(source)!r}, which does not exist"
 
 
 def size_source(

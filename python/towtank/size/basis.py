@@ -52,7 +52,7 @@ class Basis:
     guess : str
         Reason why the effect of more servers is unknown; empty if measurements show that servers limit the load.
     asserted : bool
-        True if the user states that these servers limit the load.
+        True if the user states that the servers of the model limit the load.
     unreached : bool
         True if the measured load reached no limit.
     """
@@ -85,7 +85,7 @@ class Basis:
         Raises
         ------
         ModelError
-            If other percentiles of the class were measured: they do not show how long the tail of the distribution is.
+            If only other percentiles of the class were measured, which do not show the tail of the distribution.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None
@@ -120,7 +120,7 @@ class Basis:
         """
         rows = self._spread(uncertainty)
         count = len(next(iter(rows.values()), []))
-        # The solver refuses a demand of 0. A factor of one millionth is small enough to change no answer.
+        # The solver rejects a demand of 0. A factor of one millionth is too small to change the results.
         return [{name: max(float(row[place]), 1e-6) for name, row in rows.items()} for place in range(count)]
 
     def _spread(self, uncertainty: float | None) -> dict[str, Floats]:
@@ -178,7 +178,7 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
 
 
 def _of_fitted(basis: Basis) -> Basis:
-    """Return the basis with the reason that limited the measured load, which the model file states."""
+    """Return the basis with the cause that limited the measured load, which the model file states."""
     fitted = basis.fitted
     if fitted is None or fitted.limit is None:
         return basis
@@ -192,7 +192,7 @@ def _of_fitted(basis: Basis) -> Basis:
 
 
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
-    """Raise StudyError for a model that the solver refuses even at a very low load and that needs simulation."""
+    """Raise StudyError for a model that the solver rejects even at a very low load, because it needs simulation."""
     light = [
         {**job_class, "users": 1}
         if job_class.get("users")
@@ -202,20 +202,21 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
     faults = solve_models([{**document, "classes": light}])[0].get("faults")
     if faults:
         raise StudyError(
-            problem.faults(faults), hint=f"{source}: sizing solves the model many times; it must be solvable"
+            problem.faults(faults),
+            hint=f"{source}: sizing solves the model many times, so it must be solvable without simulation",
         )
 
 
 def _measured(source: Path, choice: ModelChoice) -> Basis:
-    """Return the network if the user requests it or it distinguishes resources; otherwise the closed curve."""
+    """Return the network if the user requests it, or if it distinguishes resources; otherwise the closed curve."""
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
-        return _curve(source, choice, "the closed curve was asked for")
+        return _curve(source, choice, "the closed curve was requested")
     answers = network_answers(source, choice.configuration)
     answer = the_only(answers)
     why_not = _why_no_network(answer)
     if choice.model == "network" and answer.network is not None:
-        # A requested network is refused only if the network itself is rejected.
-        return _network(source, answer, "it was asked for")
+        # A network that the user requests is used unless the network itself is rejected.
+        return _network(source, answer, "it was requested")
     if choice.model == "network":
         raise MeasurementError(f"{source}: the measurements give no network to size from: {why_not}")
     if why_not:

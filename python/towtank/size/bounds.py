@@ -1,6 +1,4 @@
-"""Detects solutions that exceed a theoretical bound; a sizing neither accepts nor rejects a candidate by
-them.
-"""
+"""Detects solutions that exceed a theoretical bound, and are therefore too inaccurate to judge a candidate."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ def outside(answer: Json) -> str:
     """Describe the first figure of a solution that exceeds its theoretical bound; empty if no figure does."""
     for name, station in answer["stations"].items():
         if station["utilization"] > 1 + _TOLERANCE:
-            return f"{name} used {100 * station['utilization']:.4g} %"
+            return f"utilization of {name} {100 * station['utilization']:.4g} %"
     for name, bounds in answer.get("bounds", {}).items():
         rate, most = answer["classes"][name]["throughput_per_s"], bounds["throughput_per_s"]["upper"]
         if most is not None and rate > most * (1 + _TOLERANCE):
@@ -40,9 +38,9 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
         best = _best(check, model, answer)
         if best is not None and check.ratio(best) > 1:
             unit = "/s" if check.upward else check.unit
-            return f"{check.text}: not even its bound, {best:.4g} {unit}"
+            return f"{check.text}: missed even at the theoretical bound, {best:.4g} {unit}"
     raise ModelError(
-        f"the solution of the model is outside of its bounds ({wrong}), so it cannot be used for sizing",
+        f"the solution of the model exceeds its theoretical bounds ({wrong}), so it cannot be used for sizing",
         hint="use `towtank model simulate` for such a model, or exponential service times with `size`",
     )
 

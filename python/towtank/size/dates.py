@@ -29,8 +29,8 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
     """
     if settled.growing is None:
         return []
-    # A tier with a single node has no limit if that node may fail. Its limit with all nodes running is still
-    # useful.
+    # A tier with a single node cannot carry any load if that node may fail. The limit with all nodes running is more
+    # useful, so node losses are ignored here.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]

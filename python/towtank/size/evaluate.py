@@ -96,7 +96,7 @@ class Outcome:
     loss : dict of str to float
         Share of the arrivals of each class that full stations drop. [ratio]
     invalid : bool
-        True if the model of the job is wrong, such as one with more servers than room. Another load does not help.
+        True if the model is invalid at any load, such as a station with more servers than its capacity for jobs.
     """
 
     job: Job
@@ -120,9 +120,10 @@ class Outcome:
         return check.is_percentile or self.within > COARSE
 
     def used(self, question: Question, *, rough: bool = True) -> float:
-        """Return the largest ratio of an objective's value to its limit; objectives hold up to 1. [ratio]
+        """Return the largest ratio of an objective's value to its limit; all objectives hold if it is at most 1.
+        [ratio]
 
-        With `rough` False, values that simulation may change are skipped.
+        If `rough` is False, values that simulation may change are skipped.
         """
         ratios = [
             check.ratio(value)
@@ -155,7 +156,7 @@ class Outcome:
             if check.ratio(self.values[number]) > 1 + ROUNDING
         ]
         return missed + [
-            f"{name} would be used {share_text(self.utilization[name], used.get(name))}, "
+            f"utilization of {name} would be {share_text(self.utilization[name], used.get(name))}, "
             f"more than {100 * question.utilization.get(name, 1.0):.3g} %"
             for name in self.too_busy(question)
         ]
@@ -257,7 +258,8 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     if answer is None:
         faults = [(fault["path"], fault["message"]) for fault in solved["faults"]]
         reasons = "; ".join(f"{'.'.join(path[1:2])}: {message}" for path, message in faults)
-        # A station, pool or class without a steady state is named as a whole; other faults name a key of it.
+        # A fault for a missing steady state refers to a whole station, pool or class. A fault that refers to one of
+        # its keys means that the model is invalid.
         invalid = any(len(path) != len(("stations", "name")) for path, _ in faults)
         return _nothing(question, job, reasons.replace("@1", ""), invalid=invalid)
     wrong = outside(answer)
@@ -344,8 +346,8 @@ def _value(
 
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
-    """Return the ratio of the measured to the computed percentile of an objective; 1 if it was not measured.
-    [ratio]
+    """Return the ratio of the measured to the computed percentile of an objective; 1 if the percentile was not
+    measured. [ratio]
     """
     found = question.correction(check)
     if found is None:

@@ -29,7 +29,8 @@ class Factor:
     def drawn(self, score: float) -> float:
         """Return a random value of the ratio for a normal score.
 
-        The distribution is log-normal in two pieces, through the value and both ends of its interval.
+        The distribution is log-normal on each side of the value: the value is its median, and the ends of the interval
+        are its 2.5 % and 97.5 % quantiles.
 
         Examples
         --------
@@ -38,7 +39,7 @@ class Factor:
         """
         low, high = min(self.low, self.value), max(self.high, self.value)
         if low <= 0:
-            low = self.value**2 / high  # no lower end is known; assume the same distance as on the other side
+            low = self.value**2 / high  # no lower end is known, so the same distance as on the other side is assumed
         ratio = high / self.value if score > 0 else self.value / low
         return self.value * math.exp(math.log(ratio) * score / _NORMAL_95)
 

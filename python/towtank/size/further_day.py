@@ -29,8 +29,9 @@ class FurtherDay:
 
     Notes
     -----
-    A mixture: with probability 1 - q a Student distribution around the line; with probability q the same distribution
-    around the deviation of one of the far days, each equally likely. Far days recur as often as in the history.
+    A mixture with the probability q = `share`: with 1 - q a Student distribution around the line, with q the same
+    distribution around the deviation of one of the far days, each equally likely. Far days recur as often as in the
+    history.
     """
 
     freedom: int
@@ -57,7 +58,7 @@ class FurtherDay:
         ordinary = np.asarray(t_quantile(shares, self.freedom) * deviation, dtype=float)
         if not len(self.misses):
             return ordinary
-        # The quantile of a mixture lies between those of its parts.
+        # The quantile of a mixture lies between the quantiles of its parts.
         low, high = ordinary + min(0.0, self.misses.min()), ordinary + max(0.0, self.misses.max())
         for _ in range(_HALVINGS):
             middle = (low + high) / 2

@@ -217,8 +217,8 @@ class HistoricGrowth:
     def _highest(self, days: float) -> HighestDay:
         """Return the distribution of the highest load in a season; each table is computed once.
 
-        With a weekly season, one table serves every four weeks for each weekday, as these tables are similar.
-        Otherwise each day has a table, since a year begins and ends with a partial month.
+        With a weekly season, one table is used for all days of the same weekday within four weeks, as their tables are
+        similar. Otherwise each day has a table, since a year begins and ends with a partial month.
         """
         peaks, counts = self._peaks(days)
         weekly = self.history.season == "weekly"
@@ -279,7 +279,7 @@ class HistoricGrowth:
 def _times_until(growing: GrowthModel, days: float) -> tuple[float, float, float]:
     """Return three times: today, the end of the first season, and the horizon.
 
-    The load is highest at one of them. [d]
+    The load is highest at one of these times. [d]
     """
     season = growing.history.cycle_d if isinstance(growing, HistoricGrowth) else 0
     return 0.0, min(float(season), days), days
@@ -304,7 +304,7 @@ class LimitDates:
     Attributes
     ----------
     day : date or None
-        First day on which the probability exceeds the allowed one; None beyond `FARTHEST_D`.
+        First day on which the probability exceeds the allowed probability; None beyond `FARTHEST_D`.
     days : int or None
         Number of days from the start. [d]
     expected : date or None
@@ -339,8 +339,9 @@ def reached(
     chance : float
         Allowed probability of exceeding the limit, in (0, 1). [ratio]
     shares : ndarray of shape (n_limits,), optional
-        Draws of the growth, one for each limit, as taken by `GrowthModel.drawn`; the limit is then missed in the same
-        draws as in the probability. By default every limit is compared with the whole distribution of the growth.
+        Draws of the growth, one for each limit, as probabilities for `GrowthModel.drawn`. Each limit is then compared
+        with its own draw of the growth, as for the probability of a sizing. By default every limit is compared with
+        the whole distribution of the growth.
     best : float, optional
         Best estimate of the limit; by default the median of the draws. [1]
     """
@@ -354,7 +355,7 @@ def reached(
 def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | None = None) -> Floats:
     """Return the probability that the load of a day exceeds each limit. [ratio]
 
-    With `shares`, the growth draw that belongs to each limit, the result is 0 or 1.
+    If `shares` gives the growth draw of each limit, each result is 0 or 1.
     """
     chances = growing.chances_above(day, factors)
     return chances if shares is None else np.asarray(chances > 1 - shares, dtype=float)
@@ -372,7 +373,8 @@ def _first(
     def above(day: int) -> bool:
         return float(np.mean(missed(growing, day, factors, shares))) > chance
 
-    # With a yearly season, the highest load stays within the season for a year, so steps may be longer.
+    # With a yearly season, a day with a high load belongs to the seasons that end within a year of it, so longer
+    # steps also find it.
     step = 28 if isinstance(growing, HistoricGrowth) and growing.history.season == "yearly" else 7
     found = next(
         (day for day in range(0, int(FARTHEST_D), step) if any(above(later) for later in _week(day, growing))), None
@@ -383,6 +385,6 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return the day that decides for a week: with a weekly season its last day, otherwise its first."""
+    """Return the day that is checked for a week: its last day with a weekly season, otherwise its first day."""
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
     return range(day + 6, day + 7) if weekly else range(day, day + 1)

@@ -25,9 +25,10 @@ class HighestDay:
     Attributes
     ----------
     alone : ndarray of shape (n_points,)
-        Smallest probability of a single day to stay below a load, ascending. [ratio]
+        Probability that the load of a day stays below a limit, for the day with the smallest probability; one value for
+        each limit, ascending. [ratio]
     together : ndarray of shape (n_points,)
-        Probability that all days stay below that load. [ratio]
+        Probability that the loads of all days stay below the limit. [ratio]
 
     Notes
     -----
@@ -73,13 +74,14 @@ class HighestDay:
         return cls(np.asarray(alone[kept], dtype=float), np.asarray(together[kept], dtype=float))
 
     def below(self, alone: Floats) -> Floats:
-        """Return the probability that the loads of all days are below a limit. `alone` is the probability for
-        the day that exceeds the limit most easily.
+        """Return the probability that the loads of all days are below a limit.
+
+        `alone` is the probability for the day that most easily exceeds the limit.
         """
         return np.asarray(np.interp(alone, [0.0, *self.alone, 1.0], [0.0, *self.together, 1.0]), dtype=float)
 
     def of_one(self, together: Floats) -> Floats:
-        """Return the smallest probability of a single day, from the probability that all days stay below a
-        load.
+        """Return the probability for the day that most easily exceeds a limit, from the probability that all days stay
+        below the limit.
         """
         return np.asarray(np.interp(together, [0.0, *self.together, 1.0], [0.0, *self.alone, 1.0]), dtype=float)

@@ -29,9 +29,9 @@ _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _SPACINGS = ((300.0, "years"), (27.0, "months"), (6.5, "weeks"))
-"""Least median time between loads from which they are counted in a unit. [d]"""
+"""Smallest median time between loads [d], and the unit in which the number of loads is then stated."""
 ROWS_AT_MOST = 100_000
-# Parameters that a step counts for: its size, and two for its place among many. [1]
+# Number of parameters that a step counts as: one for its size, and two for its place, which is searched for. [1]
 _OF_A_STEP = 3
 # Fewest residuals for a test of correlation between neighbours.
 _SERIES = 30
@@ -64,8 +64,8 @@ class History:
     trend : Trend
         Form of the growth that is used.
     margin : float
-        Difference of the information criteria: positive if a line fits better, negative if exponential growth does; 0
-        if only one of them was fitted. [1]
+        Difference of the information criteria: positive if linear growth fits better, negative if exponential growth
+        does; 0 if only one form was fitted. [1]
     """
 
     days: tuple[date, ...]
@@ -83,14 +83,14 @@ class History:
     notes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        # A falling line reaches 0, so a falling load is always described by exponential growth.
+        # A falling straight line reaches 0, so a falling load is always described by exponential growth.
         straight = None if self.asked == "exponential" else self._fit("linear")
         curve = self._fit("exponential") if straight is None or self.asked == "auto" else None
         chosen, margin = curve or straight, 0.0
         assert chosen is not None
         if curve is not None and straight is not None:
             both = curve.kept & straight.kept
-            # A step has a size and a place that was searched for, so no form wins by a step that the other did without.
+            # Steps count as parameters, so that a form is not chosen only because it has more steps than the other.
             more = _OF_A_STEP * (len(curve.steps) - len(straight.steps))
             margin = evidence(curve.left[both], straight.left[both], more)
             chosen = straight if margin > SURE else curve
@@ -107,13 +107,13 @@ class History:
         object.__setattr__(self, "notes", self._notes())
 
     def _fit(self, form: Form) -> _Fit | None:
-        """Fit the growth in one form; None if no line grows as the loads do."""
+        """Fit the growth in one form; None if the best straight line does not grow."""
         logs, times = np.log(self.loads), self._times(self.days)
         trend = Trend()
         kept = ~foreign(self._columns(self.days, trend, ()), logs)
         steps: tuple[date, ...] = ()
         bent = False
-        # The line depends on the days and steps that are known, which depend on the line: twice is enough.
+        # The line depends on the kept days and the steps, which depend on the line. Two iterations suffice.
         for _ in range(2):
             better = self._trend(form, times[kept], self._columns(self.days, trend, steps)[kept], logs[kept])
             if better is None:
@@ -140,13 +140,14 @@ class History:
         """Return notes on steps of the load, excluded days and correlated residuals."""
         first = len(self.parameters) - len(self.steps)
         found = [
-            f"the load steps by {self._step_size(first + place)} on {day}: a level that stays, not growth; such a step "
-            f"may recur"
+            f"the load changes by {self._step_size(first + place)} on {day} and stays at the new level; this step "
+            "is not "
+            f"counted as growth, but may recur"
             for place, day in enumerate(self.steps)
         ]
         if self.bent:
             found.append(
-                f"the growth is not even: {self._growth_of(first=True)} a year in the first half of the history, "
+                f"the growth is not constant: {self._growth_of(first=True)} a year in the first half of the history, "
                 f"{self._growth_of(first=False)} in the second; the forecast continues the mean of both"
             )
         out = [place for place, keep in enumerate(self._kept) if not keep]
@@ -157,14 +158,14 @@ class History:
         ]
         if named:
             more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
-            found.append(f"excluded from the slope, as line and season do not explain them: {', '.join(named)}{more}")
+            found.append(f"excluded from the fit, as trend and season do not explain them: {', '.join(named)}{more}")
         if len(out) > _OFTEN * len(self.days):
             found.append(
                 f"{len(out)} of {len(self.days)} days lie far from the line: the forecast expects such days at the "
                 f"same frequency, and takes the given load as that of an ordinary day"
             )
         if len(self._residuals) >= _SERIES and not looks_independent(self._residuals):
-            found.append("the loads of neighbouring days resemble each other: the interval is too narrow")
+            found.append("the loads of neighbouring days are correlated: the interval is too narrow")
         return tuple(found)
 
     @property
@@ -188,14 +189,14 @@ class History:
 
     @property
     def slope(self) -> float:
-        """Growth rate of the logarithm of the load; of a line, that on the last day. [1/d]"""
+        """Growth rate of the logarithm of the load; for linear growth, the rate on the last day. [1/d]"""
         if self.trend.form == "exponential":
             return float(self.parameters[0])
         return float(self.parameters[0] + self.trend.rate) / (1 + self.trend.rate * self.length_d)
 
     @property
     def yearly(self) -> float:
-        """Growth factor of one year without the season; of a line, in the year after the last day. [1]"""
+        """Growth factor of one year without the season; for linear growth, of the year after the last day. [1]"""
         return self._in_a_year(float(self.parameters[0]))
 
     def _in_a_year(self, parameter: float) -> float:
@@ -304,7 +305,7 @@ class History:
 
 @dataclass(frozen=True)
 class _Fit:
-    """Growth fitted in one form; rows and parameters are those of the kept days, residuals those of all days."""
+    """Growth fitted in one form; `rows` are the design of the kept days, `left` the residuals of all days."""
 
     trend: Trend
     steps: tuple[date, ...]
@@ -369,10 +370,10 @@ def _read_line(
 
     day = None
     try:
-        # A month stands for its first day.
+        # A month without a day is read as the first day of the month.
         day = date.fromisoformat(f"{texts[0]}-01" if _MONTH.fullmatch(texts[0]) else texts[0])
     except ValueError:
-        add(0, f"must be a date as 2026-01-31 or a month as 2026-01, got {shown(texts[0])} instead")
+        add(0, f"must be a date such as 2026-01-31 or a month such as 2026-01, got {shown(texts[0])} instead")
     try:
         load = float(texts[1])
     except ValueError:

@@ -27,9 +27,9 @@ _WINDOW = 28
 _JUMP_LEVEL = 0.001
 """Highest p-value at which the jump next to a step counts."""
 _BENDS_AT_MOST = 4
-"""Highest number of powers of time that the trend may gain in place of a step. [1]"""
+"""Highest number of powers of time that the trend may gain instead of steps. [1]"""
 _ENOUGH = 10
-"""Degrees of freedom below which the spread of days is too uncertain to exclude outliers. [1]"""
+"""Degrees of freedom below which the scatter of the days is too uncertain to exclude outliers. [1]"""
 _FAR = 4.0
 """Robust standard deviations beyond which a day is an outlier: 1 in 16,000 for normal deviations. [1]"""
 
@@ -120,8 +120,8 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 def _is_bent(design: Floats, logs: Floats) -> bool:
     """Return True if a square of time describes the growth better, by enough to matter.
 
-    The autocorrelation is that of the residuals beside further powers of time: beside a straight line a bend itself
-    makes neighbours resemble each other, and the more so the less noise there is.
+    The autocorrelation is computed from residuals of a fit with further powers of time. In the residuals of a straight
+    line, the bend itself would make neighbours similar.
     """
     time = np.linspace(-1.0, 1.0, len(logs))
     basis = np.linalg.qr(design)[0]
@@ -139,8 +139,8 @@ def _is_bent(design: Floats, logs: Floats) -> bool:
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
-    """Return True if lines through the observations just before and just after a step are apart by at least
-    half the step.
+    """Return True if the load jumps at a step: lines through the observations just before and just after it differ
+    significantly, and by at least half the step.
     """
     rows = np.column_stack([design, columns(len(logs), np.array([place]))])
     fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
@@ -193,7 +193,7 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
 
 
 def evidence(one: Floats, other: Floats, more: int = 0) -> float:
-    """Return by how much the Bayesian information criterion of one fit is above that of another. [1]
+    """Return the Bayesian information criterion of one fit minus the criterion of another fit. [1]
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ def evidence(one: Floats, other: Floats, more: int = 0) -> float:
 
     Notes
     -----
-    n ln(RSS1 / RSS2) + d ln n, with n reduced to n (1 - r) / (1 + r) by the lag-1 autocorrelation r of the residuals of
-    the better fit.
+    n ln(RSS1 / RSS2) + d ln n with the residual sums of squares RSS1 and RSS2, and d = `more`. The number of days n is
+    reduced to n (1 - r) / (1 + r) by the lag-1 autocorrelation r of the residuals of the better fit.
     """
     squares = [max(float(each @ each), 1e-24 * len(each)) for each in (one, other)]
     alike = min(max(lag_one(one if squares[0] < squares[1] else other), 0.0), 0.99)

@@ -30,7 +30,7 @@ _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 
 # Rounding error when a share of the draws is converted to a number of draws.
 _ROUNDING = 1e-9
 _WILSON = 1.959964
-# Share above which a value is rendered as "above 99.9 %".
+# Share from which a value may be rendered as "above 99.9 %".
 _ALMOST_ALL = 0.999
 # Most digits of a percentage just below 100. A percentage that needs more digits is rendered as "above 99.9
 # %".
@@ -130,8 +130,8 @@ def share_between(count: int, of: int) -> Interval:
 
     Notes
     -----
-    (p + z^2 / 2 n -+ z sqrt(p (1 - p) / n + z^2 / 4 n^2)) / (1 + z^2 / n) [1]_. Draws of growth are evenly spaced, so
-    their error is smaller.
+    (p + z^2 / 2 n -+ z sqrt(p (1 - p) / n + z^2 / 4 n^2)) / (1 + z^2 / n) with p = count / n, n = `of` and z = 1.96
+    [1]_. Draws of growth are evenly spaced, so their error is smaller.
 
     References
     ----------
@@ -193,9 +193,7 @@ def share_text(ratio: float | None, interval: Interval | None = None) -> str:
 
 
 def _below_all(percent: float) -> str:
-    """Render a percentage with enough digits, up to `_MOST_DIGITS`, that a value below 100 is not shown as
-    100.
-    """
+    """Render a percentage with enough digits that a value below 100 is not shown as 100, up to `_MOST_DIGITS`."""
     digits = FEW_DIGITS
     while float(f"{percent:.{digits}g}") >= 100 and digits < _MOST_DIGITS:
         digits += 1
@@ -207,7 +205,7 @@ def _below_all(percent: float) -> str:
 def number_text(value: float, interval: Interval | None = None, unit: str = "") -> str:
     """Render a number with its interval.
 
-    Without an interval, whole numbers are in full, others have three digits.
+    Without an interval, whole numbers are rendered in full, and other numbers with three digits.
     """
     known = _known(interval)
     if known is None:

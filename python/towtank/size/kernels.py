@@ -19,8 +19,8 @@ class Kernel:
     area : str
         Area of the kernel; all kernels of an area together count once in a rating.
     resource : str
-        Resource whose speed the kernel measures: `cpu` is processors with caches, memory and the operating system's
-        work; `disk` is the device.
+        Resource whose speed the kernel measures: `cpu` for processors with caches, memory and the work of the operating
+        system; `disk` for the storage device.
     unit : str
         Unit of work; the rate of the kernel is in this unit per second.
     summary : str

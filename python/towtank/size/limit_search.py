@@ -39,8 +39,9 @@ _DRAWS_AT_MOST = 16.0
 """Highest load in the search for the limit of a draw, relative to the limit with the best estimates. [ratio]"""
 _USERS_OF_INTERVALS = 20_000_000
 """Highest sum of users over all solutions for the interval of a limit. [1] The time of a solution grows with the
-number of users. With 200 draws, a limit above 25,000 users has no interval; dates narrow the limits of all draws for
-any number of users."""
+number of users. With 200 draws, a limit above 25,000 users has no interval. This bound does not apply to the search
+for dates.
+"""
 _SOLUTIONS_OF_A_DRAW = 4
 """Approximate number of solutions that each draw takes in the search for an interval. [1]"""
 
@@ -60,8 +61,9 @@ def within(question: Question, outcome: Outcome) -> bool:
 
 def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
     """Return the share of the draws that miss only a throughput objective. [ratio] None without draws or without a
-    throughput objective. The draws counted here do not count for a load limit, which response times and utilizations
-    define."""
+    throughput objective. These draws do not affect the load limit, which depends only on response times and
+    utilizations.
+    """
     if drawn is None or not any(check.upward for check in question.checks):
         return None
     holds = sum(all(within(question, outcome) for outcome in group) for group in drawn.groups)
@@ -90,7 +92,9 @@ def nearness(question: Question, outcome: Outcome) -> float:
 
 @dataclass
 class _Bracket:
-    """Bracket of the load limit in each draw: objectives hold at `low` and fail at `high`; with both solutions."""
+    """Bracket of the load limit in each draw: objectives hold at `low` and fail at `high`. The solutions at both ends
+    are kept.
+    """
 
     low: Floats
     high: Floats
@@ -134,9 +138,9 @@ class Limits:
 
     Notes
     -----
-    If objectives hold at a load, they hold at every lower load. So a draw is not solved below a factor at which it is
-    known to hold, nor above one at which it is known to miss. The end of an interval, which is the limit of one draw,
-    takes about three solutions for each draw.
+    If objectives hold at a load, they hold at every lower load. So a draw is solved only between the highest factor at
+    which its objectives hold and the lowest factor at which they fail. The end of an interval, which is the limit of
+    one draw, takes about three solutions for each draw.
     """
 
     question: Question
@@ -151,7 +155,7 @@ class Limits:
 
     @property
     def varies(self) -> bool:
-        """True if the limit differs between draws; growth alone does not change it."""
+        """True if the limit differs between draws; growth alone does not change the limit."""
         return bool(set(self.question.counted) - {"growth"})
 
     @property
@@ -190,8 +194,8 @@ class Limits:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
         return (
-            f"a load of more than {significant(most, FEW_DIGITS):,.0f} users that is carried has no interval: "
-            f"{len(self.question.draws)} draws of it take too long to solve"
+            f"a load limit of more than {significant(most, FEW_DIGITS):,.0f} users has no interval: "
+            f"{len(self.question.draws)} draws take too long to solve"
         )
 
     @property
@@ -269,8 +273,8 @@ class Limits:
         Notes
         -----
         The search always solves the required load of a draw. So the lower end is above 1 if and only if the objectives
-        hold at the required load in 97.5 % of the draws. If there are too many users for the search, limits from the
-        table of dates are used.
+        hold at the required load in 97.5 % of the draws. If there are too many users for the search, the limits that
+        the search for dates has found are used.
         """
         if self.varies and not self.able and not self._narrowed:
             return None
@@ -303,7 +307,8 @@ class Limits:
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
-            # The search always decides whether the load itself holds, however close the limit is.
+            # The load itself (factor 1) is always solved, however close the limit is, so that the interval shows if
+            # the objectives hold there.
             if high <= low * (1 + how.precision) and not low < 1 < high:
                 return low, high
             if low > 0 and math.isfinite(high):

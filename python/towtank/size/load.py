@@ -89,7 +89,7 @@ def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
             message = f"must be a class of the model ({', '.join(mixed)}), got {name!r} instead{near}"
             found.append(fault_at(tree, ("load", "mix", name), message, key=True))
     if asked.mix is not None and closed and opened:
-        message = "must be left out: the model has closed and open classes, whose loads have no common sum"
+        message = "must be left out: the model has closed and open classes, whose loads cannot be added up"
         found.append(fault_at(tree, ("load", "mix"), message, key=True))
     given = isinstance(asked.users, dict) or isinstance(asked.rate, dict)
     if asked.mix is not None and given and not basis.transactions:
@@ -136,7 +136,7 @@ def load_now(file: SizingFile, basis: Basis) -> Load:
 
 
 def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None) -> dict[str, float]:
-    """Return the load of each class: as requested, or the total split by the requested mix or by that of the
+    """Return the load of each class: as requested, or the total split by the requested mix or else by the mix of the
     model.
     """
     if isinstance(asked, dict):
@@ -178,7 +178,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
     if highest > grown:
         # If the load shrinks, the load is highest before the horizon, and the hardware must carry that load.
         values = {"N": total, "f": highest}
-        source = "the load shrinks: the highest one until the horizon"
+        source = "the load shrinks: highest load until the horizon"
         steps.add(Step("load until the horizon", "N f", values, total * highest, unit, source, interval))
     return highest
 

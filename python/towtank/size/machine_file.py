@@ -37,7 +37,7 @@ class Bracketed(FileModel):
         high = self.value if self.high is None else self.high
         if (self.low is None) != (self.high is None):
             only = "low" if self.high is None else "high"
-            raise ValueError(f"must have both 'low' and 'high', or none of them, got only {only!r} instead")
+            raise ValueError(f"must have both 'low' and 'high', or neither, got only {only!r} instead")
         if not low <= self.value <= high:
             raise ValueError(f"must have low <= value <= high, got {low:g}, {self.value:g}, {high:g} instead")
         return self

@@ -130,7 +130,7 @@ class Machine:
         if not ratios:
             lacking = [machine.name for machine in (self, other) if machine.measured is None]
             reason = f"{' and '.join(lacking)} not rated by `towtank rate`" if lacking else "no kernel in common"
-            raise ModelError(f"the speed of {self.name} against {other.name} by {name!r} is not known: {reason}")
+            raise ModelError(f"the speed of {self.name} against {other.name} by {name!r} is unknown: {reason}")
         by_area: dict[str, list[float]] = {}
         for kernel, ratio in ratios.items():
             by_area.setdefault(KERNELS[kernel].area, []).append(ratio)
@@ -169,7 +169,7 @@ class Machine:
     def _by_operations(self, other: Machine) -> Ratio:
         mine, theirs = (_operations(machine) for machine in (self, other))
         value = mine / theirs
-        note = "by the operations that the machine files state, which were not measured here"
+        note = "from the operations that the machine files state, which Towtank did not measure"
         return Ratio(value, value, value, "operations of the disks", notes=(note,))
 
 

@@ -23,7 +23,7 @@ class Layout:
     servers : int
         Servers of each node. [1]
     speed : float
-        Speed of a server relative to that in the model. [ratio]
+        Speed of a server relative to a server of the model. [ratio]
     """
 
     nodes: int
@@ -63,7 +63,7 @@ def on_layouts(
     document : dict
         The model.
     layouts : dict of str to Layout
-        Layout by station; stations without one stay unchanged.
+        Layout by station; stations without a layout stay unchanged.
     changes : Changes
     factors : dict of str to float, optional
         Factors of demands by station, for one draw of their uncertainty. [ratio]

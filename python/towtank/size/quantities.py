@@ -36,7 +36,7 @@ def span(value: object) -> float:
     match = _SPAN.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ValueError(
-            f"must be a time as '3 years', '18 months', '6 weeks' or '10 days', got {shown(value)} instead"
+            f"must be a time such as '3 years', '18 months', '6 weeks' or '10 days', got {shown(value)} instead"
         )
     return float(match[1]) * _DAYS[match[2]]
 
@@ -56,7 +56,7 @@ def growth(value: object) -> float:
     """
     match = _GROWTH.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"must be growth as '20 % / year' or '1.5 % / month', got {shown(value)} instead")
+        raise ValueError(f"must be growth such as '20 % / year' or '1.5 % / month', got {shown(value)} instead")
     share = float(match[2]) / 100 * (-1 if match[1] else 1)
     if not -1 < share <= 10:
         raise ValueError(f"must be growth above -100 % and at most 1000 %, got {shown(value)} instead")
@@ -71,7 +71,7 @@ def numbers(value: object) -> list[int]:
     >>> numbers("2..5"), numbers(8), numbers([4, 2])
     ([2, 3, 4, 5], [8], [2, 4])
     """
-    form = "must be a whole number from 1, a list of them or a range as 1..8"
+    form = "must be a whole number from 1, a list of whole numbers, or a range such as 1..8"
     match = _RANGE.fullmatch(value) if isinstance(value, str) else None
     if match is not None:
         low, high = int(match[1]), int(match[2])
@@ -94,7 +94,7 @@ def day(value: object) -> str:
     try:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError:
-        raise ValueError(f"must be a date as 2026-01-31, got {shown(value)} instead") from None
+        raise ValueError(f"must be a date such as 2026-01-31, got {shown(value)} instead") from None
 
 
 def format_numbers(values: list[int]) -> str:

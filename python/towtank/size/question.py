@@ -70,7 +70,7 @@ class Check:
     def ratio(self, value: float) -> float:
         """Return the ratio of a value to its limit, inverted if larger values are better.
 
-        The objective holds up to 1.
+        The objective holds if the ratio is at most 1.
         """
         limit = self.objective.value
         if self.upward:
@@ -98,13 +98,15 @@ class Question:
     speed_draws : dict of str to tuple of float
         Standard normal scores by machine, one for each draw.
     growth : float
-        Growth factor of the load until the horizon, without season and at least 1; data may grow by it. [1]
+        Growth factor of the load until the horizon, without season and at least 1. It also applies to data without a
+        growth rate of their own. [1]
     growth_shares : tuple of float
         Probability that the load stays below the drawn load, for each draw; empty without uncertain growth.
     growth_draws : tuple of float
         Drawn load relative to the load to carry, for each draw. [ratio]
     corrections : dict of int to Factor
-        Relative error of each percentile correction by measurements, with value 1, by the index of the check.
+        Relative error of each ratio of measured to computed percentile, as a factor with value 1, by the index of the
+        check.
     counted : tuple of str
         Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """

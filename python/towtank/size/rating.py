@@ -1,8 +1,8 @@
 """Rating of a machine in capacity units, from the rates of its kernels.
 
-The value of a kernel is the median over its rounds, and that of a round the median over its slices. So a disturbance
-that is shorter than half of the slices, or affects less than half of the rounds, has no effect. The interval spans from
-the lowest to the highest round.
+The value of a kernel is the median over its rounds, and the value of a round is the median over its slices. So a
+disturbance has no effect if it is shorter than half of the slices, or affects less than half of the rounds. The
+interval spans from the lowest to the highest round.
 """
 
 from __future__ import annotations
@@ -177,8 +177,9 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
 
     Notes
     -----
-    100 (prod_a r_a)^(1/A), r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a kernels of area a. Only the
-    geometric mean keeps order and ratio of two machines independent of the choice of the reference machine [1]_.
+    100 (prod_a r_a)^(1/A) over A areas, with r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a kernels of area a
+    and their rates v_k. Only the geometric mean keeps order and ratio of two machines independent of the choice of the
+    reference machine [1]_.
 
     References
     ----------

@@ -12,12 +12,12 @@ from towtank.analysis.doubts import Level, percent
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.rating import Measured, Measurement, Rating
 
-# Share of CPU time of other programs that changes a rating as much as its repeatability.
+# Share of the CPU time used by other programs at which a rating changes by as much as its repeatability. [ratio]
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
 CLOCK_AT_MOST = 0.05
-# Half-widths of intervals: the promised repeatability, the limit for a valid rating, the limit for one
-# kernel.
+# Half-widths of intervals, relative to the value: the promised repeatability, the limit for a valid rating, and
+# the limit for a single kernel. [ratio]
 REPEATABLE_WITHIN = 0.03
 RATING_WITHIN = 0.10
 KERNEL_WITHIN = 0.10
@@ -42,39 +42,39 @@ class Kind(StrEnum):
 
 EXPLANATIONS = {
     Kind.MACHINE_BUSY: (
-        "Other programs had CPU time that the kernels then lacked, so the machine is faster than its rating.",
+        "Other programs used CPU time that the kernels needed, so the machine is faster than its rating.",
         "end the other programs, and rate again",
     ),
     Kind.STEAL_TIME: (
-        "The hypervisor gave CPU time to other machines, so the rating is that of a part of this one.",
-        "rate again at another time; if it is always so, this is what the machine delivers",
+        "The hypervisor gave CPU time to other machines, so the rating covers only a part of this machine.",
+        "rate again at another time; if this doubt always appears, the rating is what the machine delivers",
     ),
     Kind.CLOCK_MOVED: (
-        "The clock of the CPUs moved between the turns: by heat, by power, or by how many CPUs were at work.",
+        "The CPU clock changed between the turns, because of heat, power limits or the number of active CPUs.",
         "fix the frequency governor to performance, or rate longer",
     ),
     Kind.NOT_REPEATABLE: (
-        "The rounds differ by more than a rating may, so another rating would be another number.",
+        "The rounds differ by more than is allowed, so a repeated rating would give a different number.",
         "end the other programs, and rate without --quick",
     ),
     Kind.UNSTEADY_KERNEL: (
-        "The rounds of these kernels differ much; their interval says by how much.",
-        "compare machines by these kernels only if the difference is larger than that",
+        "The rounds of these kernels differ much; their intervals show by how much.",
+        "compare machines by these kernels only if the difference is larger than the intervals",
     ),
     Kind.NOT_MEASURED: (
         "A scale has no rating if one of its kernels is missing.",
         "rate in a folder on a local disk, with --folder",
     ),
     Kind.FOLDER_IN_MEMORY: (
-        "Files that are kept in memory say nothing about a disk.",
-        "name a folder on the disk that is meant, with --folder",
+        "Files in this folder are kept in memory, so their speed does not measure a disk.",
+        "name a folder on the disk to be rated, with --folder",
     ),
     Kind.SMALL_MEMORY: (
-        "The memory that the kernels could have is not beyond the caches, so that caches were measured too.",
+        "The memory that the kernels used is not much larger than the caches, so the result includes the caches.",
         "free memory, and rate again",
     ),
     Kind.CPU_LIMIT: (
-        "A control group limits these programs to less than the CPUs that exist, so that these were delayed in turn.",
+        "A control group limits the kernels to fewer CPUs than the machine has, so the kernels were paused.",
         "rate outside of the container, or state the limit as the machine's CPUs",
     ),
 }
@@ -135,7 +135,7 @@ def rating_doubts(
 def _company(measurement: Measurement) -> Iterator[Doubt]:
     """Yield doubts about CPU time that other programs or the hypervisor took.
 
-    Turns of kernels that write files are ignored, because kernel threads write on their behalf.
+    Turns of benchmark kernels that write files are ignored, because threads of the operating system write for them.
     """
     turns = [
         turn["conditions"]
@@ -148,7 +148,7 @@ def _company(measurement: Measurement) -> Iterator[Doubt]:
     others = sum(turn["programs_s"] - turn["own_s"] for turn in turns) / total
     stolen = sum(turn["stolen_s"] for turn in turns) / total
     if others > OTHERS_AT_MOST:
-        text = f"other programs had {percent(others)} of the CPU time, limit {percent(OTHERS_AT_MOST)}"
+        text = f"other programs used {percent(others)} of the CPU time, limit {percent(OTHERS_AT_MOST)}"
         yield Doubt(Kind.MACHINE_BUSY, Level.INVALID, text, others, OTHERS_AT_MOST)
     if stolen > STOLEN_AT_MOST:
         text = f"the hypervisor took {percent(stolen)} of the CPU time away, limit {percent(STOLEN_AT_MOST)}"
@@ -168,7 +168,7 @@ def _clock(measurement: Measurement) -> Iterator[Doubt]:
         return
     moved = max(speeds) / min(speeds) - 1
     if moved > CLOCK_AT_MOST:
-        text = f"the clock of the CPUs moved by {percent(moved)} between rounds, limit {percent(CLOCK_AT_MOST)}"
+        text = f"the CPU clock changed by {percent(moved)} between rounds, limit {percent(CLOCK_AT_MOST)}"
         yield Doubt(Kind.CLOCK_MOVED, Level.SUSPECT, text, moved, CLOCK_AT_MOST)
 
 
@@ -197,7 +197,7 @@ def _missing(measurement: Measurement, rated: Mapping[str, Rating]) -> Iterator[
     for name, reason in measurement.failed.items():
         scale = SCALES[KERNELS[name].resource]
         level = Level.INVALID if scale == SCALES["cpu"] else Level.SUSPECT
-        text = f"{name} was not measured, so that there is no {scale} rating: {reason}"
+        text = f"{name} was not measured, so there is no {scale} rating: {reason}"
         yield Doubt(Kind.NOT_MEASURED, level, text)
     for scale in SCALES.values():
         if scale not in rated and not measurement.failed:
@@ -206,15 +206,16 @@ def _missing(measurement: Measurement, rated: Mapping[str, Rating]) -> Iterator[
 
 def _place(measurement: Measurement, file_system: str | None) -> Iterator[Doubt]:
     if file_system in FILE_SYSTEMS_IN_MEMORY:
-        text = f"the folder is on {file_system}: its disk rating is that of memory"
+        text = f"the folder is on {file_system}, so the disk rating measures memory"
         yield Doubt(Kind.FOLDER_IN_MEMORY, Level.SUSPECT, text)
     caches = measurement.begin["memory_bytes"] / measurement.begin["last_cache_bytes"]
     if caches < CACHES_AT_LEAST:
-        text = f"the memory kernels had {caches:.2g} times the last cache, at least {CACHES_AT_LEAST} needed"
+        text = f"the memory kernels used {caches:.2g} times the last-level cache, at least {CACHES_AT_LEAST} times "
+        "is needed"
         yield Doubt(Kind.SMALL_MEMORY, Level.SUSPECT, text, caches, float(CACHES_AT_LEAST))
 
 
 def _limit(measurement: Measurement, cpu_limit: float | None) -> Iterator[Doubt]:
     if cpu_limit is not None and cpu_limit < measurement.cpus:
-        text = f"a control group allows {cpu_limit:g} CPUs of {measurement.cpus}"
+        text = f"a control group allows {cpu_limit:g} of {measurement.cpus} CPUs"
         yield Doubt(Kind.CPU_LIMIT, Level.SUSPECT, text, cpu_limit, float(measurement.cpus))

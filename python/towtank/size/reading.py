@@ -18,7 +18,7 @@ _BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
-    """Read a sizing file and lay command-line options over it. Faults are part of the result.
+    """Read a sizing file with command-line options, which override the file. Faults are part of the result.
 
     Parameters
     ----------
@@ -60,17 +60,17 @@ def contradictions(tree: Node, file: SizingFile) -> list[Fault]:
         if load.growth is None:
             add(("load", "growth_interval"), "must be given with 'growth', got no growth")
         elif not low <= load.growth <= high:
-            add(("load", "growth_interval"), "must hold the growth between its ends, the lower one first")
+            add(("load", "growth_interval"), "must be two ends with the growth between them, the lower end first")
     if load.horizon and load.growth is None and load.history is None:
         add(("load", "horizon"), "must be given with 'growth' or 'history', got neither")
     if load.mix is not None and abs(sum(load.mix.values()) - 1) > 1e-6:
-        add(("load", "mix"), f"must be shares that make 100 % together, got {100 * sum(load.mix.values()):g} %")
+        add(("load", "mix"), f"must be shares that add up to 100 %, got {100 * sum(load.mix.values()):g} %")
     for name, cache in file.hit_ratios.items():
         if len(cache.memory) != len(cache.hit_ratio) or cache.memory != sorted(set(cache.memory)):
-            message = "must have a hit ratio for each size of memory, and these ascending"
+            message = "must have a hit ratio for each size of memory, with the sizes in ascending order"
             add(("hit_ratios", name), message)
         elif not cache.memory[0] <= cache.now <= cache.memory[-1]:
-            add(("hit_ratios", name, "now"), "must be within the sizes of memory given")
+            add(("hit_ratios", name, "now"), "must be within the given sizes of memory")
     return [*found, *_tier_faults(tree, file)]
 
 
@@ -79,7 +79,7 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
     for name, tier in file.tiers.items():
         machines = tier.machines is not None or (bool(file.machines) and tier.kind == "cpu")
         if machines and tier.cpus is not None:
-            message = "must not be given together with machines: these have their CPUs"
+            message = "must not be given together with machines: the machines determine the number of CPUs"
             found.append(yamlfile.fault_at(tree, ("tiers", name, "cpus"), message))
         if tier.machines is not None and tier.kind == "disk":
             message = "must be left out if the kind is disk"
@@ -99,7 +99,8 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
         found.append(yamlfile.fault_at(tree, ("memory", name), message, key=True))
     uses_data = any(entry.share is not None for entries in file.memory.values() for entry in entries)
     if uses_data and file.data is None:
-        found.append(yamlfile.fault_at(tree, ("memory",), "must have the key 'data' beside it: a share is of the data"))
+        message = "must be given together with the key 'data', to which a share refers"
+        found.append(yamlfile.fault_at(tree, ("memory",), message))
     return found
 
 
@@ -149,7 +150,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """Return a node with a whole number if the text is one; otherwise with the text."""
+    """Return a YAML node with the text, or with its number if the text is a whole number."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

@@ -23,7 +23,9 @@ from towtank.size.tiers import Option, Tier
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
-"""Share of transactions that wait in the first guess by square-root staffing; the final size is solved. [ratio]"""
+"""Share of transactions that wait, as assumed for the first guess by square-root staffing; the solver then
+determines the final size. [ratio]
+"""
 HOLDING_SHARE = 0.01
 """Default limit of the mean wait for a unit of a pool, relative to the mean time for which a unit is held. [ratio]"""
 _POOL_STEPS = 16
@@ -56,8 +58,9 @@ def staffing_factor(waits: float) -> float:
 
 
 def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
-    """Return the number of servers for offered work, by square-root staffing: ceil(a + beta sqrt(a)). [1] About
-    `waits` of all transactions then wait."""
+    """Return the number of servers for offered work, by square-root staffing: ceil(a + beta sqrt(a)). [1] With this
+    number, about the share `waits` of all transactions waits.
+    """
     return max(1, math.ceil(work + staffing_factor(waits) * math.sqrt(work)))
 
 
@@ -89,7 +92,7 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
             {"D0": data.now, "g": later / data.now if data.now else 1.0},
             later,
             "byte",
-            "asked, data" if data.growth is not None or load_growth == 1 else "data grow as the load",
+            "asked, data" if data.growth is not None or load_growth == 1 else "data grow like the load",
         )
     )
     values = {"D": later, "copies": data.copies, "free": data.free}
@@ -111,8 +114,9 @@ def disks_needed(room: float, disk_size: int) -> int:
 
 
 def connections(question: Question, outcome: Outcome) -> float:
-    """Return the number of open connections. [1] Each user holds a connection. A transaction of an open class holds
-    one until the keep-alive time ends."""
+    """Return the number of open connections. [1] Each user holds a connection. A transaction of an open class holds a
+    connection until the keep-alive time ends.
+    """
     keep = question.file.keep_alive or 0.0
     found = 0.0
     for name, rate in outcome.throughput.items():
@@ -151,8 +155,9 @@ def memory_of(
     *,
     interval: Callable[[str | None], Interval | None] = lambda _: None,
 ) -> MemoryNeed:
-    """Return the memory that a node of a tier needs in the scenario of the outcome. `interval` returns the interval
-    of a part by its name, and of the sum for None; the calculation steps show it."""
+    """Return the memory that a node of a tier needs in the scenario of the outcome. For the calculation steps,
+    `interval` returns the interval of a part by its name, or of the sum for None.
+    """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)
     parts = {}
@@ -215,7 +220,9 @@ def _memory_part(
 def most_memory(
     question: Question, tier: Tier, option: Option, outcomes: Sequence[Outcome], drawn: Draws | None = None
 ) -> tuple[float, Interval | None]:
-    """Return the memory of a node in the scenario that needs most, and its interval; None without draws. [byte]"""
+    """Return the memory of a node in the scenario that needs most memory, and its interval; None without draws.
+    [byte]
+    """
 
     def most(group: Sequence[Outcome]) -> float:
         return max((memory_of(question, tier, option, each).total for each in group), default=0.0)
@@ -269,7 +276,7 @@ class PoolSize:
     probability : float or None
         Share of the draws in which the wait is within the limit; None without draws. [ratio]
     lost : str or None
-        Tier with lost nodes in the scenario that needs most; None for all nodes running.
+        Tier with lost nodes in the scenario that needs the largest pool; None for all nodes running.
     simulated : bool
         True if the wait was simulated because the analytic solution is too inaccurate.
     """
@@ -327,7 +334,7 @@ def pool_size(
         return replace(found, why_not=f"{found.why_not}{where}")
     source = "solved with the pool in the model, in every scenario"
     values = {"wait": found.wait_s, "limit": limit}
-    steps.add(Step(f"pool {name}: size{where}", "least size with wait <= limit", values, found.size, "1", source))
+    steps.add(Step(f"pool {name}: size{where}", "smallest size with wait <= limit", values, found.size, "1", source))
     jobs = [outcome.job for outcome in outcomes]
     return found if drawn is None else _sure_pool(question, wanted, (jobs, drawn), found, steps)
 
@@ -375,13 +382,13 @@ def _sure_pool(
     share = sum(wait <= found.limit_s for wait in waits) / count
     best = longest_waits(question, pool, [jobs], size)[0]
     values = {"asked": asked, "draws": count}
-    formula, source = "least size with wait <= limit in a share of the draws", "solved with the pool in every draw"
-    steps.add(Step(f"pool {found.name}: size with the probability asked", formula, values, size, "1", source))
+    formula, source = "smallest size with wait <= limit in a share of the draws", "solved with the pool in every draw"
+    steps.add(Step(f"pool {found.name}: size with the requested probability", formula, values, size, "1", source))
     return replace(found, size=size, wait_s=best, wait_interval=between(waits), probability=share)
 
 
 class _Needs:
-    """Search for the pool size that suffices in each draw; results for other sizes are reused where they decide."""
+    """Search for the pool size that suffices in each draw; results for other sizes are reused if they decide."""
 
     def __init__(
         self, question: Question, pool: tuple[str, WantedPoolFile], jobs: list[list[Job]], limit: float, least: int

@@ -41,7 +41,7 @@ def _load(settled: SizingProblem) -> tuple[str, str]:
     amount = number_text(total, None, unit) if unit == "users" else rate_text(total)
     if asked.users is None and asked.rate is None:
         origin = MEASURED if settled.question.basis.fitted is not None else GIVEN
-        return origin, f"{amount}, those of the model, taken as the load of {settled.start_is}"
+        return origin, f"{amount} from the model, taken as the load of {settled.start_is}"
     return GIVEN, f"{amount}, taken as the load of {settled.start_is}"
 
 
@@ -54,7 +54,7 @@ def _growth(settled: SizingProblem) -> tuple[str, str]:
         return MEASURED, f"{share_estimate(growing.yearly - 1, low - 1, high - 1)} a year, {growing.source}"
     yearly = f"{100 * (growing.yearly - 1):+.4g} % a year"
     if growing.certain:
-        return GIVEN, f"{yearly}, as if certain"
+        return GIVEN, f"{yearly}, without uncertainty"
     low, high = (100 * (end - 1) for end in growing.interval(YEAR_D))
     return GIVEN, f"{yearly}, with its interval [{low:.4g}, {high:.4g}] %"
 
@@ -64,8 +64,8 @@ def _demands(settled: SizingProblem) -> tuple[str, str]:
     if basis.fitted is not None:
         return MEASURED, f"fitted to {basis.fitted.source}"
     unsure = settled.question.file.uncertainty
-    spread = f", with a standard deviation of {100 * unsure:.3g} % that is assumed" if unsure else ""
-    return GIVEN, f"those of the model{spread}"
+    spread = f", with an assumed standard deviation of {100 * unsure:.3g} %" if unsure else ""
+    return GIVEN, f"taken from the model{spread}"
 
 
 def _stations(settled: SizingProblem) -> tuple[str, str]:
@@ -74,7 +74,7 @@ def _stations(settled: SizingProblem) -> tuple[str, str]:
         return MEASURED, "resources that were observed"
     if basis.kind == "curve":
         return ASSUMED, "one bottleneck behind the curve; the rest of the response time is independent of the load"
-    return GIVEN, "those of the model"
+    return GIVEN, "taken from the model"
 
 
 def _machines(settled: SizingProblem) -> tuple[str, str]:
@@ -82,4 +82,4 @@ def _machines(settled: SizingProblem) -> tuple[str, str]:
     names = sorted({option.machine for option in options if option.machine is not None})
     if names:
         return GIVEN, f"ratings of {', '.join(names)} over {settled.question.file.measured_on}"
-    return ASSUMED, "CPUs as fast as those of the model, whatever their number in a node"
+    return ASSUMED, "CPUs as fast as in the model, for any number of CPUs in a node"

@@ -1,9 +1,9 @@
 """Searches for the cheapest candidate that meets the objectives, and for good alternatives.
 
-First, every option of a tier is tried with the strongest options of all other tiers, and dropped if even this misses an
-objective. The remaining candidates are tried in order of cost; a candidate that is in no respect stronger than one that
-clearly missed is skipped. The first candidate that meets everything with the requested probability is the answer; its
-percentiles are simulated, as are its means if they are inaccurate.
+First, every option of a tier is tried with the strongest options of all other tiers, and dropped if even this
+combination misses an objective. The remaining candidates are tried in order of cost. A candidate is skipped if it is
+in no respect stronger than a candidate that clearly missed. The first candidate that meets everything with the
+requested probability is the answer. Its percentiles are simulated, and also its means if they are inaccurate.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ This concerns percentiles and values that are not exact.
 """
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
-"""Shortfall of the probability below the requested one above which no simulation is needed. [ratio]"""
+"""Shortfall of the probability below the requested probability above which no simulation is needed. [ratio]"""
 PARETO_COST = 1.5
 PARETO_AT_MOST = 300
 PARETO_SHOWN = 8
@@ -49,13 +49,13 @@ class Found:
     ----------
     candidate : Candidate
     outcomes : tuple of Outcome
-        Solutions, first that with all nodes running.
+        Solutions; the first solution is for all nodes running.
     summary : Summary or None
         Probability and intervals, from the draws; None without draws.
     simulated : tuple of Simulated or None
         Simulations, one for each scenario; None without simulation.
     why_not : tuple of str
-        Reasons why the candidate is not the answer; empty for a good one.
+        Reasons why the candidate is not the answer; empty if it meets all requirements.
     drawn : Draws or None
         Outcomes in every draw; for the answer only.
     """
@@ -98,14 +98,16 @@ class Search:
     candidates : int
         Number of all candidates. [1]
     cut : int
-        Candidates dropped because one of their options misses even with the strongest of all other tiers. [1]
+        Candidates dropped because one of their options misses an objective even with the strongest options of all other
+        tiers. [1]
     passed_over : int
-        Candidates skipped because they are in no respect stronger than one that missed. [1]
+        Candidates skipped because they are in no respect stronger than a candidate that missed an objective. [1]
     tried : int
         Candidates that were solved. [1]
     simulations : int
     others : list of Found
-        Further good candidates; none is better than another in cost, use of the objectives and headroom at once.
+        Further good candidates. None of them is better than another in all of cost, use of the objectives, and
+        headroom.
     """
 
     answer: Found | None = None
@@ -126,8 +128,8 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
     ----------
     question : Question
     exhaustive : bool, default False
-        Try every candidate in order of cost. Not the default: skipping candidates that are in no respect stronger is
-        exact for networks of one class, and only not proven for others.
+        Try every candidate in order of cost. By default, a candidate is skipped if it is in no respect stronger than a
+        rejected candidate. This is exact for networks of one class, and not proven for other networks.
     simulation : bool, default True
         Simulate percentiles near their limits.
     """
@@ -197,7 +199,10 @@ def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
 
 
 def _least(question: Question, strongest: Candidate, number: int, chains: list[list[Option]]) -> list[int]:
-    """Return the index of the first option of each chain that may suffice; all chains are bisected together."""
+    """Return the index of the first option that may suffice, for each chain of options that differ only in CPUs.
+
+    All chains are bisected together.
+    """
     low, high = [0] * len(chains), [len(chain) for chain in chains]
     while any(a < b for a, b in zip(low, high, strict=True)):
         open_chains = [place for place in range(len(chains)) if low[place] < high[place]]
@@ -218,7 +223,7 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 def _misses_clearly(question: Question, outcome: Outcome) -> bool:
     """Return True if a value misses its limit by so much that neither simulation nor draws could change this.
 
-    A candidate whose model is wrong says nothing of weaker ones.
+    False for a candidate whose model is invalid, because this shows nothing about weaker candidates.
     """
     if outcome.invalid:
         return False
@@ -253,7 +258,7 @@ def _try(question: Question, state: Search, group: list[Candidate], *, exhaustiv
 
 
 def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
-    """Add a rejected candidate to the weak ones, and remove weak candidates that are nowhere stronger."""
+    """Add a rejected candidate to the weak candidates, and remove weak candidates that are in no respect stronger."""
     state._weak = [weak for weak in state._weak if not all(a <= b for a, b in zip(weak, mine, strict=True))]
     state._weak.append(mine)
 
@@ -276,8 +281,8 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
     chance = _chance(question, draws)
-    # Before the first simulation, the error of computed percentiles is unknown, so the probability must not
-    # reject.
+    # Before the first simulation, the error of computed percentiles is unknown, so a low probability does not
+    # reject a candidate.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
@@ -332,9 +337,7 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return the good candidates that no other candidate beats in cost, use of the objectives and headroom at
-    once.
-    """
+    """Return the good candidates that no other candidate beats in all of cost, use of the objectives, and headroom."""
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
     wanted: list[Candidate] = []

@@ -33,7 +33,7 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
 
 _Place = tuple[Node, Path_]
 CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Default choices for the number of CPUs of a node: those of common physical and virtual machines. [1]"""
+"""Default choices for the number of CPUs of a node: the numbers of common physical and virtual machines. [1]"""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
     for name, cache in file.hit_ratios.items():
         _known((tree, ("hit_ratios", name, "station")), cache.station, "station", list(basis.stations), faults)
     if not checks and not utilization and not faults:
-        message = "must have an objective, as 'p95 < 500 ms', or 'utilization_at_most', got neither"
+        message = "must have an objective, such as 'p95 < 500 ms', or 'utilization_at_most', got neither"
         faults.append(
             fault_at(tree, (), message) if tree.line else Fault("<command line>", 0, 0, "--objective", message)
         )
@@ -130,13 +130,15 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
             names = [None]
         found += [check for name in names if _is_answered(check := Check(objective, name), basis)]
         if not any(check.objective is objective for check in found):
-            message = "must be about a class that waits in turn, at a station of 'fcfs' or 'priority', got none instead"
+            message = "must be about a class that waits in a queue ('fcfs' or 'priority'), got none instead"
             faults.append(fault_at(tree, ("objectives", place), message))
     return tuple(found)
 
 
 def _is_answered(check: Check, basis: Basis) -> bool:
-    """Return True if the model has the value of a check: a class that never waits in turn has no wait."""
+    """Return True if the model gives a value for a check; no wait exists for a class that visits no station with a
+    queue.
+    """
     return not check.is_wait or check.name is None or waits_in_turn(basis.document, check.name)
 
 
@@ -155,7 +157,7 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
     for tier, tier_file in file.tiers.items():
         named += [(("tiers", tier, "machines", place), name) for place, name in enumerate(tier_file.machines or ())]
     if named and file.measured_on is None:
-        message = "must have the key 'measured_on' beside it: the machine that the demands of the model come from"
+        message = "must be given together with the key 'measured_on', the machine on which the demands were measured"
         faults.append(fault_at(tree, named[0][0], message))
     if file.measured_on is not None:
         named.append((("measured_on",), file.measured_on))
@@ -184,7 +186,7 @@ def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Faul
         able = [name for name in basis.queues if servers_of(basis.stations[name]) is not None]
         if not able:
             got = ", ".join(basis.queues) or "none but delays"
-            message = f"must have a station to size: 'rates' say nothing of other numbers of CPUs, got {got}"
+            message = f"must have a station to size: 'rates' hold for one number of CPUs only, got {got}"
             faults.append(Fault(basis.source, 0, 0, "stations", message))
         return {name: (name,) for name in able}
     found: dict[str, tuple[str, ...]] = {}
@@ -196,14 +198,14 @@ def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Faul
         for station in found[name]:
             _known((tree, path), station, "station", basis.queues, faults)
             if station in owner:
-                message = f"must be in one tier, got {station!r}, which is in {owner[station]} too"
+                message = f"must be in one tier, got {station!r}, which is also in {owner[station]}"
                 faults.append(fault_at(tree, path, message))
             owner[station] = name
             if max(tier.nodes) > 1 and station in routed:
                 message = f"must be 1: the model routes from {station!r} by probabilities, which nodes would share"
                 faults.append(fault_at(tree, ("tiers", name, "nodes"), message))
             if station in basis.stations and servers_of(basis.stations[station]) is None:
-                message = f"must have 'servers': the 'rates' of {station!r} say nothing of other numbers of CPUs"
+                message = f"must have 'servers': the 'rates' of {station!r} hold for one number of CPUs only"
                 faults.append(fault_at(tree, path, message))
     return found
 
@@ -268,7 +270,7 @@ def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> 
             values = {"low": ratio.low, "high": ratio.high}
             steps.add(
                 Step(
-                    f"speed of a CPU of {name} over {file.measured_on}",
+                    f"speed of a CPU of {name} relative to {file.measured_on}",
                     ratio.basis or "rating per CPU",
                     values,
                     ratio.value,
@@ -309,7 +311,7 @@ def _tier(
 
 
 def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the options whose servers all find room in the stations with a capacity."""
+    """Return the options whose number of servers does not exceed the capacity for jobs of any station."""
     rooms = [room for station in stations if (room := basis.stations[station].get("capacity")) is not None]
     able = tuple(option for option in options if all(option.cpus <= room for room in rooms))
     if not able:
@@ -349,7 +351,7 @@ def _with_draws(question: Question) -> Question:
 
 
 def _corrections(question: Question) -> dict[int, Factor]:
-    """Return the relative error of the percentiles that measurements correct, by the index of the objective."""
+    """Return the relative error of each percentile that measurements correct, by the index of the objective."""
     fitted, found = question.basis.fitted, {}
     for number, check in enumerate(question.checks):
         known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)

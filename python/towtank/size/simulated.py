@@ -22,7 +22,7 @@ Networks without a nearly saturated station reach the precision with far fewer e
 """
 SEED = 1
 RELAXATIONS = 24.0
-"""Least length of the measured part of a simulation, in relaxation times of the network. [1]
+"""Smallest length of the measured part of a simulation, in relaxation times of the network. [1]
 
 The simulator uses the same limit.
 """
@@ -72,7 +72,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     for number, check in checks.items():
         value, low, high = _figure(classes, check)
         if not value or low is None or high is None:
-            continue  # a simulated percentile without an error is not better than the computed one
+            continue  # a simulated percentile without an error is not better than the computed percentile
         values[number] = value
         intervals[number] = (low, high)
         old = outcome.job.scale[number].value if number in outcome.job.scale else 1.0
@@ -91,7 +91,7 @@ def _is_short(answer: dict[str, Any]) -> bool:
 
 
 def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
-    """Return the objectives, by index, whose value a simulation may change and no measurement corrects."""
+    """Return the objectives, by index, whose value a simulation may change and measurements do not correct."""
     return {
         number: check
         for number, check in enumerate(question.checks)
@@ -108,9 +108,7 @@ def _has_figures(outcome: Outcome, check: Check) -> bool:
 
 
 def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
-    """Return the simulated value of an objective and both ends of its interval; None where unavailable. [s]
-    or [1/s]
-    """
+    """Return the simulated value of an objective and both ends of its interval; None if unavailable. [s] or [1/s]"""
     metric = check.objective.metric
     if check.is_percentile:
         job_class = classes[str(check.name)]

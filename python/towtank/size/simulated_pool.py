@@ -22,7 +22,8 @@ from towtank.size.steps import Step, Steps
 _ROUNDS = 12
 """Highest number of simulated pool sizes; each is larger than the previous size by an eighth. [1]"""
 _FINER = 0.25
-"""Precision of a simulation whose wait has the limit in its interval, as a share of the usual precision. [ratio]
+"""Precision of a second simulation, if the interval of the wait contains the limit, as a share of the usual
+precision. [ratio]
 
 Few jobs wait, so the mean wait is much less precise than the response time to which the precision refers.
 """
@@ -51,9 +52,9 @@ def simulated_pool(
 
     Notes
     -----
-    The ratio of simulated to computed wait, with the error of the simulation, is a factor in every draw, like that of a
-    percentile. Without draws, the upper end of the simulation's interval must be allowed. A pool that is larger than
-    needed is not reduced.
+    The ratio of simulated to computed wait, with the error of the simulation, is a factor in every draw, like the ratio
+    of a percentile. Without draws, the upper end of the simulation's interval must be within the limit. A pool that is
+    larger than needed is not reduced.
     """
     pool, jobs = (found.name, wanted), [outcome.job for outcome in outcomes]
     if found.size is None or not _is_coarse(question, pool, jobs, found.size):
@@ -67,7 +68,7 @@ def simulated_pool(
         if wait.value <= found.limit_s and share >= (question.file.probability - 1e-9 if waits else 1.0):
             known = between(waits).around(wait.value) if waits else wait.interval
             values = {"wait": wait.value, "limit": found.limit_s}
-            formula, source = "least size that was simulated with wait <= limit", "simulated with the pool"
+            formula, source = "smallest simulated size with wait <= limit", "simulated with the pool"
             steps.add(Step(f"pool {found.name}: size by simulation", formula, values, size, "1", source))
             return replace(
                 found,
@@ -131,7 +132,7 @@ def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, In
     longest = max(waits, key=lambda place: waits[place])
     low, high = pool["confidence_interval"][f"waiting_time_s.{longest}"]
     if high is None:
-        # If the error of the wait exceeds the wait, the simulator gives no interval for it, but one for the
-        # number of waiting jobs.
+        # If the error of the wait exceeds the wait, the simulator gives no interval for the wait, but an interval
+        # for the number of waiting jobs.
         low, high = 0.0, waits[longest] * pool["confidence_interval"]["waiting"][1] / pool["waiting"]
     return waits[longest], Interval(low, high)

@@ -103,7 +103,10 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 
 
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
-    """Return the load limits of the answer, those of its first bottleneck if known; None without an answer."""
+    """Return the load limits of the answer; None without an answer.
+
+    The limits that were found with the first bottleneck are reused.
+    """
     if answer is None:
         return None
     return next_ones[0].limits if next_ones else limits_of(question, answer)
@@ -229,7 +232,7 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 def _spare(question: Question, limits: Limits) -> Interval | None:
     """Return the interval of the headroom, the load limit over the load of each draw minus 1; None without draws.
 
-    The lower end is at least 0 exactly if response times and utilizations hold in at least 97.5 % of the
+    The lower end is at least 0 if and only if response times and utilizations hold in at least 97.5 % of the
     draws.
     """
     if not question.draws or math.isinf(limits.best):
@@ -269,9 +272,7 @@ def _memory_interval(
 
 
 def _one_queue(settled: SizingProblem, answer: Found) -> Json:
-    """Return mean response times for nodes that share one queue in each tier, a bound for any load balancer.
-    [s]
-    """
+    """Return the mean response times if all nodes of a tier share one queue, a bound for any load balancer. [s]"""
     question = settled.question
     unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
     if all(option.nodes == 1 for option in answer.candidate):

@@ -1,4 +1,6 @@
-"""Sizing files: the load to carry, the objectives, the hardware to choose from, and data, memory and pools to fit."""
+"""Sizing files: the load to carry, the objectives, the hardware to choose from, and the needs for data, memory
+and pools.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,17 @@ Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 def sizing_objective(value: object) -> object:
     """Check the text of an objective that a model can evaluate."""
     if not isinstance(value, str):
-        raise ValueError(f"must be an objective as 'p95 < 500 ms', got {shown(value)} instead")
+        raise ValueError(f"must be an objective such as 'p95 < 500 ms', got {shown(value)} instead")
     found = read_planned_objective(value)
     if found.metric not in ("mean", "throughput", "loss") and found.metric[-1:] not in set("0123456789"):
         raise ValueError(f"must be about one of {', '.join(PLANNED)} here, got {found.metric!r} instead")
     upward = found.metric == "throughput"
     if found.comparison[0] != (">" if upward else "<"):
-        raise ValueError(f"must ask for {'at least' if upward else 'at most'} a value, got {value!r} instead")
+        raise ValueError(f"must set {'a lower' if upward else 'an upper'} limit, got {value!r} instead")
     if found.users is not None or found.rate is not None or found.phase is not None or found.every_s is not None:
-        raise ValueError(f"must have no 'at' and no 'in': the load of the sizing says when, got {value!r} instead")
+        raise ValueError(
+            f"must have no 'at' and no 'in': objectives refer to the load of the sizing, got {value!r} instead"
+        )
     if found.value <= 0:
         raise ValueError(f"must have a limit above 0, got {value!r} instead")
     return value
@@ -45,7 +49,7 @@ def _headroom(value: object) -> float:
     text = value.strip() if isinstance(value, str) else ""
     digits = text.removesuffix("%").strip()
     if not text.endswith("%") or not digits.replace(".", "", 1).isdecimal() or not 0 <= float(digits) <= 1000:
-        raise ValueError(f"must be a share as '20 %', from 0 % to 1000 %, got {shown(value)} instead")
+        raise ValueError(f"must be a share such as '20 %', from 0 % to 1000 %, got {shown(value)} instead")
     return float(digits) / 100
 
 
@@ -70,14 +74,15 @@ class HistoryFile(FileModel):
     trend: Literal["auto", "exponential", "linear"] = Field(
         "auto",
         description=(
-            "Form of the growth: `exponential` by a share each year, `linear` by the same amount, `auto` the one that "
-            "fits the history better (exponential if neither does clearly)."
+            "Form of the growth: `exponential` by a share each year, `linear` by the same amount, `auto` for the "
+            "form that "
+            "fits the history better (exponential if neither is clearly better)."
         ),
     )
 
 
 class LoadFile(FileModel):
-    """Load to carry, today and at the horizon. Omitted values are those of the model."""
+    """Load to carry, today and at the horizon. Omitted values are taken from the model."""
 
     users: Named[Count] | None = Field(
         None,

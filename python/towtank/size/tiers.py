@@ -21,7 +21,7 @@ class Option:
     cpus : int
         CPUs of each node, or disks for a tier of disks. [1]
     speed : float
-        Speed of a CPU relative to the model's. [ratio]
+        Speed of a CPU relative to a CPU of the model. [ratio]
     speed_low, speed_high : float
         Ends of the interval of the speed. [ratio]
     machine : str or None
@@ -48,7 +48,7 @@ class Option:
 
     @property
     def strength(self) -> tuple[float, float, float]:
-        """Nodes, CPUs and speed. An option that is nowhere lower than another is at least as fast."""
+        """Nodes, CPUs and speed. An option is at least as fast as another if none of these numbers is lower."""
         return (float(self.nodes), float(self.cpus), self.speed)
 
     @property
@@ -174,13 +174,14 @@ class Cost:
 def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
     """Return the cost function for the options of all tiers.
 
-    It is the price if every option has one, else the capacity if CPU speeds differ, else the number of CPUs.
+    The cost is the price if every option has a price. Otherwise it is the capacity if CPU speeds differ, or else the
+    number of CPUs.
     """
     options = [option for tier in tiers for option in tier.options]
     if all(option.price is not None for option in options):
         return Cost("price", unit)
     if any(option.speed != 1 for option in options):
-        return Cost("capacity", "CPUs of the machine measured")
+        return Cost("capacity", "CPUs of the measured machine")
     return Cost("CPUs", "CPUs")
 
 

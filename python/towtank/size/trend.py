@@ -14,14 +14,14 @@ Form = Literal["exponential", "linear"]
 SURE = 6.0
 """Difference of the information criteria above which one form is chosen: odds of 20 to 1. [1]"""
 _LEAST_LEFT = 1e-3
-"""Smallest load of a falling line, relative to its first day: a load never reaches 0. [ratio]"""
+"""Smallest load on a straight line, relative to its first day, since a load cannot reach 0. [ratio]"""
 _RATES = (1e-4, 1e4)
 """Range of the growth over the length of a history that is searched for a line. [ratio]"""
 
 
 @dataclass(frozen=True)
 class Trend:
-    """Trend of the logarithm of a load over the days since the first one.
+    """Trend of the logarithm of a load over the days since the first day.
 
     Attributes
     ----------
@@ -36,11 +36,13 @@ class Trend:
     rate: float = 0.0
 
     def offset(self, times: Floats) -> Floats:
-        """Return the known part of the logarithm: ln(1 + k t) of a line, 0 of exponential growth. [1]"""
+        """Return the known part of the logarithm: ln(1 + k t) for a line, 0 for exponential growth. [1]"""
         return np.log(self._left(times)) if self.form == "linear" else np.zeros(len(times))
 
     def column(self, times: Floats) -> Floats:
-        """Return the derivative of the logarithm by the rate: t / (1 + k t) of a line, t of exponential growth. [d]"""
+        """Return the derivative of the logarithm by the rate: t / (1 + k t) for a line, t for exponential growth.
+        [d]
+        """
         return times / self._left(times) if self.form == "linear" else np.asarray(times, dtype=float)
 
     def _left(self, times: Floats) -> Floats:
@@ -53,7 +55,7 @@ def fitted_line(times: Floats, rest: Floats, logs: Floats) -> Trend | None:
     Parameters
     ----------
     times : ndarray of shape (n_days,)
-        Days since the first one. [d]
+        Days since the first day. [d]
     rest : ndarray of shape (n_days, n_columns)
         Columns of season and steps.
     logs : ndarray of shape (n_days,)
@@ -61,7 +63,8 @@ def fitted_line(times: Floats, rest: Floats, logs: Floats) -> Trend | None:
 
     Notes
     -----
-    ln N = ln(1 + k t) + s(t): least squares over s for each k, and over k by bounded minimization.
+    ln N = ln(1 + k t) + s(t) for the load N, with season and steps s(t): least squares over s for each rate k, and over
+    k by bounded minimization.
     """
     length = float(times.max())
     basis = np.linalg.qr(rest)[0]

@@ -1,4 +1,4 @@
-"""Describes how far measurements support a sizing answer, and refuses answers without that support."""
+"""Describes how far measurements support a sizing answer, and refuses answers that measurements do not support."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ This is a convention: the measured demands do not include effects that first app
 work (locks, garbage collection, network).
 """
 FARTHEST_CPUS = 4.0
-"""Ratio of CPUs to measured CPUs above which contention between CPUs is a doubt. [ratio]"""
+"""Ratio of CPUs to measured CPUs above which a doubt about contention between CPUs is added. [ratio]"""
 
 FORMS_APART = 1.05
 """Ratio of the loads at the horizon by linear and by exponential growth above which both are reported. [ratio]"""
@@ -55,16 +55,17 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
     if question.basis.guess and not question.basis.asserted:
         raise MeasurementError(
             f"{question.basis.source}: {question.basis.guess}",
-            hint="observe the tiers of the system, give --servers N if you know that N CPUs are the limit, or --beyond "
-            "to get the guess nevertheless",
+            hint="observe the tiers of the system, give --servers N if you know that N CPUs are the limit, or give "
+            "--beyond to get an uncertain answer",
         )
     asked = _asked(question)
     if asked > FARTHEST_THROUGHPUT * fitted.throughput:
         raise MeasurementError(
-            f"the load asks for {few_digits(asked, 4)} /s, {asked / fitted.throughput:.3g} times the highest "
+            f"the load requires {few_digits(asked, 4)} /s, {asked / fitted.throughput:.3g} times the highest "
             f"throughput measured "
-            f"({few_digits(fitted.throughput, 4)} /s); beyond {FARTHEST_THROUGHPUT:g} times it would be a guess",
-            hint="measure at a higher load, or give --beyond to get the guess nevertheless",
+            f"({few_digits(fitted.throughput, 4)} /s); above {FARTHEST_THROUGHPUT:g} times, the answer would be a "
+            "guess",
+            hint="measure at a higher load, or give --beyond to get an uncertain answer",
         )
 
 
@@ -125,7 +126,7 @@ def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json
             "verdict": fitted.verdict,
         }
     else:
-        doubts.insert(0, "the model says nothing of a measurement: its numbers are taken as given")
+        doubts.insert(0, "the model file contains no measurements: its numbers are taken as given")
     found["rests_on"] = rests_on(settled)
     found["no_interval"] = _no_interval(question, search.answer)
     found["no_limit_interval"] = (limits and limits.why_no_interval) or None
@@ -143,7 +144,7 @@ def _no_interval(question: Question, answer: Found | None) -> str | None:
     simulated = answer is not None and any(
         simulation is not None and simulation.values for simulation in answer.simulated
     )
-    return f"{reason}; brackets hold the error of the simulation only" if simulated else reason
+    return f"{reason}; intervals in brackets include only the error of the simulation" if simulated else reason
 
 
 def _times(answer: Found, highest: float) -> Json | None:
@@ -160,13 +161,17 @@ def _doubts(question: Question, answer: Found | None, growing: GrowthModel | Non
         doubts += question.basis.doubts or ["the points support the model only with doubts: see `towtank model fit`"]
     unknown = no_probability(question)
     if unknown:
-        doubts.append(f"the probability is not known: {unknown}")
+        doubts.append(f"the probability is unknown: {unknown}")
     elif "demands" not in question.counted:
-        left = f"the probability counts {' and '.join(question.counted)} only" if question.draws else "no probability"
-        doubts.append(f"the uncertainty of the demands is not known, so {left}: give `uncertainty`")
+        left = (
+            f"the probability includes only the uncertainty of {' and '.join(question.counted)}"
+            if question.draws
+            else "no probability"
+        )
+        doubts.append(f"the uncertainty of the demands is unknown, so {left}: give `uncertainty`")
     if question.file.data is not None and question.file.load.horizon:
         doubts.append(
-            "the growth of the data is taken as given: disks, memory and the probability do not count its error"
+            "the growth of the data is taken as given: disks, memory and the probability do not include its error"
         )
     if answer is not None:
         doubts += _doubts_of(question, answer)
@@ -178,7 +183,7 @@ def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
     horizon = question.file.load.horizon
     if growing.certain and horizon:
         doubts.append(
-            "the uncertainty of the growth is not known, so the probability does not count it: give growth_interval"
+            "the uncertainty of the growth is unknown, so the probability does not include it: give growth_interval"
         )
     if not isinstance(growing, HistoricGrowth):
         return doubts
@@ -197,7 +202,7 @@ def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
 
 
 def _form_doubts(growing: HistoricGrowth, horizon: float) -> list[str]:
-    """Return the doubt whether growth is linear or exponential, with the load at the horizon by both."""
+    """Return the doubt whether growth is linear or exponential, with the load at the horizon for both forms."""
     history, other = growing.history, growing.otherwise
     if other is None or not horizon:
         return []
@@ -208,10 +213,11 @@ def _form_doubts(growing: HistoricGrowth, horizon: float) -> list[str]:
     if abs(history.margin) > SURE:
         why = f"{form} growth fits the history better than {otherwise} growth"
     else:
-        why = f"the history does not show whether the growth is linear or exponential; {form} growth is taken"
+        why = f"the history does not show whether the growth is linear or exponential; {form} growth is assumed"
     return [
-        f"{why}: after {horizon:.0f} days the load is {factors[0]:.3g} times that of today, by {otherwise} growth "
-        f"{factors[1]:.3g} times; `trend` of the history asks for either"
+        f"{why}: after {horizon:.0f} days the load is {factors[0]:.3g} times the load of today, with {otherwise} "
+        "growth "
+        f"{factors[1]:.3g} times; choose the form with `trend` of the history"
     ]
 
 
@@ -223,14 +229,14 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
         if option.cpus > FARTHEST_CPUS * measured:
             doubts.append(
                 f"{tier.name}: {option.cpus} {tier.unit}s in a node are {option.cpus / measured:.3g} times "
-                f"the {measured} of the model: contention between them is not in its demands"
+                f"the {measured} of the model, whose demands do not include contention between so many"
             )
         if question.file.nodes_lost and not tier.scales:
-            doubts.append(f"{tier.name} has one node: the check with nodes lost does not cover the loss of this one")
+            doubts.append(f"{tier.name} has one node: the check with nodes lost does not cover the loss of this node")
         if tier.beyond_room:
             doubts.append(
-                f"{tier.name}: {tier.beyond_room} options have more {tier.unit}s than its station has room for jobs, "
-                "and were left out: raise `capacity` in the model if the room grows with them"
+                f"{tier.name}: {tier.beyond_room} options were left out because they have more {tier.unit}s than the "
+                "`capacity` of the station: raise it in the model if it grows with the servers"
             )
     first = answer.outcomes[0]
     doubts = _losses(question, first) + doubts
@@ -246,7 +252,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
 
 
 def _losses(question: Question, outcome: Outcome) -> list[str]:
-    """Return a doubt for each class of which full stations drop arrivals that no objective limits."""
+    """Return a doubt for each class whose arrivals are dropped by full stations, if no objective limits the loss."""
     limited = {check.name for check in question.checks if check.is_loss}
     return [
         f"{name}: full stations drop {share_text(loss)} of the arrivals, so {rate_text(outcome.throughput[name])} of "
@@ -267,12 +273,12 @@ def _stated(answer: Found) -> str:
     if within < 1:
         stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
     else:
-        # An underestimated time is never more than 100 % off, so a larger error does not bound it.
+        # A time that is too small is off by at most 100 %, so an error of 100 % or more does not bound the time.
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated
     simulated = any(simulation is not None and simulation.values for simulation in answer.simulated)
-    left = "; only what was simulated does not have that error" if simulated else "; no value counts that error"
+    left = "; only simulated values do not have this error" if simulated else "; no interval includes this error"
     return f"{stated}{left}"
 
 
@@ -311,8 +317,9 @@ def _assumptions(question: Question) -> list[Json]:
         )
         known.append(
             {
-                "assumes": f"percentiles are computed, times the ratio of measured to computed ones: {corrections}",
-                "tested": "at the levels measured",
+                "assumes": "computed percentiles are multiplied by the ratio of measured to computed percentiles: "
+                f"{corrections}",
+                "tested": "at the measured levels",
             }
         )
     if len(corrected) < len(percentiles):

@@ -4,18 +4,14 @@ By default the answer is changed; `as it is, cpu x1.5` changes the present hardw
 
 Grammar of a change (several are separated by commas):
 
-    as it is                       the hardware that runs, in place of the answer
-    cpu [of TIER] xFACTOR          speed of the CPUs of one tier, or of all
-    cpus TIER=NUMBER               CPUs of each node
-    nodes TIER=NUMBER              nodes
-    memory TIER=SIZE               memory of each node
-    disk TIER=KIND                 kind of disk, of `disk_kinds`
-    disk of TIER xFACTOR           speed of its disks
-    users [CLASS=]NUMBER           users; of all classes in the same mix
-    rate [CLASS=]RATE              arrivals
-    think [CLASS=]TIME             think time
-    mix CLASS=SHARE CLASS=SHARE    shares of the classes, or of the transactions of the only one
-    demand STATION[.CLASS] xFACTOR a demand
+    as it is                       the present hardware, instead of the answer cpu [of TIER] xFACTOR          speed of
+    the CPUs of one tier, or of all cpus TIER=NUMBER               CPUs of each node nodes TIER=NUMBER
+    nodes memory TIER=SIZE               memory of each node disk TIER=KIND                 kind of disk, of
+    `disk_kinds` disk of TIER xFACTOR           speed of the disks of a tier users [CLASS=]NUMBER           users of a
+    class, or of all classes in the same mix rate [CLASS=]RATE              arrival rate of a class, or of all classes
+    in the same mix think [CLASS=]TIME             think time of a class, or of all classes mix CLASS=SHARE CLASS=SHARE
+    shares of the classes, or of the transactions of a single class demand STATION[.CLASS] xFACTOR service demand at a
+    station
 """
 
 from __future__ import annotations
@@ -311,7 +307,7 @@ def _mix(rest: str, question: Question) -> Change:
         raise ValueError(f"must be 'mix CLASS=60 % CLASS=40 %' of classes of one kind, got {rest!r} instead")
     shares = {_one_of("class", name, known): units.share(share) for name, share in pairs}
     if abs(sum(shares.values()) - 1) > 1e-6:
-        raise ValueError(f"must be shares that make 100 % together, got {100 * sum(shares.values()):g} %")
+        raise ValueError(f"must be shares that add up to 100 %, got {100 * sum(shares.values()):g} %")
 
     def change(variant: Variant) -> Variant:
         if known == list(question.basis.transactions):

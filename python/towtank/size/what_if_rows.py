@@ -24,7 +24,7 @@ from towtank.yamlfile import Node, fault_at
 
 Json = dict[str, Any]
 SIMULATED = "simulated"
-SCALED = "times the simulated over the computed value of the answer"
+SCALED = "times the ratio of simulated to computed value of the answer"
 
 
 @dataclass(frozen=True)
@@ -220,6 +220,6 @@ def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome]
         able = [each for each in first if not each.why_not]
         need, known = most_memory(question, tier, option, able, drawn)
         sure = known is None or known.high <= given
-        enough = "too little" if need > given else "enough" if sure else "enough at the best estimate"
+        enough = "too little" if need > given else "enough" if sure else "enough for the best estimate"
         notes.append(f"{size_text(given)} for a node of {tier.name} is {enough}: it needs {size_text(need, known)}")
     return notes

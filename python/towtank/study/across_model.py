@@ -8,7 +8,9 @@ from towtank.fields import FileModel, Name, Text
 
 
 class Predict(FileModel):
-    """Configuration that Towtank predicts from the runs of another configuration, before it runs itself."""
+    """Configuration that Towtank predicts from the runs of another configuration, before the predicted one is
+    measured.
+    """
 
     from_: dict[Name, Text] = Field(
         alias="from", min_length=1, description="Configuration that is measured first, as a level for each factor."

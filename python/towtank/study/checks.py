@@ -73,7 +73,7 @@ class StudyCheck:
         self.loads = loads
 
     def faults(self) -> list[Fault]:
-        """Return all faults, sorted by place."""
+        """Return all faults, sorted by position."""
         parts = (self._factors, self._load, self._repeat, self._size, self._overrides, self._objectives, self._claims)
         return sorted({fault for part in parts for fault in part()})
 
@@ -133,7 +133,7 @@ class StudyCheck:
             )
             yield self._at(
                 ("load",),
-                f"must have its amount from one of {allowed}, got {' and '.join(given) or 'none'} instead",
+                f"must set its amount by one of {allowed}, got {' and '.join(given) or 'none'} instead",
                 key=True,
             )
         for other in ("rate",) if load.kind == "closed" else ("users",):
@@ -151,7 +151,9 @@ class StudyCheck:
             yield self._at(("load", "trace"), "must not be given with closed load", key=True)
         whole = next((name for name in ("schedule", "trace") if self._is_written(name)), None)
         if whole is not None and self._is_written("stages"):
-            yield self._at(("load", "stages"), f"must not be given with load.{whole}, which says it all", key=True)
+            yield self._at(
+                ("load", "stages"), f"must not be given with load.{whole}, which defines all stages", key=True
+            )
         elif whole is None and not self._is_written("stages"):
             yield self._at(("load",), "must have the key 'stages', got none", key=True)
         if load.stages is not None:
@@ -177,11 +179,13 @@ class StudyCheck:
             yield self._at(("load", "rate"), "must be above 0, got 0 instead")
 
     def _repeat(self) -> Iterator[Fault]:
-        """Check that a study that repeats its runs until it is decided has something to decide."""
+        """Check `repeat: until decided`: the study must have claims or objectives to decide, and no prediction."""
         if self.study.repeat is None:
             return
         if self.study.predict is not None:
-            yield self._at(("repeat",), "must not be given with predict, whose runs come in two parts", key=True)
+            yield self._at(
+                ("repeat",), "must not be given with predict, which divides the runs into two parts", key=True
+            )
         if not self.study.claims and not self.study.objectives:
             yield self._at(("repeat",), "must be given with claims or objectives to decide, got none", key=True)
 
@@ -235,7 +239,7 @@ class StudyCheck:
         for index, text in enumerate(self.study.objectives):
             objective = read_objective(text)
             if objective.metric in STORED and self.workload is not None and not _keys_of(self.workload, "stored"):
-                message = f"must be about something the workload stores (`stored`), got {objective.metric!r} instead"
+                message = f"must have a workload with items to store (`stored`), got {objective.metric!r} without these"
                 yield self._at(("objectives", index), message)
             at_no_load = self.loads.wrong(objective)
             if at_no_load is not None:

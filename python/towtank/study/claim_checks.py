@@ -68,7 +68,7 @@ class ClaimsCheck:
         if claim.not_testable is not None:
             for key in ("measure", "holds", "required"):
                 if getattr(claim, key):
-                    yield (*at, key), "must not be given beside not_testable", True
+                    yield (*at, key), "must not be given together with not_testable", True
         elif claim.measure is None and not any(self.is_written((*at, key)) for key in ("measure", "not_testable")):
             yield at, "must have the key 'measure' or 'not_testable', got neither", False
         elif claim.measure is not None and len(claim.measure.kinds) != 1:
@@ -76,7 +76,7 @@ class ClaimsCheck:
             yield (*at, "measure"), f"must have one of the keys {', '.join(MEASURES)}, got {got} instead", True
         alone = claim.measure is not None and claim.holds is None and claim.not_testable is None
         if alone and not self.is_written((*at, "holds")):
-            yield at, "must have the key 'holds' beside 'measure', got none", False
+            yield at, "must have the key 'holds' if it has 'measure', got none", False
 
     def _measure(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
         assert claim.measure is not None
@@ -102,7 +102,7 @@ class ClaimsCheck:
         else:
             yield from self._total(given, at)
         if to and isinstance(given, PairMeasure) and all(given.at.get(name) == level for name, level in to.items()):
-            yield (*at, "to"), "must name a level that `at` does not, got the same place", True
+            yield (*at, "to"), "must name a level that differs from `at`, got the same levels", True
         yield from self._left_out(given, at)
 
     def _metric(self, text: str) -> list[str]:
@@ -145,7 +145,9 @@ class ClaimsCheck:
         if isinstance(given, PairMeasure) and factor in given.to and factor not in given.at:
             yield (*at, "to", factor), "must not be named here: its levels are added up", True
         if not adds_up(given.of):
-            message = f"must be a quantity that adds up, as a mean, a count or a rate, got {given.of!r} instead"
+            message = (
+                f"must be a quantity that can be added up, such as a mean, a count or a rate, got {given.of!r} instead"
+            )
             yield (*at, "of"), message, False
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:

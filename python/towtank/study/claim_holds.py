@@ -116,7 +116,7 @@ def _number(text: str, unit: str) -> float:
     try:
         value = units.share(digits) if "%" in digits and float(digits.replace("%", "")) <= 100 else _plain(digits)
     except ValueError:
-        raise ValueError(f"must be a bound as 1.1 or 70 %, got {text!r} instead") from None
+        raise ValueError(f"must be a bound such as 1.1 or 70 %, got {text!r} instead") from None
     return sign * value
 
 

@@ -1,8 +1,11 @@
 """Reads the quantities of claims: metrics of objectives, or paths in the summary of a run.
 
-p95 of search               transactions.search.response_time_s.p95 mean of search in ramp_up
-transactions.search.phases.ramp_up.mean_s throughput                  throughput_per_s tiers.database.cpus_used    the
-value at this path of the summary hosts.*.disks.*.read_bytes_per_s    the sum over all hosts and disks
+The quantity on the left is read as the path on the right:
+
+    p95 of search                       transactions.search.response_time_s.p95 mean of search in ramp_up
+    transactions.search.phases.ramp_up.mean_s throughput                          throughput_per_s
+    tiers.database.cpus_used            the value at this path of the summary hosts.*.disks.*.read_bytes_per_s    the
+    sum over all hosts and disks
 """
 
 from __future__ import annotations
@@ -131,7 +134,7 @@ def read_metric(text: str) -> tuple[str, ...]:
     if not any(_fits(path, form) for form in _SPLIT_FORMS):
         allowed = f"one of {', '.join(METRICS)} [of TRANSACTION] [in PHASE], or a path of the summary of a run"
         near = _near(path)
-        raise ValueError(f"must be {allowed} as tiers.SERVICE.cpus_used, got {text!r} instead{near}")
+        raise ValueError(f"must be {allowed} such as tiers.SERVICE.cpus_used, got {text!r} instead{near}")
     return path
 
 
@@ -205,7 +208,7 @@ def _path_of_words(text: str, metric: str, transaction: str | None, phase: str |
         return ("phases", phase, "response_mean_s" if metric == "mean" else "throughput_per_s")
     raise ValueError(
         "must be mean or throughput in a phase, or mean or p95 of a transaction in a phase "
-        f"(no more is kept of phases), got {text!r} instead"
+        f"(no other values of phases are stored), got {text!r} instead"
     )
 
 

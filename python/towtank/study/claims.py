@@ -1,8 +1,8 @@
-"""Defines claims: statements of a reference about comparable systems, with the measures that test them.
+"""Defines claims: statements from a reference about comparable systems, with the measures that test them.
 
 A claim is tested by a direction, a ratio or a level, never by absolute values from other machines. The measure of a
-claim has one of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which
-a quantity is highest or lowest.
+claim has one of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which a
+quantity is highest or lowest.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ _AT = "Level of each factor: its name, `first`, `last`, `lowest` or `highest`; a
 _OF = "Quantity to compare, as in objectives (for example `p95 of search`), or a path in the summary of a run."
 _PER = "Quantity to divide by in each run, or `load` for the planned users or rate."
 _TOTAL = (
-    "Factor whose levels are added up, for example one query per level: its levels in `at`, or all levels. The total "
-    "takes the place of the average over these levels."
+    "Factor over whose levels the quantity is added up instead of averaged, for example one query per level: the "
+    "levels "
+    "in `at`, or all levels."
 )
 
 
 class ValueMeasure(FileModel):
-    """Quantity at one place of the design."""
+    """Quantity at one combination of factor levels."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -50,7 +51,7 @@ class ValueMeasure(FileModel):
 
 
 class PairMeasure(FileModel):
-    """Quantity at two places of the design, to compare."""
+    """Quantity at two combinations of factor levels, to compare."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -60,7 +61,7 @@ class PairMeasure(FileModel):
 
 
 class CourseMeasure(FileModel):
-    """Quantity over the levels of a factor; with `to`, its ratio to another place at each level."""
+    """Quantity over the levels of a factor; if `to` is set, its ratio to the quantity at `to`, for each level."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -118,7 +119,7 @@ class Measure(FileModel):
 
 
 class Claim(FileModel):
-    """Claim of a reference, and the condition that confirms it."""
+    """Claim from a reference, and the condition that confirms the claim."""
 
     says: str = Field(min_length=1, description="The claim, as one sentence.")
     source: str = Field("", description="Reference that makes the claim: document, table or figure.")

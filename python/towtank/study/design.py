@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from towtank.workload.loading import Workload
 
 LOAD_FACTORS = ("users", "rate")
-# A seed must be exactly representable as a float, because some JSON readers know no integers.
+# A seed must be exactly representable as a float, because some JSON readers read all numbers as floats.
 _SEED_BITS = 53
 
 
@@ -270,8 +270,8 @@ def design(study: Study) -> list[RunSpec]:
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
     """Return the combinations of levels in blocks.
 
-    If a configuration is predicted, the combinations of the configuration that the prediction is fitted to come
-    first.
+    If the study predicts a configuration from another configuration, the combinations of the other one form the
+    first block, because the prediction is fitted to their runs.
     """
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:

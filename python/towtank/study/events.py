@@ -60,7 +60,9 @@ def read_moment(value: object) -> Moment:
         return value
     match = _MOMENT.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"must be a time of the load as `steady + 10 s` or `30 s`, got {units.shown(value)} instead")
+        raise ValueError(
+            f"must be a time of the load such as `steady + 10 s` or `30 s`, got {units.shown(value)} instead"
+        )
     after = match["after"] if match["stage"] else match["alone"]
     return Moment(match["stage"], units.duration(after) if after else 0.0)
 
@@ -122,7 +124,7 @@ class Event(FileModel):
         if lacking := sorted(needed - given):
             raise ValueError(f"must have {' and '.join(lacking)} to {self.do}, got none")
         if needless := sorted(given - allowed):
-            raise ValueError(f"must not have {' and '.join(needless)} to {self.do}, which takes {_listed(allowed)}")
+            raise ValueError(f"must not have {' and '.join(needless)} to {self.do}, which allows {_listed(allowed)}")
         if self.do in _LASTING and self.for_ == 0:
             raise ValueError(f"must have for above 0 to {self.do}, got 0")
         return self

@@ -103,7 +103,7 @@ def load_study(
 def _check_all(
     document: Document, preset: str | None, changes: dict[str, str], corrected: Corrected
 ) -> tuple[Study | None, list[Fault]]:
-    """Check all variants of a study; return the one that is asked for, and the faults of all."""
+    """Check all variants of a study; return the requested variant, and the faults of all variants."""
     files = _Files(corrected.document(document), corrected)
     document = files.document
     faults: list[Fault] = []
@@ -139,7 +139,11 @@ def _with_preset(document: Document, preset: str | None) -> Node:
         return document.root
     known = _presets(document)
     if preset not in known:
-        allowed = f"one of the presets of {document.name} ({', '.join(known)})" if known else "left out: there are none"
+        allowed = (
+            f"one of the presets of {document.name} ({', '.join(known)})"
+            if known
+            else "left out, because the study has no presets"
+        )
         message = f"must be {allowed}, got {preset!r} instead{did_you_mean(preset, known)}"
         raise StudyError.at(COMMAND_LINE, message, where="--preset")
     node = document.root.child("presets")
@@ -254,7 +258,9 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
 
 
 def _with_curve(study: Study, curve: Curve) -> Study:
-    """Return the study with the rates of its trace; the text of the trace is kept with the texts of the other files."""
+    """Return the study with the rates of its trace; the text of the trace is stored with the texts of the other
+    files.
+    """
     path = study.trace_path
     assert path is not None
     # Line ends are kept, because the hash of the text is used later to detect changes of the file.
@@ -282,7 +288,7 @@ def _make(
 
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
-    """Return faults for targets and services that the workload names but the system lacks."""
+    """Return faults for targets and services that the workload names but that the system lacks."""
     faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
@@ -320,6 +326,6 @@ def study_path(text: str) -> Path:
     if path.exists() or path.suffix in {".yaml", ".yml"} or "/" in text:
         return path
     names = list(shipped())
-    allowed = f"a study file, a folder with a {STUDY_FILE}, or a study that ships ({', '.join(names)})"
+    allowed = f"a study file, a folder with a {STUDY_FILE}, or a study that comes with Towtank ({', '.join(names)})"
     message = f"must be {allowed}, got {text!r} instead"
     raise StudyError.at(COMMAND_LINE, message + did_you_mean(text, names), where="STUDY")

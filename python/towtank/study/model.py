@@ -75,7 +75,9 @@ def _level(value: object) -> object:
             raise ValueError(f"must be a rate above 0, got {value!r} instead")
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"must be a whole number of users from 1, or a rate as 5 /s, got {units.shown(value)} instead")
+        raise ValueError(
+            f"must be a whole number of users from 1, or a rate such as 5 /s, got {units.shown(value)} instead"
+        )
     return value
 
 
@@ -186,7 +188,7 @@ class Load(FileModel):
 
 
 class FindLimit(SearchLoad):
-    """Search for the limit: the load rises in steps until the system fails, then falls to its limit."""
+    """Search for the limit: the load rises in steps until the system fails, and then narrows down the limit."""
 
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process, if `of` is `rate`.")
     users_at_most: int = Field(
@@ -276,7 +278,7 @@ Levels = Annotated[
 def _objective(value: object) -> object:
     """Check that the text of an objective is valid, and return it unchanged."""
     if not isinstance(value, str):
-        raise ValueError(f"must be an objective as 'p95 of search < 1 s', got {units.shown(value)} instead")
+        raise ValueError(f"must be an objective such as 'p95 of search < 1 s', got {units.shown(value)} instead")
     read_objective(value)
     return value
 

@@ -34,8 +34,8 @@ class NamedFile:
     key : str
         Path of the key that contains the name.
     leaves : bool
-        Whether the content leaves Towtank: servers receive, serve or run it. Keys and certificates do not leave;
-        the words of a command do not either, since the command itself decides what it reads.
+        True if servers receive, serve or run the content of the file. False for keys and certificates, and for the
+        words of a command, because the command itself decides which files it reads.
     """
 
     path: Path
@@ -95,7 +95,7 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
 
 
 def paths_beside(system: SystemFile) -> bool:
-    """Return True if a system uses paths relative to its file which need not exist: folders, programs, pid files."""
+    """Return True if a system file contains relative paths that need not exist: folders, programs, pid files."""
     watched = [each.pid_file for service in system.services.values() for each in getattr(service, "watch", None) or ()]
     paths = [path for path in watched if path is not None]
     for service in system.services.values():
@@ -106,7 +106,7 @@ def paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return a folder that is served, or the templates of files that a program reads."""
+    """Return a served folder, or the templates of files that a program reads, by path of keys."""
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 
 
@@ -152,5 +152,5 @@ def refuse_outside(named: Iterable[NamedFile], folder: Path) -> None:
         if place is not None
     ]
     if faults:
-        hint = f"its content would go to servers; if you trust this study with that, add {PERMIT}"
+        hint = f"its content would be sent to servers; if you trust this study, add {PERMIT}"
         raise StudyError(faults, hint=hint)

@@ -1,4 +1,4 @@
-"""Checks the loads of objectives: no objective may apply to a load that no run has."""
+"""Checks that the load of every objective occurs in at least one run."""
 
 from __future__ import annotations
 

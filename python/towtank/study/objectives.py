@@ -112,14 +112,14 @@ def read_objective(text: str) -> Objective:
     """
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError(f"must be {_SHAPE}, as 'p95 of search < 1 s', got {text!r} instead")
+        raise ValueError(f"must be {_SHAPE}, such as 'p95 of search < 1 s', got {text!r} instead")
     metric = match["metric"]
     if metric not in METRICS:
         raise ValueError(misnamed(f"about one of {', '.join(METRICS)}", metric, METRICS, is_form=True))
     value = _reader(metric)(match["value"].strip())
     scopes = _scopes(text, match["scopes"])
     if metric in STORED and (match["transaction"] or {"phase", "every"} & set(scopes)):
-        raise ValueError(f"must be about a whole run if it is about {metric}, got {text!r} instead")
+        raise ValueError(f"must apply to whole runs and all transactions for {metric}, got {text!r} instead")
     return Objective(
         text.strip(),
         metric,
@@ -139,12 +139,12 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
 
 
 def read_planned_objective(text: str) -> Objective:
-    """Read an objective for a model: as for a study, and also any percentile, a waiting time or a loss.
+    """Read an objective for a model: any objective of a study, and also any percentile, a waiting time or a loss.
 
     Raises
     ------
     ValueError
-        If the text is not such an objective; the message shows the form.
+        If the text is not an objective for a model; the message shows the form.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def _reader(metric: str) -> Callable[[str], float]:
 
 def _count(text: str) -> float:
     if not text.isdecimal():
-        raise ValueError(f"must be a number of things, got {text!r} instead")
+        raise ValueError(f"must be a whole number of items, got {text!r} instead")
     return float(text)
 
 
@@ -197,7 +197,7 @@ def _scopes(text: str, scopes: str) -> dict[str, str]:
     while at < end:
         match = _SCOPE.match(scopes, at)
         if match is None:
-            raise ValueError(f"must be {_SHAPE}, as 'p95 of search < 1 s', got {text!r} instead")
+            raise ValueError(f"must be {_SHAPE}, such as 'p95 of search < 1 s', got {text!r} instead")
         for name, value in match.groupdict().items():
             if value is not None and name in found:
                 raise ValueError(f"must name each scope once, got {match[0].strip()!r} besides {found[name]!r} instead")

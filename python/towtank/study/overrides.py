@@ -90,7 +90,7 @@ def check_override(
         return _unknown_event(override, events)
     if first not in _SECTIONS or len(path) < 3 or not all(path):
         near = did_you_mean(first, sorted(FIRST_PARTS)) if first not in FIRST_PARTS else ""
-        message = f"must be a path as {_FORMS}, got {written!r} instead{near}"
+        message = f"must be a path such as {_FORMS}, got {written!r} instead{near}"
         return override.fault(Misspelt.of(message, meant(first, sorted(FIRST_PARTS))))
     return _unknown_part(override, system)
 

@@ -1,4 +1,4 @@
-"""Defines the load `kind: find-limit`, which rises until the system fails, and then closes in on its limit."""
+"""Defines the load `kind: find-limit`, which rises until the system fails, and then narrows down the limit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def _amount(value: object) -> object:
             raise ValueError(f"must be above 0, got {value!r} instead")
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"must be a whole number of users from 1, or a rate as 5 /s, got {units.shown(value)} instead")
+        raise ValueError(
+            f"must be a whole number of users from 1, or a rate such as 5 /s, got {units.shown(value)} instead"
+        )
     return value
 
 
@@ -94,7 +96,7 @@ class Refine(FileModel):
 
 
 class SearchLoad(FileModel):
-    """Search for the limit, without its stages and its arrivals."""
+    """Settings of a search for the limit, except stages and arrivals."""
 
     kind: Literal["find-limit"] = Field(
         description="Kind of load: `find-limit` raises the load in steps until the system fails."

@@ -28,7 +28,7 @@ def wrongs(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 
 
 def _wanted(load: FindLimit) -> str:
-    return "a whole number of users from 1" if load.of == "users" else "a rate above 0, as 5 /s"
+    return "a whole number of users from 1" if load.of == "users" else "a rate above 0 such as 5 /s"
 
 
 def _levels(load: FindLimit) -> Iterator[Wrong]:
@@ -85,15 +85,15 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
         if name in asked[:index]:
             yield ("load", "stop_when", index), f"must be a condition not given before, got {load.stop_when[index]!r}"
         if name == "achieved" and load.of == "users" and tuple(load.stop_when) != STOP_WHEN:
-            message = "must not be used with users, who wait for answers; only a rate can be achieved in part"
+            message = "must be used for a search over rates only, because users wait for responses"
             yield ("load", "stop_when", index), f"{message}, got {load.stop_when[index]!r}"
         if name == "objective_missed" and not usable and tuple(load.stop_when) != STOP_WHEN:
-            message = "must come with an objective that holds at every load, in the steady stage"
+            message = "must be used with an objective for the steady stage at every load"
             yield ("load", "stop_when", index), f"{message}, got none"
     sees = (bool(usable) and "objective_missed" in asked) or ("achieved" in asked and load.of == "rate")
     if load.refine is not None and not sees and not ("errors" in asked and tuple(load.stop_when) != STOP_WHEN):
-        message = "must come with something that can be missed by a level between two others: an objective that holds"
-        yield ("load", "refine"), f"{message} at every load, got none"
+        message = "must be used with a condition that a level can miss: an objective at every load, or errors"
+        yield ("load", "refine"), f"{message}, got none"
 
 
 def is_searched(text: str) -> bool:

@@ -16,8 +16,8 @@ RELIEVE = "relieve"
 # Evaluating a plateau takes a second or two, and longer on a machine that is busy with its own load. After this time
 # the load ends, as if Towtank had exited. [s]
 DECIDE_AT_MOST_S = 60.0
-# The backlog drains with the capacity that the load leaves free. Half of the highest passing level leaves half of the
-# capacity.
+# Share of the highest passing level at which a backlog drains. At half of this level, half of the capacity is free for
+# the backlog. [1]
 RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 

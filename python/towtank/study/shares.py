@@ -37,7 +37,8 @@ class PilotResult:
     Attributes
     ----------
     users : float
-        Users at which the line of ideal scaling reaches the highest throughput: N* = X_max / (X / N). [1]
+        Number of users at which ideal scaling would reach the highest throughput: the highest throughput divided by
+        the throughput per user under ideal scaling. [1]
     is_lower_bound : bool
         Whether throughput followed ideal scaling up to the last plateau.
     plateaus : tuple of dict
@@ -85,5 +86,7 @@ def wrong_shares(levels: list[Any]) -> list[tuple[int, str]]:
                 (place, f"must be above 0 % and at most {100 * SHARE_AT_MOST:.0f} %, got {levels[place]!r} instead")
             )
         elif share is None and any(other is not None for other in shares):
-            found.append((place, f"must be a share as '20 %' like the other levels, got {levels[place]!r} instead"))
+            found.append(
+                (place, f"must be a share such as '20 %', like the other levels, got {levels[place]!r} instead")
+            )
     return found

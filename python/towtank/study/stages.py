@@ -61,7 +61,7 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curv
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
     """Return the stages of the plan for several load levels, each of which passes through `load.stages`."""
-    assert load.stages is not None  # The checks ensure this.
+    assert load.stages is not None  # The checks of the study ensure this.
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
 

@@ -1,4 +1,6 @@
-"""The files of a first study: a system, a workload and a study, from an address, a command, or another tool's file."""
+"""Creates the files of a first study (system, workload, study) from an address, a command, or a file of another
+tool.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,17 @@ from towtank.workload import importers
 FILES = ("study.yaml", "system.yaml", "workload.yaml")
 _APPLICATION = "app"
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-# An assignment without anything that a shell replaces, in front of further words.
+# Assignment of a variable before a command, with a value in which a shell would replace nothing.
 _LEADING = re.compile(
     r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>(?:\"[^\"`$\\]*\"|'[^']*'|\$\{port\}|[^\s;&|()<>\"'`$\\~])*)\s+(?![;&|\s])"
 )
-# Signs that only a shell understands.
+# Characters that have a meaning only for a shell.
 _SHELL = re.compile(r"[|&;<>`()*?~$\n]")
 _PORT = "${port}"
 _PORTS = {"http": 80, "https": 443}
 _HIGHEST_PORT = 65535
 _WRITING = ("post", "put", "patch", "delete")
-# A name or an IPv4 address; `urlsplit` removes the brackets of an IPv6 address.
+# Host as returned by `urlsplit`: a name or an IP address; brackets of an IPv6 address are already removed.
 _HOST = re.compile(r"[^\s%/\\<>\"'|^`{}\[\]@;,]+")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
@@ -51,7 +53,7 @@ class StarterOptions:
     Attributes
     ----------
     folder : Path
-        Folder of the files; made if it does not exist.
+        Folder of the files; created if it does not exist.
     url : str or None
         Address of the application, with the path of a page.
     command : str or None
@@ -59,7 +61,7 @@ class StarterOptions:
     port : int or None
         Port that the application listens on.
     openapi, har : Path or None
-        Files that describe or record its requests.
+        OpenAPI description, or HTTP Archive, with the requests of the application.
     """
 
     folder: Path
@@ -72,7 +74,7 @@ class StarterOptions:
 
 @dataclass(frozen=True)
 class Starter:
-    """The files of a first study, not written yet.
+    """Contents of the files of a first study, before they are written.
 
     Attributes
     ----------
@@ -106,12 +108,12 @@ class Starter:
 
 
 def starter_of(chosen: StarterOptions) -> Starter:
-    """Make the texts of a first study, and check them.
+    """Create the contents of the files of a first study, and check them.
 
     Raises
     ------
     StudyError
-        With every fault of the options, or of the imported file.
+        Contains all faults of the options, or of the imported file.
     """
     faults = _faults(chosen)
     if faults:
@@ -135,7 +137,7 @@ def starter_of(chosen: StarterOptions) -> Starter:
 
 
 def _writes(draft: importers.Draft) -> list[str]:
-    """Return a line about the requests that may change data, which each user of the load repeats."""
+    """Return a note with the number of requests that may change data; empty if there are none."""
     steps = [step for items in draft.transactions.values() for item in items for step in importers.steps_of(item)]
     found = {name: sum(name in step for step in steps) for name in _WRITING}
     count = sum(found.values())
@@ -143,21 +145,21 @@ def _writes(draft: importers.Draft) -> list[str]:
         return []
     listed = ", ".join(f"{name.upper()} {number}" for name, number in found.items() if number)
     requests = "1 request that writes" if count == 1 else f"{count} requests that write"
-    return [f"{draft.source}: contains {requests} ({listed}): each user of the load repeats what it changes"]
+    return [f"{draft.source}: contains {requests} ({listed}): each user of the load repeats these changes"]
 
 
 def write_starter(found: Starter) -> None:
-    """Write the files.
+    """Write the files of a first study.
 
     Raises
     ------
     StudyError
-        If one of them exists, or the folder cannot be written.
+        If one of the files exists, or the folder cannot be written.
     """
     try:
         found.folder.mkdir(parents=True, exist_ok=True)
         for name, text in found.texts.items():
-            # Another process may have made a file since the check.
+            # Another process may have created a file since the check.
             if (found.folder / name).exists():
                 raise StudyError([_exists(found.folder / name)])
             with open_private(found.folder / name) as stream:
@@ -176,7 +178,7 @@ def _fault(where: str, message: str) -> Fault:
 
 
 def _faults(chosen: StarterOptions) -> list[Fault]:
-    """Return every fault of the options."""
+    """Return all faults of the options."""
     faults = [_exists(chosen.folder / name) for name in FILES if os.path.lexists(chosen.folder / name)]
     if chosen.folder.exists() and not chosen.folder.is_dir():
         faults.append(_fault("FOLDER", f"must be a folder, got the file {str(chosen.folder)!r} instead"))
@@ -192,7 +194,7 @@ def _faults(chosen: StarterOptions) -> list[Fault]:
         faults.append(_fault("--port", f"must be from 1 to {_HIGHEST_PORT}, got {chosen.port} instead"))
     if chosen.command is None:
         if chosen.port is not None:
-            faults.append(_fault("--port", "must only be given with --command: --url has the port of its address"))
+            faults.append(_fault("--port", "must only be given with --command: the address in --url contains the port"))
         return faults
     try:
         words = shlex.split(chosen.command)
@@ -226,7 +228,7 @@ def _url_faults(url: str | None) -> list[Fault]:
 
 
 def _draft(chosen: StarterOptions) -> importers.Draft | None:
-    """Return the imported workload; None without a file."""
+    """Return the imported workload; None if no file was given."""
     options = importers.Options(folder=chosen.folder, only_reads=True, host_option="")
     if chosen.openapi is not None:
         return importers.read("openapi", chosen.openapi, options)
@@ -234,7 +236,7 @@ def _draft(chosen: StarterOptions) -> importers.Draft | None:
 
 
 def _services(chosen: StarterOptions, draft: importers.Draft) -> list[Running | Started]:
-    """Return the services that an imported workload needs; a given address or command is that of its first target."""
+    """Return the services that an imported workload needs; a given address or command belongs to its first target."""
     given = chosen.url is not None or chosen.command is not None
     if not draft.targets and not given:
         message = f"must be given, as {draft.source} has no address of a server"
@@ -267,7 +269,7 @@ def _is_here(host: str) -> bool:
 
 
 def _started(chosen: StarterOptions, name: str, command: str) -> Started:
-    """Return the service of a command; its port is replaced by `${port}` where it is a word or the end of one."""
+    """Return the service that a command starts; `${port}` replaces the port number in its arguments and variables."""
     port = chosen.port or 0
     if chosen.url is not None and not port and _PORT not in command:
         parts = urlsplit(chosen.url)
@@ -288,9 +290,10 @@ def _started(chosen: StarterOptions, name: str, command: str) -> Started:
 
 
 def _without_variables(command: str, port: int) -> tuple[dict[str, str], str]:
-    """Split off the assignments in front of a command, since every user of the machine can read arguments.
+    """Separate the assignments of variables from the command after them.
 
-    Assignments that a shell has to evaluate, and those after the first of them, stay in the command.
+    Every user of the machine can read the arguments of a command, but not its environment. The first assignment that a
+    shell must evaluate stays in the command, together with all assignments after it.
 
     Examples
     --------
@@ -310,7 +313,7 @@ def _needs_shell(command: str) -> bool:
 
 
 def _with_port(word: str, port: int) -> str:
-    """Return a word with `${port}` in place of the port number; another `${` stays as it is.
+    """Return a word with `${port}` instead of the port number; any other `${` is escaped as `$${`.
 
     Examples
     --------
@@ -329,7 +332,9 @@ def _page(url: str | None) -> str:
 
 
 def _with_settings(parts: list[Running | Started]) -> str | None:
-    """Return the name of the service whose settings a study can vary; None without one."""
+    """Return the name of the first service that Towtank starts, because a study can vary its settings; None if there is
+    none.
+    """
     return next((part.name for part in parts if isinstance(part, Started)), None)
 
 
@@ -343,7 +348,7 @@ def _check(found: Starter) -> None:
     Raises
     ------
     StudyError
-        With every fault, under the paths of the files.
+        Contains all faults, with the paths that the files will have.
     """
     with tempfile.TemporaryDirectory(prefix="towtank-init-") as scratch:
         for name, text in found.texts.items():

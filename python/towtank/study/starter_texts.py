@@ -1,4 +1,4 @@
-"""Texts of the files of a first study, with comments on what to change."""
+"""Creates the texts of the files of a first study, with comments on what to change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Words that YAML 1.1 or 1.2 reads as something else than text.
+# Words that YAML 1.1 or 1.2 does not read as text.
 _WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _WRITTEN = "# Written by `towtank init`. `towtank validate` checks the file after a change.\n"
 
@@ -20,9 +20,9 @@ class Running:
     name : str
         Name of the service.
     address : str
-        Its address, as `http://host:port`.
+        Address of the application, in the form `http://host:port`.
     is_here : bool
-        Whether it runs on this machine.
+        True if the application runs on this machine.
     """
 
     name: str
@@ -39,15 +39,15 @@ class Started:
     name : str
         Name of the service.
     program : str
-        Program, as in the system file.
+        Program, as written in the system file.
     arguments : tuple of str
-        Arguments, with `${port}` in place of the port.
+        Arguments, with `${port}` instead of the port number.
     port : int
-        Its port; 0 for a free one.
+        Port of the application; 0 for any free port.
     folder : str
         Working folder, relative to the system file.
     environment : dict of str to str
-        Variables in front of the command.
+        Environment variables, from the assignments before the command.
     """
 
     name: str
@@ -126,8 +126,8 @@ def system_text(name: str, services: Iterable[Running | Started]) -> str:
     return f"{head}{hosts}\nservices:\n{body}"
 
 
-_METRICS = """    # A lock or a pool of the application can only be named as the limit with a page of metrics in the
-    # Prometheus text format; CPUs, memory, disks and networks are observed without such a page:
+_METRICS = """    # Towtank observes CPUs, memory, disks and networks. To find a lock or a pool of the application that
+    # limits the load, it needs a page of metrics in the Prometheus text format:
     # metrics: /metrics
 """
 
@@ -135,7 +135,7 @@ _METRICS = """    # A lock or a pool of the application can only be named as the
 def _running(part: Running) -> str:
     where = "    host: here\n" if part.is_here else ""
     return f"""  {plain(part.name)}:
-    # It runs already: Towtank neither starts nor stops it.
+    # The application runs already: Towtank neither starts nor stops it.
     kind: existing
 {where}    address: {quoted(part.address)}
 {_METRICS}"""
@@ -145,7 +145,7 @@ def _started(part: Started) -> str:
     port = "# A free port; the program gets it as ${port}." if part.port == 0 else "# 0 chooses a free port."
     lines = [
         f"  {plain(part.name)}:",
-        "    # Towtank starts it before each run, and ends it afterwards.",
+        "    # Towtank starts the application before each run, and ends it afterwards.",
         "    kind: command",
     ]
     lines += ["    host: here", f"    program: {quoted(part.program)}", "    arguments:"]
@@ -157,9 +157,9 @@ def _started(part: Started) -> str:
     if part.environment:
         lines += ["    environment:", *(f"      {name}: {quoted(text)}" for name, text in part.environment.items())]
     lines += [
-        "    # Numbers and names that a study varies; an argument has them as ${settings.workers}.",
+        "    # Numbers and names that a study can vary; arguments refer to them as ${settings.workers}.",
         "    # settings: {workers: 2}",
-        "    # It is ready once its port accepts connections. Another check:",
+        "    # The application counts as ready once its port accepts connections. Another check:",
         "    # ready: {page: /health}",
     ]
     return "\n".join(lines) + "\n" + _METRICS
@@ -169,11 +169,11 @@ def workload_text(name: str, target: str, path: str) -> str:
     """Return the text of a workload of one page."""
     return f"""{_WRITTEN}schema: towtank/workload/1
 name: {plain(name)}
-title: Users who ask for one page
+title: Users who request one page
 
 defaults:
   target: {plain(target)}
-  # Time between an answer and the next transaction of the same user: 200 ms on average.
+  # Time between a response and the next transaction of the same user: 200 ms on average.
   think: {{exponential: 200 ms}}
 
 transactions:
@@ -195,5 +195,5 @@ groups:
 
 
 def imported_text(text: str) -> str:
-    """Return the text of an imported workload, with the line of its origin below the first one."""
+    """Return the text of an imported workload, with a first line that names `towtank init` as its origin."""
     return _WRITTEN + text

@@ -165,7 +165,7 @@ class Study:
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
-        assert only is not None  # The checks ensure this.
+        assert only is not None  # The checks of the study ensure this.
         return (float(only),)
 
     @property
@@ -210,7 +210,7 @@ class Study:
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            assert checked.model is not None  # Loading the study checked the file.
+            assert checked.model is not None  # The file was checked when the study was loaded.
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
 

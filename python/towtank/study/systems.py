@@ -56,7 +56,7 @@ def refuse_files_outside(text: str, path: Path) -> None:
     Raises
     ------
     StudyError
-        With a fault for each such file.
+        Contains a fault for each file outside these folders.
     """
     refuse_outside(files_of_system(load_system(path), path), study_path(text).parent)
 

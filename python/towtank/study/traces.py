@@ -127,7 +127,7 @@ def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[t
         if not row:
             continue
         if line > ROWS_AT_MOST + 1:
-            rows.fault(line, "", f"must be one of at most {ROWS_AT_MOST:,} rows, got more instead")
+            rows.fault(line, "", f"must have at most {ROWS_AT_MOST:,} rows, got more instead")
         if len(rows.faults) >= _FAULTS_AT_MOST:
             return
         if len(row) <= max(places):
@@ -137,7 +137,7 @@ def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[t
         at = rows.number(line, trace.time, texts[0], _SECONDS_AT_MOST / second)
         rate = rows.number(line, trace.rate, texts[1], _RATE_AT_MOST / per_second)
         if at is not None and at <= before:
-            rows.fault(line, trace.time, f"must be after the instant of the row before, got {texts[0]} instead")
+            rows.fault(line, trace.time, f"must be later than the time of the previous row, got {texts[0]} instead")
         elif at is not None and rate is not None:
             before = at
             yield at * second, rate * per_second

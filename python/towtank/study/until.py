@@ -11,7 +11,7 @@ from towtank.fields import FileModel
 
 
 class Until(Protocol):
-    """Length of a stage that ends when a condition is met."""
+    """Length of a stage that ends when a condition is met, or after its longest time."""
 
     @property
     def at_most(self) -> float:

@@ -53,7 +53,7 @@ def matching(pattern: str, texts: Mapping[int, str], within_s: float = _WITHIN_S
             check=True,
         )
     except subprocess.TimeoutExpired:
-        message = f"the search for {pattern!r} takes longer than {within_s:g} s: use one without nested repetition"
+        message = f"the search for {pattern!r} takes longer than {within_s:g} s; avoid nested repetition in the pattern"
         raise TimeoutError(message) from None
     found: list[int] = json.loads(done.stdout)
     return found

@@ -1,7 +1,7 @@
-"""Builds a system from its file; registers the kinds of services.
+"""Builds a system from its file, and registers the kinds of services.
 
-To add a kind: its settings as a class in `system/model.py`, one file under `system/services/` with a class of the
-form of `Service`, one entry in `KINDS`.
+To add a kind, define its settings as a class in `system/model.py`, add a file under `system/services/` with a class
+that implements `Service`, and add an entry to `KINDS`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KINDS: dict[str, str] = {
 
 
 def make_service(name: str, part: Part, base: Path) -> Service:
-    """Make the service that a part of a system file describes, by the kind of the part.
+    """Create the service that an entry of a system file describes; the kind of the entry selects the class.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def build_system(
     cpus : list of int, optional
         CPUs that the system may use; all by default.
     check, note : callable
-        Functions that are called while waiting, and for each step of the work; see `Place`.
+        `check` is called while waiting, `note` for each step of the work; see `Place`.
     """
     services = [make_service(name, part, base) for name, part in file.services.items()]
     hosts = build_hosts(file, base)
@@ -97,7 +97,7 @@ def build_system(
 def population(file: model.SystemFile) -> dict[str, Any]:
     """Return the settings that determine the contents of services before the first run.
 
-    Systems with equal settings of this sort share one data folder.
+    Two systems for which these settings are equal share one data folder.
     """
     return {
         name: [part.kind, held.model_dump(mode="json")]

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from towtank.system.model import SystemFile
     from towtank.system.service_model import Service
 
-# Texts that every user of the machine can read while the program runs.
+# Keys of a service whose texts every user of the machine can read while the program runs.
 _PUBLIC = ("program", "arguments", "ready", "population", "folder")
-# References that are known before the host exists.
+# References whose values are known before the host exists.
 _EARLY = ("settings", "scratch", "data")
 TEMPLATE_BYTES = 2**20
-# Settings that a message lists.
+# Largest number of settings that a message lists.
 _LISTED = 20
 
 
@@ -46,7 +46,7 @@ def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) ->
             faults += _of_templates(tree, system, name, service, known)
             faults += _of_order(tree, system, name, service, known)
             if not faults and name in _reached(uses, name):
-                message = f"must not need itself through the services that it refers to ({', '.join(uses[name])})"
+                message = f"must not depend on itself through the services that it refers to ({', '.join(uses[name])})"
                 faults.append(yamlfile.fault_at(tree, ("services", name), message))
     return faults
 
@@ -148,7 +148,7 @@ def _wrong(system: SystemFile, name: str, service: Command, place: Reference, kn
     if place.fault is not None:
         return place.fault
     if place.section in ("port", "address") and service.port is None:
-        return f"must have a port in place of {place.text}, as the service has none: give it `port: 0`"
+        return f"must be a service with a port for {place.text}, got a service without a port: add `port: 0`"
     named: dict[str, list[str]] = {
         "settings": list(service.settings),
         "values": list(service.population.values) if service.population is not None else [],
@@ -176,10 +176,13 @@ def _wrong_service(system: SystemFile, name: str, other: str, known: list[str]) 
 
 
 def _wrong_part(system: SystemFile, place: Reference) -> str | None:
-    """Return the reason why a service has no such part, as far as its file shows it."""
+    """Return the reason why another service does not have the part that a reference names; None if it does.
+
+    Only the system file is examined.
+    """
     found = system.services.get(place.service)
     kind, _, key = place.part.partition(".")
-    if found is None:  # it has other faults, which are reported
+    if found is None:  # the service has other faults, which are reported elsewhere
         return None
     if kind == "settings":
         given = list(found.configuration)
@@ -196,7 +199,7 @@ def _wrong_part(system: SystemFile, place: Reference) -> str | None:
 
 
 def _has(service: Service, part: str) -> bool:
-    """Return True if the address of a service has a user, a password or a database."""
+    """Return True if the address of a service contains a user, a password or a database."""
     if service.spoken == "sql":
         return True
     return (service.has_login and part != "database") or (service.kind == "redis" and part == "password")
@@ -210,4 +213,4 @@ def _shown_secret(system: SystemFile, place: Reference) -> str | None:
     if place.part == "url" and not _has(found, "password"):
         return None
     reason = "every user of the machine can read arguments"
-    return f"must be in environment or in a file, as {reason}, got {place.text} instead"
+    return f"must be in environment or in a file, because {reason}, got {place.text} instead"

@@ -1,4 +1,4 @@
-"""Files that the commands of a program name."""
+"""Finds the files that the commands of a program name, and computes the digest of a population."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from towtank.system.service_model import Service
 
 _LATE = "\0"
 _REDIRECTED = frozenset({">", ">>", ">|", "&>", "&>>"})
-# Files that a program writes rather than reads.
+# File name endings of files that a program writes rather than reads.
 _WRITTEN = (".log", ".pid")
-# Longer texts are programs in a language of their own.
+# Longer words are not split: they are whole scripts rather than shell commands that name files.
 _TEXT_LENGTH = 2**16
-# Entries of a folder that are looked at.
+# A digest stops after the folder in which this number of entries is exceeded.
 _ENTRIES = 100_000
 
 
@@ -34,7 +34,7 @@ class NamedWord(NamedTuple):
 
 
 def early_text(part: Command, text: str) -> str:
-    """Return a text with its settings and values filled in, and a NUL in place of what depends on the run."""
+    """Return a text with settings and values filled in; a NUL replaces each part that depends on the run."""
 
     def value(place: Reference) -> str:
         if place.section == "settings":
@@ -81,14 +81,14 @@ def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
 def files_of_command(command: list[str], base: Path, folder: Path | None) -> Iterator[tuple[int, Path]]:
     """Yield number and path of each word of a command that names an existing file or folder.
 
-    A program with a path is relative to the system file, all other words are relative to the working folder. A word
-    may be a file, an option with a file (`--config=app.ini`), or a text for a shell with files among its words. Files
-    that a shell writes to, logs and pid files are left out.
+    A program with a path is relative to the system file, all other words are relative to the working folder. A word may
+    be a file, an option with a file (`--config=app.ini`), or a shell command that contains file names. Log files, pid
+    files and files that a shell writes to are left out.
 
     Parameters
     ----------
     command : list of str
-        The words. No file has a name with a NUL, which stands for what is not known yet.
+        The words. A NUL stands for a part that is not known yet, because no file name contains a NUL.
     base : Path
         Folder of the system file.
     folder : Path or None
@@ -105,7 +105,10 @@ def files_of_command(command: list[str], base: Path, folder: Path | None) -> Ite
 
 
 def _names(word: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the names in a word, each with a folder that it may be relative to: its own, or one that a shell enters."""
+    """Yield each possible file name in a word, with a folder to which it may be relative.
+
+    This is the working folder, or a folder that the word enters by `cd`.
+    """
     yield word, folder
     folders, before = [folder], ""
     for token in _tokens(word):
@@ -124,7 +127,7 @@ def _tokens(word: str) -> list[str]:
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         return list(lexer)
-    except ValueError:  # a quote is not closed
+    except ValueError:  # the word contains an unclosed quote
         return word.split()
 
 
@@ -135,10 +138,11 @@ def _exists(path: Path) -> bool:
 
 
 def population_digest(part: Command, base: Path, environment: dict[str, str], program: str | None) -> str:
-    """Return a digest of all that determines a population.
+    """Return a digest of everything that determines the data that a population command creates.
 
-    These are the command, the working folder, the environment, the settings, the content of the files that the command
-    names, and names, sizes and times of change of all files in the folders that it names.
+    The digest covers the command, the working folder, the environment, the settings, and the content of the files that
+    the command names. For each folder that the command names, it covers names, sizes and modification times of all
+    files.
 
     Parameters
     ----------
@@ -147,9 +151,9 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
     base : Path
         Folder of the system file.
     environment : dict of str to str
-        Variables of the command with their values. The digest does not show them.
+        Environment variables of the command with their values. The digest does not reveal them.
     program : str or None
-        Path of the first word of the command, if the word is searched in `PATH`.
+        Path of the command's program, if the program is searched in `PATH`.
     """
     assert part.population is not None
     folder = working_folder(part, base)
@@ -164,12 +168,15 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
         sorted(part.settings.items()),
         [[str(path), _state_of(path, base)] for path in named],
     ]
-    # JSON escapes bytes of names that are no UTF-8.
+    # JSON escapes bytes of file names that are not valid UTF-8.
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
 def _state_of(path: Path, base: Path) -> object:
-    """Return a digest of a file, or the names, sizes and times of a folder that does not hold the system file."""
+    """Return a digest of a file, or names, sizes and modification times of all files in a folder.
+
+    Return None for a folder that contains the system file, and for a path that cannot be read.
+    """
     try:
         if path.is_dir():
             return None if base.resolve().is_relative_to(path.resolve()) else _entries(path)

@@ -15,7 +15,7 @@ from towtank.system.placeholders import references
 from towtank.system.service_model import Port, Service, service_kind
 from towtank.units import shown
 
-# Names of variables that a shell can set; others reach no program reliably.
+# Pattern of variable names that a shell can set; other names do not reach every program.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = re.compile(r"TOWTANK_(?:RUN|HOSTS|TEST)")
 # References whose values are the same in each run with the same settings.
@@ -75,7 +75,7 @@ class CommandReady(FileModel):
         None, description="Another port of the program, which accepts connections once the program is ready."
     )
     page: Annotated[str, Field(pattern="^/")] | None = Field(
-        None, description="Path of a page on the port of the service, which answers once the program is ready."
+        None, description="Path of a page on the port of the service that responds once the program is ready."
     )
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
         None, description="HTTP status of the page; default: any from 200 to 299."
@@ -100,7 +100,7 @@ class CommandReady(FileModel):
 
 
 class CommandStop(FileModel):
-    """End of a program: the signal that asks it to end, and the time that it has."""
+    """Stop of a program: the signal that requests its end, and the grace time."""
 
     signal: Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"] = Field(
         "TERM",
@@ -113,9 +113,11 @@ class CommandStop(FileModel):
 
 @service_kind("command")
 class Command(Service):
-    """Any program: an application of your own, started and stopped by Towtank."""
+    """Any program, such as an application under development, that Towtank starts and stops."""
 
-    summary: ClassVar[str] = "any program, such as an application of your own: started, observed and stopped"
+    summary: ClassVar[str] = (
+        "any program, such as an application under development: started, observed and stopped by Towtank"
+    )
 
     kind: Literal["command"]
     host: Name = Field(description="Name of the host that runs the program; a host on this machine.")
@@ -146,7 +148,7 @@ class Command(Service):
     )
     user: Annotated[str, Field(min_length=1, pattern=r"^[^\s:/]+$")] | None = Field(
         None,
-        description="User of the machine that the program runs as if Towtank runs as root; default: that of Towtank.",
+        description="User as whom the program runs if Towtank runs as root; default: the user of Towtank.",
     )
     files: dict[Annotated[str, AfterValidator(_file_name)], str] = Field(
         default_factory=dict,
@@ -169,12 +171,15 @@ class Command(Service):
     ready: CommandReady | None = Field(
         None, description="Check that the program is ready; default: its port accepts connections."
     )
-    stop: CommandStop = Field(default_factory=CommandStop, description="End of the program.")
+    stop: CommandStop = Field(
+        default_factory=CommandStop, description="Signal and time limit for stopping the program."
+    )
     population: CommandPopulation | None = Field(
         None, description="Command that creates the data of the program before the first run."
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
-        None, description="Path of its metrics in the Prometheus text format on its port, for example `/metrics`."
+        None,
+        description="Path of the program's metrics in the Prometheus text format on its port, for example `/metrics`.",
     )
     exports: dict[Name, str] = Field(
         default_factory=dict,
@@ -188,7 +193,7 @@ class Command(Service):
             lacking += [key for key in ("metrics",) if getattr(self, key) is not None]
             lacking += ["ready.page"] if self.ready is not None and self.ready.page is not None else []
             if self.ready is None:
-                raise ValueError("must have a port, or ready with a line of the log, a port or a command, got neither")
+                raise ValueError("must have a port, or ready with log, port or command, got neither")
         if lacking:
             raise ValueError(f"must have a port for {' and '.join(lacking)}, got none")
         if self.speaks != "http" and self.metrics is not None:
@@ -199,12 +204,12 @@ class Command(Service):
 
     @property
     def spoken(self) -> str | None:
-        """Protocol of its port; None without a port."""
+        """Protocol of the program's port; None without a port."""
         return None if self.port is None else self.speaks
 
     @property
     def configuration(self) -> dict[str, Value]:
-        """Return its settings."""
+        """Return the settings of the program."""
         return dict(self.settings)
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -222,14 +227,16 @@ class Command(Service):
 
     @property
     def commands(self) -> list[list[str]]:
-        """Program, command of the population, and command of the check that it is ready."""
+        """Commands of the service: the program, the population command and the readiness command."""
         own = [self.program, *self.arguments]
         population = [] if self.population is None else [self.population.command]
         return [own, *population] + ([] if self.ready is None or self.ready.command is None else [self.ready.command])
 
     @property
     def keeps_population(self) -> bool:
-        """True if its population depends on nothing that changes from run to run, so that it is created once."""
+        """True if the population does not depend on anything that changes between runs; it is then created only
+        once.
+        """
         if self.population is None:
             return False
         texts = [*self.population.command, *self.environment.values()]

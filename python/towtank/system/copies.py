@@ -100,7 +100,7 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
 
 
 def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, service: Service) -> list[Fault]:
-    """Report references of a service that name a host or service with copies without a number."""
+    """Report references of a service to a host or service with copies that lack the number of a copy."""
     nodes = list(getattr(service, "hosts", []))
     servers = list(service.servers) if isinstance(service, Mount) else []
     faults = []

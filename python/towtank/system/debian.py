@@ -16,8 +16,9 @@ _POLICY = Path("/usr/sbin/policy-rc.d")
 _MARK = "# Made by an installation of Towtank, and removed at its end."
 # By invoke-rc.d(8), status 101 means that policy forbids the action.
 _FORBID = f"#!/bin/sh\n{_MARK}\nexit 101\n"
-# The shell reads from a pipe that closes when the last process of the installation ends, even if that process is
-# killed. A process killed while it wrote the policy leaves an empty policy; the shell removes an empty policy as well.
+# Script that removes the policy file. Its standard input is a pipe that closes when the last process of the
+# installation ends, even if that process is killed. A process killed while writing the policy leaves an empty file,
+# which the script removes as well.
 _WATCH = 'while read -r _; do :; done; if [ ! -s "$1" ] || grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
 _UNITS = Path("/etc/systemd/system")
 _RUN_LEVELS = Path("/etc")
@@ -80,20 +81,22 @@ def run_quietly(command: list[str]) -> int:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         env=environment,
-        close_fds=False,  # apt-get must inherit the pipe whose end the watcher of `_nothing_started` awaits
+        close_fds=False,  # apt-get must inherit the pipe: the watcher of `_nothing_started` waits until the pipe closes
     )
     try:
         return process.wait(_INSTALL_WITHIN_S)
     except subprocess.TimeoutExpired as error:
         process.terminate()
         process.wait()
-        took = f"`{' '.join(command)}` took longer than {_INSTALL_WITHIN_S:g} s and was asked to end"
-        raise TargetError(took, hint="dpkg --configure -a ends what it began") from error
+        took = f"`{' '.join(command)}` took longer than {_INSTALL_WITHIN_S:g} s and was terminated"
+        raise TargetError(took, hint="`dpkg --configure -a` completes the interrupted installation") from error
 
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Forbid packages to start their services during the installation; an existing policy of the machine stays."""
+    """Prevent packages from starting their services during the installation; an existing policy of the machine
+    stays.
+    """
     if _POLICY.exists() and not _is_ours():
         yield
         return

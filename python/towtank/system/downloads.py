@@ -129,7 +129,7 @@ def repository_address() -> str:
     address = os.environ.get(ADDRESS_VARIABLE) or mirror_of_settings(settings) or default_of_maven()
     if address is None:
         hint = f"set {ADDRESS_VARIABLE} to the address of a Maven repository, or apt-get install libmaven3-core-java"
-        raise TargetError("no Maven repository is known to fetch files from", hint=hint)
+        raise TargetError("no Maven repository is known from which files can be downloaded", hint=hint)
     if not address.startswith(("http://", "https://")):
         raise TargetError(f"{ADDRESS_VARIABLE} must be an address such as https://host/path, got {address!r} instead")
     return address.rstrip("/")
@@ -197,7 +197,7 @@ def _fetch(artefact: Artefact, address: str) -> None:
             raise OSError(f"it ended after {size} of {artefact.size} bytes")
         found = digest_of(part)
     except (OSError, HTTPException) as error:
-        hint = f"with a network, or with another address in {ADDRESS_VARIABLE}; what has come is kept"
+        hint = f"try again with a network, or with another address in {ADDRESS_VARIABLE}; the received part is kept"
         raise TargetError(f"{artefact.file_name} cannot be fetched from {address}: {_why(error)}", hint=hint) from error
     if found != artefact.sha256:
         part.unlink(missing_ok=True)

@@ -51,7 +51,7 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
     at = ("services", name, "host")
     if service.starts and isinstance(host, ExistingHost):
         message = (
-            f"must be a host on which services can be started (a {service.kind} is), got {service.host!r} instead, "
+            f"must be a host on which Towtank can start a {service.kind}, got {service.host!r} instead, "
             "which is of provider existing"
         )
         yield yamlfile.fault_at(tree, at, message)
@@ -84,8 +84,8 @@ def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts
     away = [host for host in dict.fromkeys(service.hosts_used) if host != service.host]
     if service.disk_used is not None and away:
         message = (
-            f"must be left out with nodes on other hosts than {service.host} ({', '.join(away)}), which do not see it, "
-            f"got {service.disk_used!r} instead"
+            f"must be left out if nodes run on hosts other than {service.host} ({', '.join(away)}), because these "
+            f"hosts cannot access the disk, got {service.disk_used!r} instead"
         )
         yield yamlfile.fault_at(tree, ("services", name, "disk"), message)
 

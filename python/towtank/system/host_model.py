@@ -323,7 +323,7 @@ def _known_provider(value: Any) -> Any:
 
 
 def _tag(value: Any) -> str:
-    """Return the branch of the union for a host, in a form that no key of a file can have."""
+    """Return the tag that selects the model of a host; it contains `<`, so that no key of a file can equal it."""
     provider = value.get("provider") if isinstance(value, dict) else getattr(value, "provider", None)
     return f"<{provider if isinstance(provider, str) and provider in PROVIDERS else 'local'}>"
 

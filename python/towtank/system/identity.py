@@ -20,7 +20,7 @@ _STATE = 0
 
 
 def identity(pid: int) -> tuple[int, int] | None:
-    """Return id and start time [clock ticks since boot] of a process; None if the process does not live."""
+    """Return id and start time [clock ticks since boot] of a process; None if the process has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -37,7 +37,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Return the ids of the child processes of a process, including children of all its threads."""
+    """Return the ids of the children of a process; any thread of the process may have started them."""
     found: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):

@@ -25,7 +25,7 @@ from towtank.system.state import SystemState, lives, remember, state_root, state
 from towtank.system.system import System
 
 _POLL_S = 0.1
-# Time in which a keeper must take its system down. [s]
+# Longest time that a keeper may need to stop its system. [s]
 _DOWN_WITHIN_S = 60.0
 _KILLED_WITHIN_S = 20.0
 # A guard waits for the grace time of its process tree, and then 30 s for the kernel. [s]
@@ -133,8 +133,8 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
-            # The guard ends its process tree because the keeper has ended. TERM repeats the request; KILL ends a stuck
-            # guard.
+            # The guard ends its process tree when the keeper has ended. TERM repeats the request; KILL ends a guard
+            # that hangs.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()

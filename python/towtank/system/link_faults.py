@@ -14,9 +14,9 @@ from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 if TYPE_CHECKING:
     from towtank.system.model import SystemFile
 
-# A delay is applied at both ends of a host's cable to the bridge, or by the relay of the cable; links of these two
-# kinds have neither. The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on
-# (macvlan.c), and the card below computes the checksums.
+# A delay is applied at both ends of a host's cable to the bridge, or by the relay of the cable. Links of these two
+# kinds have neither a bridge nor a relay. The segmentation offloads of a macvlan device cannot be turned off: the
+# kernel keeps TSO on (macvlan.c), and the card below computes the checksums.
 _UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
 _ENDS_OF_A_CABLE = 2
 # Limits that would slow down the load generator: a run would then measure the generator.
@@ -33,7 +33,7 @@ def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> li
     system : SystemFile
         The valid part of the system file.
     known : list of str
-        Names of all hosts of the file, those with faults included.
+        Names of all hosts in the file, including hosts with faults.
     """
     found = [*_generator(system, known), *_link(system), *_sizes(system)]
     return [yamlfile.fault_at(tree, at, message) for at, message in found]
@@ -76,7 +76,7 @@ def _link(system: SystemFile) -> _Found:
     ]
     if len(names) != _ENDS_OF_A_CABLE:
         got = f"veth with {len(names)} ({', '.join(names)})" if names else "veth with none"
-        yield at, f"must join exactly two hosts of provider namespaces that are in use as veth, got {got} instead"
+        yield at, f"must be veth only with exactly two hosts of provider namespaces in use, got {got} instead"
     elif system.generator.host not in names:
         message = "must be bridge, macvlan or tun if the load generator is on none of its hosts"
         yield at, f"{message} (generator.host), got veth instead"

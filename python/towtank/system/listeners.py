@@ -154,7 +154,7 @@ def is_below(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
 
 
 class _Machine:
-    """Processes and sockets of this machine at one moment; each table is read once, when it is first needed."""
+    """Processes and sockets of this machine at one time; each table is read once, when it is first needed."""
 
     def __init__(self, proc: Path, seen: dict[str, Seen] | None = None) -> None:
         self._proc = proc
@@ -220,7 +220,7 @@ class _Machine:
         return root
 
     def _is_still_so(self, inode: str, seen: Seen) -> bool:
-        """Return True if a server found earlier still holds a socket; an inode belongs to one socket at a time."""
+        """Return True if a server found earlier still holds a socket; an inode belongs to at most one open socket."""
         if seen.path is None:
             return seen.pid is None
         with suppress(OSError):
@@ -230,8 +230,8 @@ class _Machine:
     def _search(self, inodes: set[str]) -> int | None:
         """Search all processes for the server that holds one of the sockets.
 
-        The first process of the machine may also hold the socket of a server that it starts on demand, so another
-        process comes first.
+        The first process of the machine is used only if no other process holds a socket, because it may hold the socket
+        of a server that it starts on demand.
         """
         holders = {pid for pid in self.parents if inodes & self.held(pid).keys()} if inodes else set()
         holders = holders - {_INIT} or holders
@@ -240,8 +240,8 @@ class _Machine:
             return None
         if len(roots) == 1:
             return roots[0]
-        # Servers that each have a socket of their own (SO_REUSEPORT) form one tree if the same program started all of
-        # them.
+        # Several processes may each hold a separate socket for the same port (SO_REUSEPORT). They count as one server
+        # if one parent with the same program started all of them.
         above = {self.parents[pid] for pid in roots}
         parent_of_all = above.pop() if len(above) == 1 else None
         names = {_name(pid, self._proc) for pid in roots}
@@ -251,14 +251,14 @@ class _Machine:
     def listening(self, host: Host, port: int) -> set[str]:
         """Return the inodes of the sockets that accept connections to an address.
 
-        Sockets bound to this address come first; without any, sockets bound to all addresses, of the same family
-        first.
+        If any socket is bound to exactly this address, only such sockets are returned. Otherwise sockets bound to all
+        addresses are returned, preferably those of the same address family.
         """
         bound = {(at, inode) for at, number, inode in self._listening if number == port}
         exact = {inode for at, inode in bound if at == host}
         anywhere = {(at.version, inode) for at, inode in bound if at.is_unspecified}
         of_family = {inode for version, inode in anywhere if version == host.version}
-        # A socket of IPv6 may accept connections of both families.
+        # A socket of IPv6 may accept connections of both address families.
         return exact or of_family or {inode for _, inode in anywhere}
 
     def listening_anywhere(self, port: int) -> set[str]:
@@ -266,14 +266,16 @@ class _Machine:
         return {inode for _, number, inode in self._listening if number == port}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
-        """Return, for each other end of the given TCP sockets, the inodes of the sockets that accepted it."""
+        """Return, for each remote end of the given TCP sockets, the inodes of the sockets that listen on its
+        address.
+        """
         ports = {port for _, port, _ in self._listening}
         peers = {each.peer for each in self._tcp if each.inode in inodes and not each.listens and each.peer[1] in ports}
         places = [(_address(host), port) for host, port in peers]
         return [self.listening(host, port) for host, port in places if is_here(str(host))]
 
     def unix_behind(self, inodes: set[str], unix: Callable[[], Iterable[UnixSocket]]) -> list[set[str]]:
-        """Return, for each other end of the given Unix sockets, the inodes of the sockets that accepted it."""
+        """Return, for each remote end of the given Unix sockets, the inodes of the sockets that listen on its path."""
         listed = {each.inode: each for each in unix()}
         ends = {listed[peer] for inode in inodes & listed.keys() if (peer := listed[inode].peer) in listed}
         places = {end.place for end in ends if end.place}

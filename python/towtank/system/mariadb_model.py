@@ -1,4 +1,4 @@
-"""A private MariaDB in a system file; settings by their names, with ranges as in its manual (versions 10.6 and later).
+"""Settings of a private MariaDB in a system file, with names and ranges as in its manual (versions 10.6 and later).
 
 https://mariadb.com/kb/en/server-system-variables/, https://mariadb.com/kb/en/innodb-system-variables/
 """
@@ -60,11 +60,11 @@ _LEAD_OUT = frozenset(
     ]
 )
 _FAMILIES_OUT = ("wsrep_", "plugin_", "feedback", "server_audit")
-# The server accepts any option after these prefixes, and any unique beginning of an option.
+# The server accepts an option after any of these prefixes, and accepts every unambiguous abbreviation of an option.
 _BEFORE = re.compile(r"^(?:(?:loose|skip|enable|disable|maximum|autoset)_)+")
 _PAGES = (4096, 8192, 16384, 32768, 65536)
-# A session prepares each of its statements. By default, a server refuses more than 16382 statements of all sessions
-# together.
+# Each session prepares every statement that it executes. By default, a server refuses more than 16382 prepared
+# statements over all sessions.
 _PREPARED_STATEMENTS = 1048576
 
 
@@ -82,9 +82,9 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
         if name in _MANAGED or plain in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
         if plain.startswith(_FAMILIES_OUT) or any(out.startswith(plain) for out in (*_LEAD_OUT, *_MANAGED)):
-            raise ValueError(f"must not have {name}, which leads out of the server, to files, programs or other users")
+            raise ValueError(f"must not have {name}, which gives access to files, programs or other users")
         if name in MariadbSettings.model_fields:
-            raise ValueError(f"must not have {name}, which is a setting of its own; write it beside `more`")
+            raise ValueError(f"must not have {name}, which has a separate key; write it beside `more`")
     return values
 
 
@@ -216,7 +216,7 @@ class Mariadb(Service):
     """A private MariaDB, created for each run."""
 
     summary: ClassVar[str] = (
-        "private MariaDB, made anew for every run; needs the server programs (apt-get install mariadb-server)"
+        "private MariaDB, created for each run; needs the server programs (apt-get install mariadb-server)"
     )
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "sql"

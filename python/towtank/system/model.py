@@ -1,7 +1,7 @@
 """Schema of system files: services, hosts and targets of a system under test.
 
-A kind of service is one class here or in `server_models`, marked `@service_kind`: its settings are checked when a file
-is read, described in the JSON Schema and listed by `towtank list`.
+To define a kind of service, add a class here or in `server_models` and mark it with `@service_kind`. The settings of
+the class are checked when a file is read, described in the JSON Schema, and listed by `towtank list`.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class ContentServer(NodesService):
 
     @property
     def outside(self) -> list[str]:
-        """Addresses outside the system: those of the database and of the directory, if given as addresses."""
+        """Addresses outside the system: the addresses of the database and of the directory, if given as addresses."""
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
 
@@ -168,7 +168,7 @@ class ContentServer(NodesService):
 class Existing(Service):
     """Server that already runs: Towtank loads it, but does not start, stop or fill it."""
 
-    summary: ClassVar[str] = "server that runs already: only loaded, and observed if it shows metrics"
+    summary: ClassVar[str] = "server that already runs: Towtank only loads it, and observes it if it has metrics"
 
     kind: Literal["existing"]
     address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
@@ -186,8 +186,8 @@ class Existing(Service):
             default_factory=list,
             max_length=16,
             description=(
-                "Processes of this machine that belong to the server, each a tier, besides the one that listens on its "
-                "address."
+                "Processes of this machine that belong to the server, besides the process that listens on its address. "
+                "Each becomes a tier."
             ),
         )
     )
@@ -266,10 +266,10 @@ class NullServerSettings(FileModel):
 
 @service_kind("null_server")
 class NullServer(Service):
-    """Server that responds at once with a fixed body, to measure the load generator itself."""
+    """Server that responds immediately with a fixed body, to measure the load generator itself."""
 
     summary: ClassVar[str] = (
-        "answers at once with a fixed body, to see what the generator itself can do; comes with Towtank"
+        "responds immediately with a fixed body, to measure the load generator itself; comes with Towtank"
     )
     starts_remotely: ClassVar[bool] = True
 
@@ -283,7 +283,7 @@ class Postgresql(Service):
     """Private PostgreSQL, created for each run."""
 
     summary: ClassVar[str] = (
-        "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
+        "private PostgreSQL, created for each run; needs the server programs (apt-get install postgresql)"
     )
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "sql"
@@ -370,7 +370,7 @@ class Tls(FileModel):
 
 
 def _http(value: object) -> object:
-    """Read a version of HTTP; YAML reads an unquoted version as a number."""
+    """Read a version of HTTP; YAML parses an unquoted version as a number."""
     versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
         raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
@@ -420,7 +420,7 @@ class Target(FileModel):
 
     @property
     def balanced(self) -> str:
-        """Distribution of the users over the addresses of the target: the balancing method."""
+        """Method that distributes users or requests over the addresses of the target."""
         return self.balance or ("user" if self.services else "round_robin")
 
 
@@ -463,7 +463,7 @@ class SystemFile(FileModel):
         if self.targets:
             return dict(self.targets)
         web = [name for name, service in self.services.items() if service.spoken == "http"]
-        # Services that other servers use are targets only if the file says so, or if there are no others.
+        # Services with other protocols, such as databases, are default targets only if no service speaks HTTP.
         named = web or [name for name, service in self.services.items() if service.spoken is not None]
         return {name: Target(service=name) for name in named}
 
@@ -489,7 +489,7 @@ class SystemFile(FileModel):
         return hosts + [address for service in self.services.values() for address in service.outside]
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Return the options of each target for the plan, besides its addresses; file names are resolved from
+        """Return the options of each target for the plan, except its addresses; relative file names start at
         `folder`.
         """
         options: dict[str, dict[str, Any]] = {}
@@ -508,20 +508,20 @@ def _login_of(service: Service) -> tuple[str, str] | None:
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
-    """Check form and meaning of a system file; return all faults at once."""
+    """Check syntax and meaning of a system file; return all faults together."""
     return check_tree(document.root)
 
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the tree of a system file, as written or with overrides applied.
 
-    A misspelt word gives one fault, and hides the faults that disappear when the word is corrected.
+    A misspelt word is reported as one fault; faults that disappear when the word is corrected are omitted.
     """
     return as_meant(lambda corrected: check_tree_as_written(corrected.tree(root)))
 
 
 def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the tree of a system file, and report the faults that misspelt words cause elsewhere as well."""
+    """Check the tree of a system file, and report also the faults that are consequences of a misspelt word."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:
@@ -541,7 +541,7 @@ def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[
 
 
 def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: list[str]) -> list[Fault]:
-    """Report services of a target that do not exist, or that cannot form one target together."""
+    """Report services of a target that do not exist, or that cannot be combined in one target."""
     target = system.targets[name]
     places: list[yamlfile.Path_] = [("service",)] if target.service else [("services", n) for n in range(240)]
     known, faults = [], []

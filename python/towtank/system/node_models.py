@@ -9,7 +9,7 @@ from towtank.system.service_model import Service, node_names
 
 
 class NodesService(Service):
-    """Base of servers with several nodes: one database and one place for contents."""
+    """Base of servers with several nodes, which share one database and one storage for contents."""
 
     host: Name = Field(description="Name of the host that runs the nodes, unless `hosts` is set.")
     hosts: list[Name] = Field(

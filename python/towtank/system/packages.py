@@ -119,7 +119,7 @@ Need = Package | Download | Ability
 
 
 def _java() -> str | None:
-    """Return the path of Java; None if Java, or the files that need it, are not available and cannot be fetched."""
+    """Return the path of Java. Return None without Java, or if its files are neither in the cache nor downloadable."""
     fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 
@@ -153,11 +153,9 @@ PACKAGES = (
     ),
     Package("glusterfs_mount", ("glusterfs-client",), "mounts of GlusterFS", lambda: find_program("glusterfs")),
     Package("redis", ("redis-server",), "private Redis", lambda: find_program("redis-server")),
-    Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a CMIS repository that others wrote", _java),
+    Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a third-party CMIS repository", _java),
 )
-DOWNLOADS = (
-    Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a CMIS repository that others wrote"),
-)
+DOWNLOADS = (Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a third-party CMIS repository"),)
 # Packages whose name differs from the kind of service that needs them.
 _SHARED = {"java": {"cmis_repository"}}
 

@@ -1,4 +1,4 @@
-"""Places `${...}` in the texts and files of a program: their forms, and their replacement by values.
+"""Placeholders `${...}` in the texts and files of a program: their syntax, and their replacement by values.
 
 `$${` stands for a literal `${`.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-# A literal, a whole place, or the beginning of a place that is not closed.
+# Matches a literal `$${`, a whole placeholder, or the beginning of a placeholder that is not closed.
 _PLACE = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}\n]*)\}|\$\{")
 SECTIONS = ("settings", "values", "files", "services")
 PLAIN = ("host", "port", "address", "scratch", "data")
@@ -22,18 +22,18 @@ FORMS = (
 
 @dataclass(frozen=True)
 class Reference:
-    """Content of one place.
+    """Content of one placeholder.
 
     Attributes
     ----------
     text : str
-        The place as written.
+        The placeholder as written.
     section : str
         The first part, for example `settings`.
     name : str
-        The rest for a section with names; empty otherwise.
+        The rest after the first dot; empty for a section without names, such as `port`.
     offset : int
-        Index of its first character.
+        Index of the first character of the placeholder in its text.
     """
 
     text: str
@@ -43,17 +43,17 @@ class Reference:
 
     @property
     def service(self) -> str:
-        """Name of the service that it refers to; empty without one."""
+        """Name of the service that the placeholder refers to; empty if it refers to no service."""
         return self.name.partition(".")[0] if self.section == "services" else ""
 
     @property
     def part(self) -> str:
-        """Part of the service that it refers to, for example `url` or `settings.threads`."""
+        """Part of the service that the placeholder refers to, for example `url` or `settings.threads`."""
         return self.name.partition(".")[2]
 
     @property
     def fault(self) -> str | None:
-        """Return the reason if it has no known form."""
+        """Return the reason why the placeholder is malformed; None if it is well-formed."""
         right = (self.section in PLAIN and not self.name) or (self.section in SECTIONS and self.name)
         if right and self.section == "services":
             kind, dot, key = self.part.partition(".")
@@ -74,7 +74,7 @@ def _reference(found: re.Match[str]) -> Reference:
 
 
 def references(text: str) -> Iterator[Reference]:
-    """Yield the places of a text, well-formed or not.
+    """Yield the placeholders of a text, well-formed or not.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def filled(text: str, value_of: Callable[[Reference], str]) -> str:
-    """Return a text with the values in place of its references.
+    """Return a text in which each placeholder is replaced by its value.
 
     Examples
     --------

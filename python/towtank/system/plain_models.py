@@ -20,7 +20,9 @@ class FolderSettings(FileModel):
 class Folder(Service):
     """Folder on a disk of a host, empty at the start of every run; the engine itself works in it."""
 
-    summary: ClassVar[str] = "folder on a disk of a host, for steps on files; worked on in the generator's own process"
+    summary: ClassVar[str] = (
+        "folder on a disk of a host, for steps on files; the load generator itself accesses the files"
+    )
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "file"
     is_process: ClassVar[bool] = False
@@ -49,7 +51,7 @@ class TcpPeerSettings(FileModel):
 class TcpPeer(Service):
     """Peer of `tcp` steps, which receives and sends bytes."""
 
-    summary: ClassVar[str] = "takes and gives bytes over TCP or a Unix socket, for steps of TCP; comes with Towtank"
+    summary: ClassVar[str] = "receives and sends bytes over TCP or a Unix socket, for steps of TCP; comes with Towtank"
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "tcp"
     starts_remotely: ClassVar[bool] = True

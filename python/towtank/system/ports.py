@@ -11,7 +11,7 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 _LISTEN = "0A"  # State of a listening socket in /proc/net/tcp.
-# The range lies above the ports of known services and below the ports that Linux assigns to outgoing connections.
+# This range lies above the ports of well-known services and below the ports that Linux assigns to outgoing connections.
 _FIRST, _END = 20_000, 32_768
 # Each held port is an open file of this process, which may often open only 1,024 files.
 _HELD_AT_MOST = 64
@@ -50,7 +50,7 @@ class HeldPorts:
             if all(self._hold(host, port) for port in range(self.first, self.first + count)):
                 return
             self.release()
-        raise TargetError(f"{count} ports in a row are not free from {_FIRST} to {_END - 1} on {host}")
+        raise TargetError(f"no {count} consecutive ports are free from {_FIRST} to {_END - 1} on {host}")
 
     def _hold(self, host: str, port: int) -> bool:
         held = socket.socket()
@@ -114,13 +114,13 @@ def _refusal(error: OSError, host: str, port: int, owner: str) -> str:
     if error.errno != errno.EADDRINUSE:
         return f"{owner}: cannot listen on {host}:{port}: {error.strerror}"
     who = listener(port)
-    return f"{owner}: port {port} on {host} is taken" + (f" by {who}" if who else "")
+    return f"{owner}: port {port} on {host} is already in use" + (f" by {who}" if who else "")
 
 
 def _hint(error: OSError) -> str | None:
     if error.errno != errno.EADDRINUSE:
         return None
-    return "stop that process, give the service another port, or leave the port out to have a free one chosen"
+    return "stop this process, set another port for the service, or omit the port so that a free port is chosen"
 
 
 def listener(port: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Settings of a private PostgreSQL: names, types and ranges of its manual (versions 13 and later).
+"""Settings of a private PostgreSQL, with names, types and ranges of its manual (versions 13 and later).
 
 https://www.postgresql.org/docs/current/runtime-config.html
 """
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from towtank.fields import Duration, FileModel
 
 _SIZE = re.compile(r"(\d{1,15}) ?(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)")
-# PostgreSQL's units are powers of 1024, whatever their names; both notations have the same meaning here.
+# PostgreSQL's units are powers of 1024, although they are written kB and MB; kB and KiB have the same meaning here.
 _UNITS = {
     "B": 1,
     "kB": 2**10,
@@ -110,12 +110,12 @@ def _between(least_s: float, most_s: float) -> AfterValidator:
 
 
 def _switch(value: Any) -> Any:
-    """Read the words `on` and `off` as True and False; in YAML 1.2 they are text."""
+    """Read the words `on` and `off` as True and False, because they are plain text in YAML 1.2."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _word(value: Any) -> Any:
-    """Read a setting with values besides `on` and `off`."""
+    """Read a setting that has further values besides `on` and `off`; True and False become these two words."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
@@ -136,9 +136,9 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
         if name.lower() in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
         if name.lower() in _LEAD_OUT:
-            raise ValueError(f"must not have {name}, which leads out of the server, to files or programs")
+            raise ValueError(f"must not have {name}, which gives access to files or programs")
         if name in PostgresqlSettings.model_fields:
-            raise ValueError(f"must not have {name}, which is a setting of its own; write it beside `more`")
+            raise ValueError(f"must not have {name}, which has a separate key; write it beside `more`")
     return values
 
 
@@ -168,7 +168,7 @@ class PostgresqlSettings(FileModel):
         "on",
         description=(
             "Condition for a commit to return: `on` waits until its log is on disk, `off` does not wait; "
-            "see PostgreSQL's manual for the others."
+            "see PostgreSQL's manual for the other values."
         ),
     )
     fsync: Switch | None = Field(

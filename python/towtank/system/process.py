@@ -42,7 +42,7 @@ Note = Callable[[str], None]
 
 
 def no_note(text: str) -> None:
-    """Ignore the text of a step; used where no user watches."""
+    """Ignore the text of a step; the default if no user watches the progress."""
 
 
 def no_check() -> None:
@@ -68,7 +68,8 @@ class ProcessSpec:
     open_files : int, optional
         Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
     stop_signal : Signals
-        Signal that asks its command to end, on this machine; the whole tree then gets TERM.
+        Signal that first asks the command to end; the whole process tree then receives TERM. Only for processes on this
+        machine.
     """
 
     name: str
@@ -157,7 +158,7 @@ class ServiceProcess:
         self._cpus = cpus
         self._entry = entry or Entry()
         self._guard: subprocess.Popen[bytes] | None = None
-        # Length of its log before it was started: earlier lines are of an earlier process.
+        # Length of the log before this process started; earlier lines come from an earlier process.
         self._since = 0
 
     def start(self) -> None:
@@ -174,7 +175,7 @@ class ServiceProcess:
         guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
             self._since = os.fstat(log.fileno()).st_size
-            # Its own session: only the conductor handles Ctrl-C on the terminal.
+            # The process has a separate session, so that Ctrl-C on the terminal reaches only the conductor.
             self._guard = subprocess.Popen(
                 entry.guard(guard),
                 stdin=subprocess.PIPE,
@@ -211,7 +212,7 @@ class ServiceProcess:
         if guard is None:
             return
         if self.spec.stop_signal != signal.SIGTERM and guard.poll() is None:
-            guard.send_signal(self.spec.stop_signal)  # the guard forwards it to the command
+            guard.send_signal(self.spec.stop_signal)  # the guard forwards this signal to the command
             with suppress(subprocess.TimeoutExpired):
                 guard.wait(self.spec.grace_s)
         if guard.stdin is not None:

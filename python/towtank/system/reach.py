@@ -54,7 +54,10 @@ def refuses_http(
     headers: Mapping[str, str] | None = None,
     wanted: int | None = None,
 ) -> str | None:
-    """Request a page once. Return None if the answer is 2xx, or has the wanted status, else the reason."""
+    """Request a page once.
+
+    Return None if the status is 2xx or the expected one, otherwise the reason.
+    """
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
     try:
@@ -65,4 +68,4 @@ def refuses_http(
     finally:
         connection.close()
     is_right = 200 <= status < 300 if wanted is None else status == wanted
-    return None if is_right else f"http://{address}{path} answers with status {status}"
+    return None if is_right else f"http://{address}{path} responds with status {status}"

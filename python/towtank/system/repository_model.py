@@ -11,7 +11,7 @@ from towtank.fields import Duration, FileModel, Size
 from towtank.system.node_models import NodesService
 from towtank.system.service_model import Port, service_kind
 
-# Options that have settings of their own. If an option is repeated, the JVM uses the last value.
+# Options that Towtank sets from other keys of the file. If an option is repeated, the JVM uses the last value.
 _MANAGED = re.compile(
     r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
     r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
@@ -31,11 +31,9 @@ def _option(value: str) -> str:
     if not value.startswith(("-X", "-D")) or any(sign.isspace() for sign in value):
         raise ValueError(f"must be an option of the JVM such as -XX:MaxGCPauseMillis=50, got {value!r} instead")
     if _LEAD_OUT.match(value):
-        raise ValueError(f"must be an option that leads to no files, programs or ports, got {value!r}")
+        raise ValueError(f"must be an option that gives no access to files, programs or ports, got {value!r}")
     if _MANAGED.match(value):
-        raise ValueError(
-            f"must be an option that has no setting of its own and that Towtank does not set, got {value!r}"
-        )
+        raise ValueError(f"must be an option that has no separate key and that Towtank does not set, got {value!r}")
     return value
 
 
@@ -132,7 +130,7 @@ class CmisRepositorySettings(FileModel):
 
 
 class RepositoryPopulation(FileModel):
-    """Documents in the repository before each run; they are those of the content server's population."""
+    """Documents in the repository before each run: the same documents as in the content server's population."""
 
     scale: float = Field(
         0.0001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."
@@ -147,8 +145,8 @@ class CmisRepository(NodesService):
     """Apache OpenCMIS over Apache Jackrabbit in Jetty: metadata in PostgreSQL, contents in a folder."""
 
     summary: ClassVar[str] = (
-        "CMIS repository that others wrote, OpenCMIS over Jackrabbit in Jetty, over PostgreSQL; needs Java and "
-        "downloads, which towtank doctor SYSTEM --install fetches"
+        "third-party CMIS repository (OpenCMIS over Jackrabbit in Jetty, with PostgreSQL); needs Java and files that "
+        "towtank doctor SYSTEM --install downloads"
     )
 
     kind: Literal["cmis_repository"]

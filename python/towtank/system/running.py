@@ -15,7 +15,7 @@ _INTERPRETERS = re.compile(r"(python|pypy|node|ruby|perl|php|java|bash|dash|sh)[
 _WITH_VALUE = frozenset(
     {"-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require", "--import", "--add-opens", "--add-exports"}
 )
-"""Options of interpreters that use the next argument as their value."""
+"""Options of interpreters that take the next argument as their value."""
 _CODE = re.compile(r"-[a-z]{0,2}[ce]|-p|--eval|--print")
 """Options whose next argument is code; other options may be joined to them, as in `-lc`."""
 _LONGEST_NAME = 40
@@ -23,7 +23,10 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def facts_of(pid: int) -> Mapping[str, Any]:
-    """Return process id, program, kernel limits, and the CPUs that a process may use if it may not use all."""
+    """Return id, program and kernel limits of a process.
+
+    The CPUs that the process may use are included if they are not all CPUs of the machine.
+    """
     ports = parse_ports(ports_here(pid) or "")
     limits = {**parse_limits(read_here(f"/proc/{pid}/limits") or ""), **({} if ports is None else {"ports": ports})}
     cpus: list[int] = []
@@ -54,7 +57,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
         name = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
     with suppress(OSError):
         arguments = (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").split("\0")
-    # The option -r of PHP takes code; the option -r of other interpreters takes another value.
+    # For PHP, the argument of -r is code; for other interpreters, it is some other value.
     is_code = name.startswith("php") and "-r" in arguments
     if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name) and not is_code:
         name = _script(arguments[1:]) or name

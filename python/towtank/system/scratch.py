@@ -9,7 +9,7 @@ from pathlib import Path
 
 from towtank.system.identity import has_ended, is_own_folder, own_identity
 
-# The name contains the identity of the owner, so that every folder has an owner from the moment of its creation.
+# The folder's name contains the identity of its owner, so the owner is known as soon as the folder exists.
 _NAME = re.compile(r"towtank-(?:system|drive)-(\d{1,10})-(\d{1,20})-(\d{1,20})-[^-]+")
 
 

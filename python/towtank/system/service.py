@@ -88,13 +88,13 @@ class Service(Protocol):
         """
 
     def meet(self, others: list[Service]) -> None:
-        """Find the other services of the system that this service uses, before any service is started."""
+        """Find the other services of the system that this service uses; called before any service is started."""
 
     def requires(self) -> list[Service]:
         """Return the services that must be up before this service, including services that it adds to the system."""
 
     def folders(self) -> list[Path]:
-        """Return the folders of this machine that only processes of this service read; the folders exist."""
+        """Return existing folders of this machine that only processes of this service read."""
 
     def prepare(self, place: Place) -> None:
         """Create all files that must exist before the processes start, in the same state for every run."""
@@ -103,7 +103,7 @@ class Service(Protocol):
         """Return the processes of the service, in the order of their start; none if the service already runs."""
 
     def starting(self, process: str) -> None:
-        """Take note that one of its processes is about to start, or to start again."""
+        """Record that a process of the service is about to start, or to start again."""
 
     def ready(self) -> str | None:
         """Return None if the service responds, otherwise the reason."""
@@ -130,10 +130,10 @@ class Service(Protocol):
         """
 
     def client_url(self) -> str | None:
-        """Return the URL by which other services reach it, with its login; None if it has no address."""
+        """Return the URL, including its login, by which other services reach this service; None without an address."""
 
     def watched(self) -> list[int]:
-        """Return the processes of this machine that it consists of although Towtank did not start them."""
+        """Return the ids of processes on this machine that belong to the service but were not started by Towtank."""
 
     def settings_used(self) -> dict[str, Any]:
         """Return the effective configuration of the service, for the manifest of the run."""
@@ -155,7 +155,7 @@ class PlainService:
         self.name = name
         # The builder of the system replaces this host by the host of the system file.
         self.host: Host = LocalHost()
-        # Hosts of the service's processes, if they run on several hosts.
+        # Hosts of the service's processes, if these run on several hosts.
         self.hosts: list[Host] = []
         # Pages of metrics that the system file names, in addition to the service's own metrics.
         self.pages: list[str] = []
@@ -168,7 +168,7 @@ class PlainService:
         """Do nothing, because the service uses no other service."""
 
     def requires(self) -> list[Service]:
-        """Return no services, because the service uses no other service."""
+        """Return an empty list, because the service uses no other service."""
         return []
 
     def folders(self) -> list[Path]:
@@ -183,14 +183,14 @@ class PlainService:
         return []
 
     def starting(self, process: str) -> None:
-        """Do nothing: its readiness does not depend on earlier starts."""
+        """Do nothing, because the readiness of the service does not depend on earlier starts."""
 
     def ready(self) -> str | None:
         """Return None, because the service is ready immediately."""
         return None
 
     def process_ready(self, process: str) -> str | None:  # noqa: ARG002
-        """Return the state of the whole service, which has a single process."""
+        """Return the state of the whole service, because the service has a single process."""
         return self.ready()
 
     def stopping(self, *, for_good: bool) -> None:
@@ -204,16 +204,16 @@ class PlainService:
         return []
 
     def client_url(self) -> str | None:
-        """Return its first address, with the scheme `http` if it has none."""
+        """Return the first address of the service, with the scheme `http` if it has none; None without an address."""
         found = self.addresses()
         return None if not found else found[0] if "://" in found[0] else f"http://{found[0]}"
 
     def watched(self) -> list[int]:
-        """Return nothing: it runs elsewhere, or Towtank starts it."""
+        """Return an empty list, because the service runs elsewhere or Towtank starts it."""
         return []
 
     def settings_used(self) -> dict[str, Any]:
-        """Return nothing, because the service has no configuration."""
+        """Return an empty configuration, because the service has no settings."""
         return {}
 
     def scrapers(self) -> list[Any]:

@@ -19,7 +19,7 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 
 
 def _page(value: str) -> str:
-    """Check that a text is the address of a page of metrics."""
+    """Check that a text is the address of a web page with metrics."""
     try:
         parts = urlsplit(value)
         right = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -43,15 +43,15 @@ class Observe(FileModel):
 
 
 class Service(FileModel):
-    """Service of the system; each kind has a class of its own."""
+    """Base class of a service in a system file; each kind of service has its own subclass."""
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
-    # Protocol of the driver, as in `speaks` of a step; None if no driver can use the service.
+    # Protocol by which a driver uses the service, as in `speaks` of a step; None if no driver can use the service.
     driven_by: ClassVar[str | None] = None
     # True if the service can be started on a machine whose files are not visible here.
     starts_remotely: ClassVar[bool] = False
-    # True if the service is a process; False if the virtual users do its work.
+    # True if the service is a process; False if the virtual users carry out its operations themselves.
     is_process: ClassVar[bool] = True
     # True if the service can only run on a host with its own files.
     needs_namespaces: ClassVar[bool] = False
@@ -72,7 +72,7 @@ class Service(FileModel):
 
     @property
     def commands(self) -> list[list[str]]:
-        """Commands of the system file that it runs, as written."""
+        """Commands of the system file that the service runs, as written."""
         return []
 
     @property

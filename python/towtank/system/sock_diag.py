@@ -21,7 +21,7 @@ _CONNECTED, _LISTENS = 1, 10
 _ALL_STATES = 0xFFFFFFFF
 _HEAD, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _UNIX_REQUEST, _UNIX = struct.Struct("=BBHIII8x"), struct.Struct("=BBBxI8x")
-# Ports are in network byte order; the request ends with an empty description of a socket.
+# Ports are in network byte order; the request ends with an empty socket description, which selects all sockets.
 _TCP_REQUEST, _TCP = struct.Struct("=BBBxI48x"), struct.Struct("=xB2x2s2s16s16s12x16xI")
 _RECEIVED_BYTES = 1 << 17
 

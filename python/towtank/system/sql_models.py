@@ -42,7 +42,9 @@ class SqliteSettings(FileModel):
 class Sqlite(Service):
     """SQLite database, created for each run; the engine itself executes the statements."""
 
-    summary: ClassVar[str] = "SQLite database in a file, worked on in the generator's own process; comes with Towtank"
+    summary: ClassVar[str] = (
+        "SQLite database in a file; the load generator itself executes the statements; comes with Towtank"
+    )
     serves_http: ClassVar[bool] = False
     driven_by: ClassVar[str | None] = "sql"
     is_process: ClassVar[bool] = False

@@ -23,8 +23,9 @@ def state_root() -> Path:
 
 
 def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
-    """Return the folder for a system's population; each name, and each set of population settings, has its own
-    folder.
+    """Return the folder for a system's population.
+
+    Each combination of system name and population settings has its own folder.
     """
     text = json.dumps(population, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
@@ -82,7 +83,7 @@ def remember(pid: int) -> dict[str, int]:
 
 
 def lives(process: dict[str, Any] | None) -> bool:
-    """Return True if a recorded process is alive, which means that its id was not reused."""
+    """Return True if a recorded process is still alive, and its id was not reused for another process."""
     if not process or "pid" not in process:
         return False
     return identity(int(process["pid"])) == (process["pid"], process.get("start_ticks"))

@@ -1,8 +1,7 @@
 """Models of file systems on several servers: the servers, and the mounts on hosts.
 
-A mount is a service like any other: a process on each of its hosts, after its servers in the order of starting, whose
-settings can be factors. A mount needs hosts of provider `namespaces`, where a mount is visible to that host only and is
-removed with the host.
+A mount is a service with one process on each of its hosts. It starts after its servers, and its settings can be
+factors. A mount needs hosts of provider `namespaces`: only its host sees the mount, which is removed with the host.
 """
 
 from __future__ import annotations
@@ -205,12 +204,12 @@ class GlusterfsMount(Mount):
     @model_validator(mode="after")
     def _enough(self) -> GlusterfsMount:
         if len(self.servers) < self.settings.copies:
-            raise ValueError(f"must have two servers at least for two copies, got {len(self.servers)} instead")
+            raise ValueError(f"must have at least two servers for two copies, got {len(self.servers)} instead")
         return self
 
 
 SERVER_KINDS = {"glusterfs_mount": "glusterfs_server"}
-"""For each kind of mount, the kind of its servers."""
+"""Kind of the servers that each kind of mount needs."""
 
 
 def storage_faults(
@@ -248,7 +247,7 @@ def _wrong_server(
         return f"must name each server once, got {server!r} again"
     found = services.get(server)
     if found is not None and found.kind != wanted:
-        return f"must be a {wanted}, got {server!r} instead, a {found.kind}"
+        return f"must be a {wanted}, got {server!r} of kind {found.kind} instead"
     return None
 
 
@@ -257,7 +256,7 @@ def _wrong_storage(
 ) -> str | None:
     storage = getattr(service, "storage", None)
     places = [name for name in dict.fromkeys(service.hosts_used) if name in hosts]
-    # A mount with other faults is not checked further.
+    # If the named mount has other faults, its hosts are not checked.
     if storage is None or not places or (storage in known and storage not in services):
         return None
     there = _seen_by_all(services, hosts, places)

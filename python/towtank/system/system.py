@@ -31,7 +31,7 @@ from towtank.system.service import Place, Service, scrapers_of
 T = TypeVar("T")
 _POLL_S = 0.1
 _IN_FOREGROUND = "a program that puts itself into the background must be started in the foreground"
-# The kernel releases a killed tree in milliseconds, unless a disk blocks it; the guard then waits its grace time.
+# The kernel releases a killed tree within milliseconds, unless a disk blocks it; the guard then waits its grace time.
 _KILLED_WITHIN_S = 10.0
 
 
@@ -51,7 +51,7 @@ class GeneratorPlace:
     name: str | None = None
 
     def entry(self) -> Entry:
-        """Return how commands enter the network of the load generator."""
+        """Return the command wrapper and environment by which commands enter the network of the load generator."""
         return Entry() if self.host is None else self.host.entry()
 
     def within(self, work: Callable[[], T]) -> T:
@@ -163,7 +163,7 @@ class System:
     cpus : list of int, optional
         CPUs that the system may use; all by default.
     check, note : callable
-        Functions that are called while waiting, and for each step of the work; see `Place`.
+        `check` is called while waiting, `note` for each step of the work; see `Place`.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class System:
         self._check, self._note = check, note
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
-        # Events start processes in separate threads, possibly while the system goes down.
+        # Events start processes in other threads, possibly while the system goes down, so a lock protects the lists.
         self._registering = threading.Lock()
         # Names of processes that an event has ended, so that their absence is expected.
         self._taken_down: set[str] = set()
@@ -239,7 +239,7 @@ class System:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            hint = "`towtank system down`, or wait for the other study, or set TOWTANK_STATE to another folder"
+            hint = "run `towtank system down`, wait for the other study, or set TOWTANK_STATE to another folder"
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
@@ -358,9 +358,9 @@ class System:
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return the processes that a name means, with their indexes.
+        """Return the processes that a name stands for, with their indexes.
 
-        The name of a service means all its processes; otherwise the name is that of a process.
+        The name of a service stands for all its processes, the name of a process for that process only.
         """
         known = list(enumerate(self._processes))
         found = [(place, owner, process) for place, (owner, process) in known if owner.name == name]
@@ -400,7 +400,7 @@ class System:
                 process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
-        """Shut down a service, or one of its processes, in the regular way; its data are kept."""
+        """Shut down a service, or one of its processes, in the regular way; its data is kept."""
         meant = self._meant(name)
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
@@ -410,7 +410,7 @@ class System:
             process.stop()
 
     def start(self, name: str) -> dict[str, int]:
-        """Restart a service, or one of its processes, with its data; return when it is ready.
+        """Restart a service, or one of its processes, with its existing data; return when it is ready.
 
         Returns
         -------
@@ -435,10 +435,10 @@ class System:
         return started
 
     def _start_anew(self, place: int, owner: Service, old: Process) -> Process:
-        """Start a new process in place of an ended process, unless the system goes down."""
+        """Start a new process as the replacement of an ended process, unless the system goes down."""
         with self._registering:
             if self._processes[place : place + 1] != [(owner, old)]:
-                raise TargetError(f"{old.spec.name} is not started again: the system goes down")
+                raise TargetError(f"{old.spec.name} is not restarted, because the system is going down")
             process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
             owner.starting(old.spec.name)
             process.start()
@@ -453,7 +453,7 @@ class System:
         }
 
     def down(self) -> None:
-        """Stop all services in the reverse order of their start; do nothing if none is up.
+        """Stop all services in the reverse order of their start; do nothing if no service is up.
 
         If a service fails to stop, the other services are stopped nevertheless, and the error is raised at the end.
         """

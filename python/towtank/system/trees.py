@@ -1,7 +1,7 @@
 """Kills, stops or resumes trees of processes abruptly, as a fault would.
 
-In contrast to a guard, these functions send no TERM. The whole tree is stopped by SIGSTOP before it is killed:
-stopped processes start no further processes, and cannot react to the death of other processes.
+In contrast to a guard, these functions send no TERM. The whole tree is stopped by SIGSTOP before it is killed, so
+that no process can start further processes or react to the death of other processes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable
 from towtank.errors import TargetError
 from towtank.system.hosts.host import Answer
 
-# Arguments: the root, whose descendants receive the signal but not the root itself, and `kill`, `hold` or `go on`.
+# Script that sends a signal to all descendants of a root process, but not to the root. Its arguments are the id of the
+# root, and `kill`, `hold` or `go on`.
 _SCRIPT = """
 below() { for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do echo "$child"; below "$child"; done; }
 held= ; found=$(below "$1")
-[ -n "$found" ] || { echo "nothing of it runs"; exit 1; }
+[ -n "$found" ] || { echo "no process of the tree runs"; exit 1; }
 if [ "$2" = "go on" ]; then kill -CONT $found 2>/dev/null; exit 0; fi
 while [ "$found" != "$held" ]; do held=$found; kill -STOP $held 2>/dev/null; found=$(below "$1"); done
 if [ "$2" = kill ]; then kill -KILL $held 2>/dev/null; fi
@@ -45,4 +46,5 @@ def signal_tree(execute: Execute, guard: int, what: str) -> None:
     """
     answer = execute(["sh", "-c", _SCRIPT, "sh", str(guard), what], _WITHIN_S)
     if answer.status != 0:
-        raise TargetError(f"cannot {what} what runs below process {guard}: {answer.output.strip()}")
+        message = f"the processes below process {guard} cannot receive `{what}`: {answer.output.strip()}"
+        raise TargetError(message)

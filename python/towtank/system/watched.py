@@ -19,52 +19,53 @@ from towtank.system.watched_model import Watched
 _PROC = Path("/proc")
 _ENGINES = ("docker", "podman")
 _ASKED_WITHIN_S = 5.0
-# Beginnings of the names of control groups that container engines make of the id or name of a container.
+# Prefixes that container engines put before the id or name of a container in the name of its control group.
 _MADE = r"(?:docker-|libpod-|cri-containerd-|crio-|lxc\.payload\.|machine-|systemd-nspawn@)?"
-# Engines shorten an id of 64 digits to 12.
+# Container engines shorten an id of 64 digits to 12 digits.
 _ID = re.compile(r"[0-9a-f]{12,64}")
 
-# A process id has at most 10 digits.
+# A process id has at most 10 digits, so a longer file is not a pid file. [byte]
 _PID_FILE_BYTES = 64
 _LINE_BYTES = 4096
-# More processes than one application has; a pattern such as `a` finds half of a machine.
+# Largest number of processes that a pattern may match. It is more than one application has, but a pattern such as `a`
+# matches half of all processes. [1]
 _MOST_ROOTS = 20
 
 
 def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[int]:
-    """Return the processes that a name stands for, without those that descend from others of them.
+    """Return the processes that match a description, without descendants of other matching processes.
 
     Parameters
     ----------
     watched : Watched
-        The name.
+        Description of the processes: a process id, a pid file, a port, a unit, a container or a command line.
     base : Path
         Folder that a relative `pid_file` starts from.
     proc : Path
-        Folder of the kernel's process files; tests pass recorded ones.
+        Folder of the kernel's process files; tests pass a folder of recorded files.
 
     Returns
     -------
     list of int
-        Process ids in ascending order. Neither this process nor a process above it is among them, since the load
-        generator would be part of the target.
+        Process ids in ascending order, without this process, its ancestors and its descendants, because the load
+        generator is not part of the target.
 
     Raises
     ------
     TargetError
-        If there is no such process, or there are too many; the message names the reason.
+        If no process matches, or too many do; the message contains the reason.
     """
     found = _found(watched, base, proc)
     here = os.getpid()
     others = {pid for pid in found if not is_below(here, [pid], proc) and not is_below(pid, [here], proc)}
     if found and not others:
-        raise TargetError(f"{watched}: it is this process, or one that started it")
+        raise TargetError(f"{watched}: must not be this process or a process that started it")
     roots = sorted(pid for pid in others if not _is_below_another(pid, others, proc))
     if not roots:
-        raise TargetError(f"{watched}: no process of this machine, or none that this user can see")
+        raise TargetError(f"{watched}: no matching process runs on this machine, or this user cannot see it")
     if watched.command is not None and len(roots) > _MOST_ROOTS:
         names = ", ".join(f"{pid} {_name(pid, proc)!r}" for pid in roots[:_MOST_ROOTS])
-        message = f"must stand for at most {_MOST_ROOTS} processes with their children, got {len(roots)}"
+        message = f"must match at most {_MOST_ROOTS} processes, not counting their children, got {len(roots)}"
         raise TargetError(f"{watched}: {message}: {names} and {len(roots) - _MOST_ROOTS} more")
     return roots
 
@@ -97,7 +98,7 @@ def _living(watched: Watched, pid: int, proc: Path) -> set[int]:
 
 
 def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
-    """Return the process whose id is the first word of a file; the message never shows the content."""
+    """Return the process whose id is the first word of a file; messages never contain the content of the file."""
     try:
         with open_regular(path) as stream:
             head = stream.read(_PID_FILE_BYTES + 1)
@@ -105,7 +106,7 @@ def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
         raise TargetError(f"{watched}: the file {error.strerror}") from None
     except OSError as error:
         raise TargetError(f"{watched}: the file cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a NUL in the name
+    except ValueError as error:  # the name contains a NUL
         raise TargetError(f"{watched}: the file cannot be read: {error}") from None
     words = head.split()
     if len(head) > _PID_FILE_BYTES or not words or not re.fullmatch(rb"[1-9][0-9]{0,9}", words[0]):
@@ -124,14 +125,14 @@ def _of_command(watched: Watched, proc: Path) -> set[int]:
 
 
 def _of_container(name: str, proc: Path) -> set[int]:
-    """Return the processes of a container: by its control group, or as its engine reports them."""
+    """Return the processes of a container, found by its control group, otherwise by a query to container engines."""
     digits = "[0-9a-f]*" if _ID.fullmatch(name) else ""
     in_group = _in_groups(rf"{_MADE}{re.escape(name)}{digits}(?:\.scope|\.service)?", proc)
     return in_group or {pid for engine in _ENGINES if (pid := _asked(engine, name)) is not None}
 
 
 def _asked(engine: str, name: str) -> int | None:
-    """Ask a container engine for the first process of a container; None if it has no such container that runs."""
+    """Query a container engine for the first process of a container; return None if no such container runs."""
     if shutil.which(engine) is None:
         return None
     with suppress(TargetError):
@@ -142,7 +143,7 @@ def _asked(engine: str, name: str) -> int | None:
 
 
 def _in_groups(pattern: str, proc: Path) -> set[int]:
-    """Return the processes in control groups with a part of their path that matches a pattern."""
+    """Return the processes in control groups whose path has a component that matches a pattern."""
     wanted = re.compile(pattern)
     return {pid for pid in _pids(proc) if any(wanted.fullmatch(part) for part in _group_parts(pid, proc))}
 
@@ -159,7 +160,9 @@ def _pids(proc: Path) -> list[int]:
 
 
 def _command_line(pid: int, proc: Path) -> str:
-    """Return the beginning of the command line of a process; another user may have written it."""
+    """Return the beginning of the command line of a process, decoded leniently, because other users may have written
+    it.
+    """
     with suppress(OSError), (proc / str(pid) / "cmdline").open("rb") as stream:
         return stream.read(_LINE_BYTES).decode("utf-8", "replace").rstrip("\0").replace("\0", " ")
     return ""

@@ -1,4 +1,4 @@
-"""Names of running processes of this machine, in a system file and on the command line."""
+"""Descriptions of running processes of this machine, as used in a system file and on the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GroupName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^/\s]
 
 
 class Watched(FileModel):
-    """Process of this machine that Towtank did not start, named in exactly one way; its children belong to it."""
+    """Process of this machine that Towtank did not start, described in exactly one way; its children are included."""
 
     pid: Annotated[int, Field(ge=1)] | None = Field(None, description="Process id.")
     pid_file: Annotated[str, Field(min_length=1)] | None = Field(
@@ -59,12 +59,12 @@ class Watched(FileModel):
 
 
 def parse_watched(text: str) -> Watched:
-    """Read `KEY=VALUE` of the command line.
+    """Read a description `KEY=VALUE` from the command line.
 
     Raises
     ------
     ValueError
-        With the allowed forms, if the text has another one.
+        If the text has another form; the message lists the allowed forms.
 
     Examples
     --------
@@ -78,6 +78,6 @@ def parse_watched(text: str) -> Watched:
     try:
         return Watched.model_validate({key: int(value) if number else value})
     except ValidationError as error:
-        # The third line of pydantic's text is the message of the first fault.
+        # The third line of pydantic's text contains the message of the first fault.
         reason = str(error).splitlines()[2].strip().partition(" [type=")[0].removeprefix("Value error, ")
-        raise ValueError(f"must be a right {key} in {key}=VALUE, got {text!r} instead: {reason}") from None
+        raise ValueError(f"must be a valid {key} in {key}=VALUE, got {text!r} instead: {reason}") from None

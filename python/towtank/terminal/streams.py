@@ -28,7 +28,7 @@ _PLAIN = {
 
 
 def plain(character: str) -> str:
-    """Return a spelling of a character in ASCII; without a spelling, the character's escape.
+    """Return an ASCII spelling of a character; if none is known, the escape sequence of the character.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def _fall_back(error: UnicodeError) -> tuple[str | bytes, int]:
 codecs.register_error(FALLBACK, _fall_back)
 
 
-# Characters that steer a terminal, change the direction of text, or end a line.
+# Characters that control a terminal, change the direction of text, or end a line.
 _STEERING = ("Cc", "Cf", "Zl", "Zp")
 
 
@@ -141,7 +141,7 @@ class _Output:
         """Return a stream over the same descriptor whose writes never raise."""
         raw = _Lasting(_descriptor(stream))
         self._raws.append(raw)
-        # A terminal, and progress on standard error, need each line at once.
+        # A terminal, and progress on standard error, must show each line immediately.
         by_line = raw.isatty() or stream is sys.__stderr__
         return io.TextIOWrapper(
             io.BufferedWriter(raw),

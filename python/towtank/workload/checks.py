@@ -1,4 +1,6 @@
-"""Checks the content of a workload file: names exist, shares add up, variables are set before they are read."""
+"""Checks the content of a workload file: names exist, shares add up to 100 %, variables are set before they are
+read.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, fault_at, find
 
-# Shares are short decimal numbers, so a difference larger than rounding errors is a mistake.
+# Shares are written with few decimals, so a difference above this tolerance is no rounding error but a mistake.
 _SUM_TOLERANCE = 1e-6
 
 
@@ -42,7 +44,7 @@ class WorkloadCheck:
         self.columns: dict[str, list[str] | None] = {}
 
     def faults(self) -> list[Fault]:
-        """Return all faults, sorted by place."""
+        """Return all faults, sorted by position in the file."""
         parts = (
             self._shares,
             self._mixes,
@@ -74,7 +76,7 @@ class WorkloadCheck:
             )
 
     def _shares_are_whole(self) -> bool:
-        """Return True if no group lost its share because the share has the wrong form."""
+        """Return True if no group and no share was dropped from the workload because of its wrong form."""
         written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
         left = [
             name
@@ -122,7 +124,7 @@ class WorkloadCheck:
         columns = pool.columns or (list(first) if isinstance(first, dict) else None)
         self.columns[name] = columns
         if columns is None:
-            yield self._at(("data", name), "must have columns, as its rows are lists, got none")
+            yield self._at(("data", name), "must have the key columns if its rows are lists, got none")
             return
         for index, row in enumerate(rows):
             if isinstance(row, dict) and set(row) != set(columns):
@@ -135,7 +137,7 @@ class WorkloadCheck:
     def _weights(self, name: str, pool: Pool) -> Iterator[Fault]:
         for index, row in enumerate(row_values(pool)):
             if pool.weight not in row:
-                continue  # too short a row is reported by `_rows`
+                continue  # `_rows` reports rows that are too short
             weight = row.get(pool.weight or "", "")
             if datafiles.weight(weight) is None:
                 yield self._at(
@@ -150,7 +152,7 @@ class WorkloadCheck:
 
         Files that the system exports are skipped: they exist only while the system runs.
         """
-        assert pool.csv is not None  # ensured by the model
+        assert pool.csv is not None  # the model requires `csv` for a pool without rows
         self.columns[name] = pool.columns
         try:
             parts = templates.parse(pool.csv)
@@ -188,13 +190,13 @@ class WorkloadCheck:
                 yield self._at(path, f"must be a file that exists, got {str(self.folder / name)!r} instead")
             elif place := datafiles.place_in(self.folder / name, self._is_filled):
                 message = (
-                    f"must be a file without places to fill, got {place} in {str(self.folder / name)!r}: a file is "
-                    "sent as it is (write the text as body: or value:)"
+                    f"must be a file without placeholders, got {place} in {str(self.folder / name)!r}: files are sent "
+                    "unchanged (write the text as body: or value:)"
                 )
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Return True if a part of a text file is a place `${...}` that this workload could fill."""
+        """Return True if a `${...}` in a text file is a placeholder for which this workload could have a value."""
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}
@@ -206,7 +208,7 @@ class WorkloadCheck:
             yield self._at(path, message, key=key)
 
     def _doubtful_names(self) -> set[str]:
-        """Return the names set by steps that were removed because they have the wrong form."""
+        """Return the names that malformed, and therefore dropped, steps would have set."""
         return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
 
     def _scopes(self) -> Iterator[Fault]:
@@ -216,7 +218,7 @@ class WorkloadCheck:
 
 
 def _set_names(node: Node | None) -> set[str]:
-    """Return the names of variables and lists that steps set, even if a step has the wrong form."""
+    """Return the names of the variables and lists that steps set, including malformed steps."""
     names: set[str] = set()
     for each in node.walk() if node is not None else ():
         if not isinstance(each.value, dict):

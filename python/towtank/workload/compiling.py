@@ -1,4 +1,4 @@
-"""Compiles a workload into the workload part of the engine's plan; names become indexes."""
+"""Compiles a workload into the workload part of the engine's plan, in which indexes replace names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Option of a target that its requests need, and that is not a key of the target in the plan.
+# Option of a target with the user and password for its requests; the plan has no such key for the target itself.
 _LOGIN = "login"
 
 
@@ -184,13 +184,11 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Return a fault for a connection pool if users stay with one address and so need their own
-        connections.
-        """
+        """Return a fault if connections are pooled although the users of a target each stay with one service."""
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
-        message = f"must not be a pool where each user stays with one service (target {name} of the system)"
+        message = f"must not be a pool if each user stays with one service (target {name} of the system)"
         return [self._fault(("defaults", "connections"), message)]
 
     def _missing_exports(self) -> list[Fault]:
@@ -209,7 +207,8 @@ class _Compiler:
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
-        # With `user` balancing, users are counted by service name, even if there is only one service.
+        # With `user` balancing, the engine counts users per service name, so the plan needs the name even of a single
+        # service.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
@@ -234,7 +233,7 @@ class _Compiler:
             raise StudyError([self._fault((), f"its target {name} of the system {error}")]) from error
 
     def _pools(self) -> list[dict[str, Any]]:
-        """Compile all data pools; faults of all their files are raised together."""
+        """Compile all data pools, and raise the faults of all their files together."""
         pools, faults = [], []
         for name, pool in self.file.data.items():
             try:
@@ -265,7 +264,7 @@ class _Compiler:
         }
 
     def _read_of(self, pool: str) -> list[str]:
-        """Return the names of the columns of a pool that templates read."""
+        """Return the names of the pool's columns that templates read."""
         rows = {pool} | {
             step.as_
             for transaction in self.file.transactions.values()
@@ -281,7 +280,7 @@ class _Compiler:
     def _text(self, part: templates.Part) -> str:
         if isinstance(part, templates.Export):
             return self.exports[part.service][part.name]
-        assert isinstance(part, str)  # ensured by the checks of file names
+        assert isinstance(part, str)  # the checks of file names have excluded all other parts
         return part
 
     def _inline_pool(self, name: str, pool: Pool) -> dict[str, Any]:
@@ -297,7 +296,10 @@ class _Compiler:
         return {"name": name, "columns": columns, "order": pool.dealt, "rows": values, **weight}
 
     def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
-        """Compile a transaction to pages; without pages, each part between think times becomes a page."""
+        """Compile a transaction to pages.
+
+        Without pages in the file, each sequence of steps between two think times becomes a page.
+        """
         if any(isinstance(item, Page) for item in transaction):
             return [
                 self._page(name, item.page, item.steps) if isinstance(item, Page) else self._op(item, name)
@@ -333,7 +335,10 @@ class _Compiler:
         return self._simple(step)
 
     def _step(self, step: Request | CallStep, transaction: str) -> int:
-        """Return the index of a step. Steps whose names differ only in hidden secrets get a number."""
+        """Return the index of a step.
+
+        Steps whose names differ only in hidden secrets get a number, so that their names stay unique.
+        """
         written = self.written.setdefault((transaction, step.title), {})
         number = written.setdefault(step.written, len(written) + 1)
         return self.steps((transaction, step.title if number == 1 else f"{step.title} ({number})"))
@@ -367,7 +372,7 @@ class _Compiler:
         }
 
     def _simple(self, step: Think | Draw | Set | Push | Pop | Pick) -> dict[str, Any]:
-        """Compile a step that contains no other steps."""
+        """Compile a step that has no nested steps."""
         write = Writer(self.variables, self.exports).write
         match step:
             case Think():
@@ -379,8 +384,8 @@ class _Compiler:
                     {"op": "set", "variable": self.variables(name), "value": write(text)}
                     for name, text in step.set.items()
                 ]
-                # The operation of the engine sets one variable, so several variables are compiled as a loop
-                # of one round.
+                # The engine's operation `set` sets one variable, so a step with several variables becomes a loop with
+                # one iteration.
                 return ops[0] if len(ops) == 1 else {"op": "loop", "count": 1, "ops": ops}
             case Push():
                 return {"op": "push", "list": self.lists(step.to), "value": write(step.push)}
@@ -412,8 +417,8 @@ class _Compiler:
 
     def _group(self, name: str, group: Group) -> dict[str, Any]:
         pacing = group.loop.pacing
-        # With pacing, the interval from start to start is the pause, and a default think time would add to
-        # it.
+        # Pacing fixes the interval between the starts of two transactions, so the default think time must not be added
+        # to it.
         think = group.loop.think if pacing is not None else group.loop.think or self.file.defaults.think
         return {
             "name": name,
@@ -432,7 +437,7 @@ class _Compiler:
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:
-    """Split steps at think times; each think time becomes a part with a single step."""
+    """Split steps at think times; each think time becomes a part of its own with one step."""
     chunks: list[list[Step]] = [[]]
     for step in steps:
         if isinstance(step, Think):

@@ -1,4 +1,4 @@
-"""Cookies of the users of a group: initial cookies, and the time for which users keep cookies from servers."""
+"""Cookies of the users of a group: initial cookies, and how long users keep the cookies that servers set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.workload import templates
 from towtank.workload.httpfields import HeaderName, HeaderValue, check_path
 from towtank.workload.texts import Template
 
-# Number of cookies that the engine keeps per user, the same as `MOST` in the engine's cookies.rs.
+# Number of cookies that the engine keeps per user; equal to `MOST` in the engine's cookies.rs.
 COOKIES_AT_MOST = 50
 _KEPT = {"per_user": "user", "per_round": "round", "never": "never"}
 
@@ -62,7 +62,10 @@ class Cookies(FileModel):
     )
 
     def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, Any]:
-        """Return the key `cookies` of the engine's plan; `target_of` returns the index of a cookie's target."""
+        """Return the key `cookies` of the engine's plan.
+
+        `target_of` is a function that returns the index of the target of a cookie.
+        """
         given = [
             {
                 "target": target_of(cookie),

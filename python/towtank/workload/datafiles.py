@@ -31,7 +31,7 @@ def header(path: Path) -> list[str]:
             first = stream.readline(_HEADER_AT_MOST)
             second = stream.readline(_HEADER_AT_MOST)
     except UnicodeDecodeError:
-        raise ValueError(f"must be a CSV file in UTF-8, got other bytes in {str(path)!r}") from None
+        raise ValueError(f"must be a CSV file in UTF-8, got another encoding in {str(path)!r}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"must be a CSV file that can be read, got {str(path)!r}: {reason}") from None
@@ -50,7 +50,7 @@ def header(path: Path) -> list[str]:
 
 
 def weight(text: str) -> float | None:
-    """Parse the weight of a row, a number of at least 0; None if the text is not a weight."""
+    """Parse the weight of a row; return None if the text is not a number of at least 0."""
     if not _NUMBER.fullmatch(text.strip()):
         return None
     number = float(text)
@@ -58,13 +58,13 @@ def weight(text: str) -> float | None:
 
 
 def check_rows(path: Path, weight_column: str | None) -> None:
-    """Check all rows of a CSV file by the rules of the engine.
+    """Check all rows of a CSV file by the rules that the engine applies.
 
     Raises
     ------
     ValueError
-        If a row has another number of fields than the header or lacks a required weight, or if no row has a weight
-        above 0.
+        If a row and the header differ in the number of fields, if a required weight is missing, or if no row has a
+        weight above 0.
     """
     total, any_row = 0.0, False
     try:
@@ -89,7 +89,7 @@ def check_rows(path: Path, weight_column: str | None) -> None:
                     raise ValueError(f"must have a weight of at least 0 in the column {weight_column!r}, got {got}")
                 total += number
     except UnicodeDecodeError:
-        raise ValueError(f"must be a CSV file in UTF-8, got other bytes in {str(path)!r}") from None
+        raise ValueError(f"must be a CSV file in UTF-8, got another encoding in {str(path)!r}") from None
     except csv.Error as error:
         raise ValueError(f"must be a CSV file, got {str(path)!r}: {error}") from None
     if place is not None and any_row and not total > 0:
@@ -97,14 +97,19 @@ def check_rows(path: Path, weight_column: str | None) -> None:
 
 
 def place_in(path: Path, is_filled: Callable[[templates.Part], bool]) -> str | None:
-    """Return the first `${...}` in a text file that the workload could fill; None if the file has none.
+    """Return the first placeholder `${...}` in a text file for which the workload could have a value.
 
     Parameters
     ----------
     path : Path
-        File that is sent unchanged. Only the beginning of a long file is searched.
+        File that requests send unchanged. Only the beginning of a long file is searched.
     is_filled : callable
         Function that returns True if the workload has a value for a part of a template.
+
+    Returns
+    -------
+    str or None
+        None if the file has no such placeholder.
     """
     try:
         with path.open("rb") as stream:

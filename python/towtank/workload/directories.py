@@ -31,7 +31,7 @@ def _filter(value: str) -> str:
 
 
 class EntriesExpect(Expected):
-    """Checks of a response of a directory; the step fails if one of them fails."""
+    """Checks of the response of a directory; the step fails if a check fails."""
 
     counted: ClassVar[dict[str, str]] = {"entries": "rows", **Expected.counted}
 
@@ -146,7 +146,9 @@ class LdapOperation(FileModel):
         if absent:
             raise ValueError(f"must have {' and '.join(absent)} with {given[0]}, got none")
         if self.bind and self.password is None:
-            raise ValueError("must have password with bind, got none: a bind without a password authenticates nobody")
+            raise ValueError(
+                "must have password with bind, got none: servers treat a bind without a password as anonymous"
+            )
         return self
 
     @property
@@ -156,7 +158,10 @@ class LdapOperation(FileModel):
 
     @property
     def asked(self) -> filters.Filter:
-        """Filter of a search, with its values numbered from 1, because the base entry is value 0."""
+        """Filter of a search.
+
+        Its values are numbered from 1, because the base entry of the search is value 0.
+        """
         return filters.parse(self.filter or "(objectClass=*)", first=1)
 
     @property
@@ -189,7 +194,7 @@ class Ldap(CallStep):
         unknown = [] if known is None else [name for name in dict.fromkeys(named) if name not in known]
         if unknown:
             shown = ", ".join(known or []) or "it has none"
-            raise ValueError(f"must only check columns of the answer ({shown}), got {', '.join(unknown)} instead")
+            raise ValueError(f"must only check columns of the response ({shown}), got {', '.join(unknown)} instead")
         return self
 
     @property

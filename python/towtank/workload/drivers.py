@@ -1,4 +1,4 @@
-"""Addresses of servers that the engine reaches through drivers, and their part of the plan."""
+"""Addresses of servers that the engine reaches through drivers, and the keys of these targets in the plan."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WITHOUT_LOGIN = {"sqlite", "file", "tcp", "tcp+unix"}
 
 
 def speaks(addresses: Sequence[str]) -> str:
-    """Return the protocol of a target: `http`, or the protocol of a driver."""
+    """Return the protocol of a target: `http`, or the protocol that its driver implements."""
     scheme, separator, _ = (addresses[0] if addresses else "").partition("://")
     return _SPEAKS.get(scheme, "http") if separator else "http"
 
@@ -62,7 +62,7 @@ def network_address(address: str) -> str | None:
 
 
 def with_place(address: str, place: str) -> str:
-    """Return an address in which `host:port` is replaced."""
+    """Return an address in which `place` (`host:port`) replaces the host and the port."""
     parts = urlsplit(address)
     entry, at, _ = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=f"{entry}{at}{place}"))

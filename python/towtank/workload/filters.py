@@ -5,9 +5,9 @@
             | attribute "=*"
             | attribute "=" [value] "*" (value "*")* [value]
             | [attribute] [":dn"] [":" rule] ":=" value
-    value   = text, places `${...}`, and a backslash with two hexadecimal digits for ( ) * and itself
+    value   = text, placeholders `${...}`, and a backslash with two hexadecimal digits for ( ) * and the backslash
 
-Places are allowed in values only: the value of a variable is compared and never becomes filter syntax.
+Placeholders are allowed in values only, so that the value of a variable never becomes part of the filter syntax.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Reader:
 
     def filter(self, depth: int) -> dict[str, Any]:
         if depth > _DEEPEST:
-            raise ValueError(f"must be a filter of at most {_DEEPEST} brackets within each other, got more")
+            raise ValueError(f"must be a filter with brackets nested at most {_DEEPEST} deep, got more")
         self.take("(")
         sign = self.next
         if sign in ("&", "|", "!"):
@@ -113,7 +113,7 @@ class _Reader:
         start = self.at
         while self.next and self.next not in ends:
             if self.next.startswith("${"):
-                raise self.wrong("must have places ${...} in values only")
+                raise self.wrong("must have placeholders ${...} in values only")
             self.at += 1
         return "".join(self.tokens[start : self.at])
 
@@ -132,14 +132,14 @@ class _Reader:
         if kind == "equal" and len(parts) > 1:
             return self._with_stars(left, parts)
         if len(parts) > 1:
-            raise self.wrong("must be a filter with * in values that are compared with = only")
+            raise self.wrong("must be a filter with * only in values that are compared with =")
         return {kind: {"attribute": left, "value": self._number(parts[0])}}
 
     def _with_stars(self, attribute: str, parts: list[str]) -> dict[str, Any]:
         if parts == ["", ""]:
             return {"present": attribute}
         if "" in parts[1:-1]:
-            raise self.wrong("must be a filter without two * side by side")
+            raise self.wrong("must be a filter without two adjacent *")
         numbers = [self._number(part) if part else None for part in parts]
         return {
             "substrings": {"attribute": attribute, "initial": numbers[0], "any": numbers[1:-1], "final": numbers[-1]}
@@ -155,7 +155,7 @@ class _Reader:
         self.take("=")
         parts = self._parts()
         if len(parts) > 1:
-            raise self.wrong("must be a filter with * in values that are compared with = only")
+            raise self.wrong("must be a filter with * only in values that are compared with =")
         return {
             "rule": rules[0] if rules else None,
             "attribute": attribute or None,
@@ -168,7 +168,7 @@ class _Reader:
         return self.first + len(self.values) - 1
 
     def _parts(self) -> list[str]:
-        """Read the parts of a value between its `*` signs, as templates."""
+        """Parse a value into templates, one for each part between its `*` signs."""
         parts, literal = [""], bytearray()
         while self.next and self.next not in "()":
             token = self.next
@@ -195,11 +195,11 @@ class _Reader:
         return bytes.fromhex(digits)
 
     def _literal(self, text: bytearray, *, ends: bool) -> str:
-        """Return text as a template; text before a place `${...}` must not end with a dollar sign."""
+        """Return text as a template. Text before a placeholder `${...}` must not end with a dollar sign."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:
             raise self.wrong("must be a filter whose values are texts") from None
         if ends and shown.endswith("$"):
-            raise self.wrong("must be a filter without $ before a place ${...}")
+            raise self.wrong("must be a filter without $ before a placeholder ${...}")
         return shown.replace("${", "$${")

@@ -38,13 +38,13 @@ def _value(text: str) -> str:
 
 
 def check_path(text: str) -> None:
-    """Check a path template, whose variables have no values yet.
+    """Check a path template before its variables have values.
 
     Raises
     ------
     ValueError
-        If the path cannot begin with `/`, or contains blanks or a fragment. The engine encodes other characters that
-        are not allowed in paths, as browsers do.
+        If the path does not begin with `/`, or contains blanks or a fragment. The engine encodes other characters
+        that are not allowed in paths, as browsers do.
     """
     parts = templates.parse(text)
     first = parts[0] if parts else ""
@@ -55,7 +55,7 @@ def check_path(text: str) -> None:
     if any(_NOT_IN_PATHS.search(part) for part in templates.literals(text)):
         raise ValueError(f"must be a path without blanks (a blank is %20), got {shown(text)} instead")
     if any("#" in part for part in templates.literals(text)):
-        advice = "what follows a # is never sent: leave it out, or write %23 for a # of a name"
+        advice = "the text after # is never sent: remove it, or write %23 if the # belongs to the path"
         raise ValueError(f"must be a path without a fragment, got {shown(text)} instead ({advice})")
 
 

@@ -1,4 +1,4 @@
-"""Checks `stored` in a workload: Towtank must be able to read back each kind of stored item after the run."""
+"""Checks `stored` in a workload: after the run, Towtank must be able to read each kind of stored item back."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from towtank.workload.noted import STORED
 from towtank.yamlfile import Path_
 
 Problem = tuple[Path_, str, bool]
-"""Path, message, and True if the fault is in the key and not in its value."""
+"""Path, message, and a flag: True if the fault is in the key at this path, False if it is in the value."""
 
 
 def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
-    """Yield faults in kinds of stored items, in requests that store items, and in transactions that read items back.
+    """Yield the faults of stored items: in their kinds, in requests that store them, and in transactions that read
+    them back.
 
     Parameters
     ----------
     workload : WorkloadFile
         Valid part of the file.
     transactions, kinds : list of str
-        Names written in the file, even if their values have the wrong form.
+        Names written in the file, including those whose values are malformed.
     """
     if workload.stored and STORED in workload.data:
         yield (
             ("data", STORED),
-            f"must have another name, as {STORED} stands for what is read back, got {STORED!r}",
+            f"must have another name, because {STORED} is the name of the item that is read back, got {STORED!r}",
             True,
         )
     yield from _requests(workload, kinds)
@@ -38,13 +39,13 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
             allowed = f"a transaction of this file ({', '.join(transactions) or 'none exists'})"
             yield path, misnamed(allowed, stored.read_back, transactions), False
         elif workload.readers[stored.read_back] != kind:
-            yield path, f"must read one kind, got {stored.read_back!r}, which reads another one", False
+            yield path, f"must read only one kind, got {stored.read_back!r}, which reads another kind", False
         elif stored.read_back in workload.transactions:
             yield from _reader(workload, kind, stored.read_back)
 
 
 def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
-    """Check that requests name known kinds, and that only a read-back transaction reads stored content."""
+    """Check that requests name existing kinds, and that only a read-back transaction reads stored content."""
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             for placed in references.kinds(step):
@@ -63,7 +64,7 @@ def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
 
 
 def _used(workload: WorkloadFile) -> Iterator[Problem]:
-    """Check that users do not run read-back transactions during the load."""
+    """Check that no group runs a read-back transaction during the load."""
     for group, spec in workload.groups.items():
         listed = [
             *((("groups", group, "once", index), name, False) for index, name in enumerate(spec.once)),
@@ -76,11 +77,11 @@ def _used(workload: WorkloadFile) -> Iterator[Problem]:
 
 
 def _reader(workload: WorkloadFile, kind: str, name: str) -> Iterator[Problem]:
-    """Check a read-back transaction: it has no pages, and one request whose response is the stored content."""
+    """Check a read-back transaction: no pages, and exactly one request whose response is the stored content."""
     transaction = workload.transactions[name]
     path: Path_ = ("transactions", name)
     if any(isinstance(item, Page) for item in transaction):
-        yield path, "must be a list of steps without pages, as it reads back what is stored", True
+        yield path, "must be a list of steps without pages, because it reads back a stored item", True
     steps = [step for _, step in references.walk(transaction)]
     found = sum(placed.path == ("reads",) for step in steps for placed in references.kinds(step))
     if found != 1:

@@ -21,7 +21,7 @@ from towtank.yamlfile import Document, Node, Path_
 
 @dataclass(frozen=True)
 class Workload:
-    """Loaded workload file, without the parts that have the wrong form.
+    """Loaded workload file, without its malformed parts.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Workload:
     tree : Node
         Tree of the file with parameters substituted, for the source positions of faults.
     parameters : dict
-        Parameter values that replace those of the file.
+        Parameter values that replace the values in the file.
     """
 
     file: WorkloadFile
@@ -51,7 +51,7 @@ class Workload:
         Raises
         ------
         StudyError
-            If a parameter is unknown, or a value is invalid where it is used.
+            If a parameter is unknown, or if a value is invalid for a key that uses it.
         """
         unknown = [name for name in parameters if name not in self.file.parameters]
         if unknown:
@@ -88,7 +88,7 @@ class Workload:
 def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     """Check the form and the content of a workload file; return the workload and all faults.
 
-    A misspelt word counts as one fault. Faults that would vanish with the corrected word are left out.
+    A misspelt word counts as one fault, so the faults that it causes in other parts of the file are left out.
     """
     return as_meant(lambda corrected: check_workload_as_written(corrected.document(document), parameters))
 
@@ -119,7 +119,7 @@ def load_workload(path: Path | str, parameters: dict[str, Any] | None = None) ->
     path : Path or str
         Path of the file.
     parameters : dict, optional
-        Parameter values that replace those of the file.
+        Parameter values that replace the values in the file.
 
     Raises
     ------

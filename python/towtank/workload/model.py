@@ -20,7 +20,7 @@ from towtank.workload.steps import Auth, Step
 SCHEMA = "towtank/workload/1"
 
 
-# Larger than the number of ports and descriptors of any machine; the engine has the same limit.
+# No machine has this number of ports or file descriptors. The engine has the same limit.
 CONNECTIONS_AT_MOST = 2**28
 
 
@@ -62,7 +62,7 @@ class Pool(FileModel):
     @model_validator(mode="after")
     def _whole(self) -> Pool:
         if self.rows is not None and not all(self.rows):
-            raise ValueError("must have a column or more in each of its rows, got an empty row")
+            raise ValueError("must have at least one column in each row, got an empty row")
         if (self.csv is None) == (self.rows is None):
             raise ValueError("must have either csv or rows, got " + ("both" if self.csv else "neither"))
         if self.order == "weighted" and self.weight is None:
@@ -73,7 +73,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Order in which users draw rows, by its name in the plan."""
+        """Order in which users draw rows, with the name that the plan uses."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -100,7 +100,7 @@ class ConnectionPool(FileModel):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Return the `connections` of the plan for a pool of connections."""
+        """Return the `connections` of the plan for this pool."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
 
@@ -126,7 +126,7 @@ Connections = Annotated[
 
 
 class Defaults(FileModel):
-    """Default settings of requests; a request may override them."""
+    """Default settings of requests; each request may override them."""
 
     target: Name | None = Field(
         None, description="Name of the target of requests without `target`; default: the only target of the system."
@@ -156,7 +156,7 @@ class Defaults(FileModel):
 
     @property
     def plan_connections(self) -> dict[str, Any]:
-        """Return the `connections` of the plan."""
+        """Return the `connections` of the plan for these defaults."""
         mode = self.connections
         part: dict[str, Any]
         if isinstance(mode, ConnectionPool):
@@ -167,7 +167,7 @@ class Defaults(FileModel):
 
 
 class Page(FileModel):
-    """Page of an application; its response time is from its first request to the end of its last."""
+    """Page of an application. Its response time lasts from its first request to the end of its last response."""
 
     page: str = Field(min_length=1, description="Name of the page in the results.")
     steps: list[Step] = Field(
@@ -183,7 +183,7 @@ def _page_or_step(value: Any) -> str:
 
 
 def _page(value: Any) -> Any:
-    """Refuse a page whose key `page` is misspelt, since it would be checked as a step."""
+    """Refuse a mapping with a misspelt key `page`, which would otherwise be reported as an unknown step."""
     if isinstance(value, dict) and "page" not in value and "loop" not in value and "steps" in value:
         misspelt = misspelt_key(value, "must be one of the keys page, steps", ["page"])
         if misspelt is not None:
@@ -199,7 +199,7 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
-# Upper limit of a weight. Sums of such weights are exact as floats.
+# Upper limit of a weight, low enough for exact sums of weights in floating point.
 _WEIGHT_AT_MOST = 1_000_000_000
 
 
@@ -221,7 +221,7 @@ def _some_weight(mix: dict[str, float]) -> dict[str, float]:
 
 
 class Loop(FileModel):
-    """Endless loop of a user: choose a transaction at random, do it, think."""
+    """Endless loop of a user: choose a transaction at random, execute it, pause."""
 
     think: Pause | None = Field(None, description="Think time of a user after every transaction.")
     pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = Field(
@@ -251,11 +251,11 @@ class Group(FileModel):
         1.0, description="Share of all users that belong to the group; the shares of all groups add to 100 %."
     )
     once: list[Name] = Field(
-        default_factory=list, description="Names of the transactions that a user does once, after its start."
+        default_factory=list, description="Names of the transactions that a user executes once, after its start."
     )
     loop: Loop = Field(description="Loop of transactions that each user repeats.")
     end: list[Name] = Field(
-        default_factory=list, description="Names of the transactions that a user does before it leaves."
+        default_factory=list, description="Names of the transactions that a user executes before it leaves."
     )
     cookies: Cookies = Field(
         default_factory=Cookies, description="Initial cookies of users, and how long users keep the cookies of servers."
@@ -264,7 +264,7 @@ class Group(FileModel):
 
 def _scalar(value: object) -> object:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        raise ValueError("must be a number or text, got something else instead")
+        raise ValueError("must be a number or text, got another type instead")
     return value
 
 
@@ -295,7 +295,7 @@ class WorkloadFile(FileModel):
         description="Values that the file uses as `${parameters.NAME}`; a study may change them.",
     )
     data: dict[Name, Pool] = Field(
-        default_factory=dict, description="Pools of data that users draw rows from, by name."
+        default_factory=dict, description="Pools of data from which users draw rows, by name."
     )
     defaults: Defaults = Field(default_factory=Defaults, description="Default settings of all requests.")
     transactions: dict[Name, Transaction] = Field(
@@ -315,5 +315,5 @@ class WorkloadFile(FileModel):
 
     @property
     def readers(self) -> dict[str, str]:
-        """Kind of stored item that each read-back transaction reads, by transaction name."""
+        """Kind of stored item that each read-back transaction reads; the keys are transaction names."""
         return {stored.read_back: kind for kind, stored in self.stored.items()}

@@ -1,6 +1,4 @@
-"""Keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and their part of the
-plan.
-"""
+"""Keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and their form in the plan."""
 
 from __future__ import annotations
 
@@ -15,11 +13,11 @@ from towtank.workload.texts import Template
 NOTES = ("stores", "replaces", "removes", "reads")
 STORED = "stored"
 STORED_KEY = f"{STORED}.key"
-"""Name of the variable with the key of the item to read back."""
+"""Name of the variable that contains the key of the item to read back."""
 
 
 def _key(text: str) -> str:
-    """Refuse a key with generated parts, because the item must be found later by the same key."""
+    """Refuse a key with generated parts, because the item can only be found again under a known key."""
     if any(isinstance(part, templates.Function) for part in templates.parse(text)):
         raise ValueError(f"must be a key made of variables and text, got {text!r} instead")
     return text
@@ -52,12 +50,12 @@ Reads = Annotated[
 
 
 def given(step: Any) -> list[str]:
-    """Return the names of the keys for stored items that a step has.
+    """Return the names of the keys for stored items that a step contains.
 
     Raises
     ------
     ValueError
-        If more than one key is given.
+        If the step contains more than one of these keys.
     """
     found = [name for name in NOTES if getattr(step, name) is not None]
     if len(found) > 1:
@@ -66,8 +64,9 @@ def given(step: Any) -> list[str]:
 
 
 def note_of(step: Any) -> tuple[str, str, str] | None:
-    """Return the effect of a step on stored items as verb (such as `stores`), kind and key; None without an
-    effect.
+    """Return the effect of a step on stored items: verb (such as `stores`), kind and key.
+
+    The result is None if the step has no effect.
     """
     reads = getattr(step, "reads", None)
     if reads is not None:

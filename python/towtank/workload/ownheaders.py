@@ -1,14 +1,15 @@
-"""Headers that the engine sets, and the way in which a workload can influence each."""
+"""Headers that the engine sets, each with the setting of the workload that influences the header."""
 
 from __future__ import annotations
 
 _OWNED = {
-    "connection": "use defaults.connections (drive: --connections): new_each_time closes a connection after its answer",
+    "connection": "use defaults.connections (drive: --connections): new_each_time closes a connection after each "
+    "response",
     "content-length": "the engine sends the length of the body",
     "transfer-encoding": "the engine sends every body with its length",
 }
 
 
 def owned_header(name: str) -> str | None:
-    """Return the advice on a header that only the engine sets; None if a workload may set the header."""
+    """Return advice for a header that only the engine may set; None if a workload may set the header."""
     return _OWNED.get(name.lower())

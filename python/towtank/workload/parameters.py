@@ -1,4 +1,4 @@
-"""Parameters of a workload: values that a study may change, substituted before the file is checked."""
+"""Parameters of a workload: values that a study may change. They are substituted before the file is checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.workload.templates import percent_encoded
 from towtank.yamlfile import Node, Path_, did_you_mean, where
 
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*(?:\|\s*(url|json|html|none)\s*)?\}")
-# Encodings of values, by their names in templates. Without a name the value is inserted unchanged.
+# Encodings of values, by their names in templates; without a name, the value is inserted unchanged.
 _ENCODED: dict[str | None, Callable[[str], str]] = {
     None: str,
     "none": str,
@@ -25,15 +25,16 @@ _ENCODED: dict[str | None, Callable[[str], str]] = {
     "json": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     "html": html.escape,
 }
-# A parameter that follows a name within a text: `token=${parameters.mine}`, `"password":
-# "${parameters.mine}"`.
+# A parameter in a text that follows a name: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
 _NAMED = re.compile(
     r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*(?:\|\s*\w+\s*)?\}"
 )
 
 
 def secret_parameters(root: Node) -> frozenset[str]:
-    """Return the names of the parameters that serve as logins or have the name of a secret beside them.
+    """Return the names of the parameters that are used as secrets.
+
+    These are parameters under a key with the name of a secret, or after this kind of name in a text.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Substituted:
     faults : list of Fault
         Faults of unknown parameters and of invalid values.
     places : set of (int, int)
-        Source positions without a valid value, which are not checked further.
+        Source positions of values that could not be substituted; they are not checked further.
     """
 
     tree: Node
@@ -83,7 +84,7 @@ def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
     root : Node
         Tree of the workload file, which is not changed.
     changed : dict
-        Values that replace those of the file.
+        Parameter values that replace the values in the file.
     """
     done = Substituted(root.copy(), [], set())
     section = done.tree.child("parameters")
@@ -102,7 +103,7 @@ def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substitut
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
         done.places.add((node.line, node.column))
-        # An invalid value in the file is reported where the file declares it.
+        # The declaration of the parameter in the file is reported already.
         if name not in values or name in changed:
             message = _wrong(name, values)
             done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))

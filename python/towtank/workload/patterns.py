@@ -1,8 +1,8 @@
 """Checks that a regular expression has the same meaning in Python and in the engine.
 
-The engine matches in linear time (crate `regex`), supports neither look-around nor back-references, and
-differs in some syntax. Only forms with the same meaning in both are accepted; other forms are faults with
-their position, so that no run fails at the start of the load.
+The engine uses the crate `regex`. It matches in linear time, supports neither look-around nor back-references, and
+differs from Python in some syntax. Only syntax with the same meaning in both is accepted. Other syntax is reported
+with its position before a run, so that the engine does not reject the pattern at the start of the load.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-# Escape letters outside and inside character classes. Other letters mean something else, or nothing, in the
-# engine.
+# Letters that may follow a backslash, outside and inside character classes. Other letters have another meaning in
+# the engine, or none.
 _ESCAPES = frozenset("dDwWsSbBAntrfva")
 _CLASS_ESCAPES = frozenset("dDwWsSntrfva")
 _CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}")
@@ -22,22 +22,22 @@ _LOOKING = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()")
 _SET_OPERATIONS = ("&&", "--", "~~")
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHARACTER = 0x10FFFF
-# Largest size of a pattern after expansion of its counts, in characters: half of the size at the engine's
-# limit of 10 MiB. The sizes of classes follow from the same limit: `\w{200}`, `\d{2000}`, `[^"]{10000}` and
-# `a{100000}` are accepted.
+# Largest size of a pattern whose counts are expanded, in characters. It is half of the size at which the engine
+# reaches its limit of 10 MiB. The sizes of classes follow from this limit, too: the engine accepts `\w{200}`,
+# `\d{2000}`, `[^"]{10000}` and `a{100000}`.
 _SIZE_AT_MOST = 50_000
 _LETTERS_SIZE = 400
 _DIGITS_SIZE = 40
 _OTHERS_SIZE = 8
 _FAR_SIZE = 20
-# With ignored case, each letter stands for several characters.
+# If case is ignored, each letter matches several characters.
 _CASELESS = 5
 _DEPTH_AT_MOST = 100
 
 
 @dataclass
 class _Level:
-    """Sizes in an open group: of its earlier pieces, and of its last piece, which a count would multiply."""
+    """Sizes within an open group: of its last piece, which a count may multiply, and of all pieces before it."""
 
     before: int = 0
     last: int = 0
@@ -51,7 +51,7 @@ class _Reader:
     factor: int = 1
 
     def wrong(self, message: str) -> ValueError:
-        return ValueError(f"{message}, got it at position {self.at + 1} of {self.pattern[:200]!r}")
+        return ValueError(f"{message}, got another text at position {self.at + 1} of {self.pattern[:200]!r}")
 
     def read(self) -> None:
         while self.at < len(self.pattern):
@@ -77,7 +77,7 @@ class _Reader:
             self._put(_OTHERS_SIZE if sign == "." else 1 if sign.isascii() else 2)
 
     def _put(self, size: int) -> None:
-        """Add a piece of the pattern. The total size is limited, to bound the memory of the engine."""
+        """Add the size of a piece of the pattern; the total is limited, to bound the memory of the engine."""
         level = self.levels[-1]
         level.before, level.last = level.before + level.last, size
         if self.factor * sum(each.before + each.last for each in self.levels) > _SIZE_AT_MOST:
@@ -93,7 +93,7 @@ class _Reader:
         if code is not None:
             number = int(code.group()[1:], 16)
             if number in _SURROGATES or number > _LAST_CHARACTER:
-                raise self.wrong("must name a character that exists")
+                raise self.wrong("must be the code of an existing character")
             self.at = code.end()
             return 1 if number < 0x80 else _OTHERS_SIZE
         if sign in "123456789" and letters is _ESCAPES:
@@ -106,8 +106,10 @@ class _Reader:
         return {"w": _LETTERS_SIZE, "d": _DIGITS_SIZE, "s": _OTHERS_SIZE}.get(sign.lower(), 1)
 
     def _class(self) -> int:
-        """Read a character class, in which the engine reads `[` as a nested class and pairs of signs as
-        operators.
+        """Read a character class.
+
+        In a class, the engine reads `[` as a nested class and doubled signs such as `&&` as operators, so both are
+        refused.
         """
         self.at += 1
         size, first, least = 0, True, 1
@@ -121,9 +123,9 @@ class _Reader:
                 size = max(size, self._escape(_CLASS_ESCAPES))
                 continue
             if sign == "[":
-                raise self.wrong("must write \\[ for a bracket inside of brackets")
+                raise self.wrong("must write \\[ for a bracket inside brackets")
             if self.pattern.startswith(_SET_OPERATIONS, self.at):
-                raise self.wrong(f"must write \\{sign} for a sign that comes twice inside of brackets")
+                raise self.wrong(f"must write \\{sign} if the sign occurs twice inside brackets")
             size = max(size, 1 if sign.isascii() else _FAR_SIZE)
             self.at += 1
         self.at += 1
@@ -149,7 +151,7 @@ class _Reader:
     def _count(self) -> None:
         counted = _COUNTED.match(self.pattern, self.at)
         if counted is None:
-            raise self.wrong("must write \\{ for a brace that is no count as {2} or {2,5}")
+            raise self.wrong("must write \\{ for a brace that is not part of a count such as {2} or {2,5}")
         most = int(counted.group(3) or counted.group(1))
         self.at = counted.end()
         self._repeated(most)
@@ -174,11 +176,11 @@ def regex(pattern: str) -> str:
     Raises
     ------
     ValueError
-        If it is invalid or not supported by the engine; the message gives the position.
+        If the expression is invalid or not supported by the engine; the message gives the position.
     """
     try:
         with warnings.catch_warnings():
-            # Python warns about nested sets, which are refused below.
+            # Python warns about possible nested sets; the reader below refuses them with a clear message.
             warnings.simplefilter("ignore", FutureWarning)
             re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:

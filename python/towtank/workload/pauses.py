@@ -1,9 +1,9 @@
 """Pauses: think times and pacing, constant or drawn from a distribution.
 
-think: 2 s
-think: {exponential: 2 s}
-think: {uniform: {min: 1 s, max: 3 s}}
-think: {normal: {mean: 2 s, sd: 500 ms, min: 0 s, max: 5 s}}
+A workload file can state a pause in these forms:
+
+    think: 2 s think: {exponential: 2 s} think: {uniform: {min: 1 s, max: 3 s}} think: {normal: {mean: 2 s, sd: 500 ms,
+    min: 0 s, max: 5 s}}
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ class Normal(FileModel):
 
     mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
     sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")
-    min: TimedDuration = Field(0.0, description="Shortest pause; shorter ones are drawn again.")
+    min: TimedDuration = Field(0.0, description="Shortest pause; shorter pauses are drawn again.")
     max: TimedDuration | None = Field(
         None,
-        description="Longest pause; longer ones are drawn again. Default: the mean plus four standard deviations.",
+        description="Longest pause; longer pauses are drawn again. Default: the mean plus four standard deviations.",
     )
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
-        # Redrawing ends quickly only if a good part of the distribution lies within the bounds.
+        # Values outside are drawn again, which ends soon only if the bounds contain a good part of the distribution.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
-            raise ValueError("must have min <= mean <= max and min < max, got them in another order")
+            raise ValueError("must have min <= mean <= max and min < max, got another order")
         if self.longest > LONGEST_S:
             raise ValueError(f"must have max at most {LONGEST_S / 3600:.0f} h, got {self.longest / 3600:.6g} h")
         if self.longest - self.min < self.sd / 10:
-            raise ValueError("must have min and max at least a tenth of sd apart, got them closer")
+            raise ValueError("must have min and max at least a tenth of sd apart, got a smaller difference")
         return self
 
     @property
@@ -86,7 +86,7 @@ class PauseModel(FileModel):
             return {"dist": "exponential", "mean_s": self.exponential}
         if self.uniform is not None:
             return {"dist": "uniform", "min_s": self.uniform.min, "max_s": self.uniform.max}
-        assert self.normal is not None  # _one() has checked it
+        assert self.normal is not None  # `_one` ensures that exactly one form is set
         return {
             "dist": "normal",
             "mean_s": self.normal.mean,
@@ -104,7 +104,7 @@ class PauseModel(FileModel):
             return f"exponential with mean {write(self.exponential)}"
         if self.uniform is not None:
             return f"uniform from {write(self.uniform.min)} to {write(self.uniform.max)}"
-        assert self.normal is not None  # _one() has checked it
+        assert self.normal is not None  # `_one` ensures that exactly one form is set
         return (
             f"normal with mean {write(self.normal.mean)} and standard deviation {write(self.normal.sd)}, "
             f"cut off at {write(self.normal.min)} and {write(self.normal.longest)}"
@@ -125,7 +125,7 @@ def _short_form(value: object) -> object:
 
 
 def read_pacing(value: object) -> object:
-    """Read `5 /h` or `5 /h per user` as the time between starts; other forms are returned unchanged.
+    """Read a rate such as `5 /h` or `5 /h per user` as the time between starts; return other forms unchanged.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Turns a workload into a workload that reads back the items that its users stored."""
+"""Derives, from a workload, another workload that reads back the items that its users stored."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from towtank.workload.model import Group, Page, Pool
 from towtank.workload.noted import STORED
 from towtank.workload.steps import Branch, Count, Draw, If, Repeat, Request, Step
 
-# Number of reads without a pause. With an empty pool every read fails at once, so users without pauses would
-# spin.
+# Number of reads without a pause. If the pool is empty, every read fails immediately, and users without pauses
+# would use a whole processor.
 _IN_A_ROW = 20
 _PAUSE = "50 ms"
 
@@ -28,8 +28,7 @@ def without_reading(workload: Workload) -> Workload:
 
 
 def reading_back(workload: Workload, kind: str, keys: Path) -> Workload:
-    """Return a workload whose users read each stored item of a kind once, and record the digests of the
-    responses.
+    """Return a workload that reads each stored item of a kind once and records the digests of the responses.
 
     Parameters
     ----------
@@ -38,7 +37,7 @@ def reading_back(workload: Workload, kind: str, keys: Path) -> Workload:
     kind : str
         Name of the kind of stored items.
     keys : Path
-        CSV file with the column `key`.
+        CSV file whose column `key` has the keys of the items.
     """
     file = workload.file
     name = file.stored[kind].read_back
@@ -58,7 +57,7 @@ def _drawn(steps: list[Step]) -> set[str]:
 
 
 def _going_on(step: Step) -> Step:
-    """Return a step with `on_failure: go_on`, so that its failure does not prevent the next read."""
+    """Return a step with `on_failure: go_on`, so that the next item is read even if the step fails."""
     if isinstance(step, Request | CallStep):
         return step.model_copy(update={"on_failure": "go_on"})
     if isinstance(step, Branch | If):

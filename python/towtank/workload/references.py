@@ -54,7 +54,7 @@ def blocks_of(step: Step) -> list[tuple[str, list[Step]]]:
 
 
 def walk(transaction: Transaction, path: Path_ = ()) -> Iterator[tuple[Path_, Step]]:
-    """Yield all steps of a transaction, including nested steps, with their paths."""
+    """Yield all steps of a transaction with their paths, including nested steps."""
     for place, steps in steps_of(transaction, path):
         for step in steps:
             yield from _walk_step(step, place)
@@ -108,8 +108,9 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
 
 
 def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
-    """Yield the key of a stored item that a request replaces or removes, which must be known before the
-    response.
+    """Yield the key of a stored item that a request replaces or removes.
+
+    This key must be known before the response.
     """
     note = note_of(step)
     if note is not None and note[0] in ("replaces", "removes"):
@@ -117,7 +118,7 @@ def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
 
 
 def _templates_of_check(step: Request) -> Iterator[Placed]:
-    assert step.check is not None  # ensured by the caller
+    assert step.check is not None  # the caller passes only requests with checks
     for key, texts in (("contains", step.check.contains), ("not_contains", step.check.not_contains)):
         for index, text in enumerate(texts):
             yield Placed(("check", key, index), text)
@@ -146,7 +147,7 @@ def reads(step: Step) -> Iterator[Placed]:
 
 
 def reads_after_answer(step: Step) -> Iterator[Placed]:
-    """Yield the variables that a step reads after a successful response, which may have set these variables."""
+    """Yield the variables that a step reads after a successful response; the response may have set them."""
     note = note_of(step)
     if note is not None and note[0] == "stores":
         for name in templates.variables(note[2]):
@@ -181,7 +182,7 @@ def fills(step: Step) -> Iterator[Placed]:
 
 
 def takes(step: Step) -> Iterator[Placed]:
-    """Yield the names of the lists from which a step takes values."""
+    """Yield the names of the lists from which a step reads or removes values."""
     if isinstance(step, Pop):
         yield Placed(("pop",), step.pop)
     elif isinstance(step, Pick):

@@ -1,8 +1,8 @@
-"""Checks that each variable and list that a user reads can have a value at that point.
+"""Checks that each variable and list has a possible value wherever a user reads it.
 
 A variable counts as set after any step that can set it, earlier in the same transaction or in a `once`
 transaction of the group. Other transactions of the mix do not count, because they may not have run yet. `if`
-may test any variable that is set anywhere, and the variable counts as set in the steps inside the `if`.
+may test any variable that is set somewhere, and the variable counts as set in the steps inside the `if`.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
-        # Lists that the current group fills. Users of different groups do not share lists.
+        # Lists that the current group fills; users of other groups have their own lists.
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
-        """Yield faults of variables and lists without a possible value where they are read, and of ambiguous
+        """Yield the faults of variables and lists that are read where they cannot have a value, and of ambiguous
         names.
         """
         yield from self._double_names()
@@ -74,7 +74,7 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # A user that reads back has done nothing before and knows only the key of the item.
+                # A user that reads items back has executed no other transaction, and knows only the key of the item.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))
@@ -95,7 +95,7 @@ class Scope:
                         )
 
     def _transaction(self, name: str, have: set[str]) -> Iterator[Problem]:
-        """Check one transaction; the variables that it sets are added to `have`."""
+        """Check one transaction, and add the variables that it sets to `have`."""
         transaction: Transaction = self.workload.transactions.get(name, [])
         for path, steps in references.steps_of(transaction, ("transactions", name)):
             for step in steps:
@@ -120,7 +120,7 @@ class Scope:
             yield from self._condition(step, path)
         after = {placed.text for placed in references.sets(step)}
         for placed in references.reads(step):
-            # Checks of a step run before its extractions.
+            # The checks of a step run before its extractions, so they cannot read the extracted values.
             yield from self._read(placed, path, have)
         have |= after
         for placed in references.reads_after_answer(step):
@@ -153,11 +153,11 @@ class Scope:
         if row in self.doubtful or name in have:
             return None
         if row == STORED and self.workload.stored:
-            return f"must be used only in the transaction that reads back what is stored, got {name!r}"
+            return f"must be used only in the transaction that reads back a stored item, got {name!r}"
         if dot:
             return self._why_not_column(name, row, column, have)
         if name in self.lists:
-            return f"must be a variable, got the list {name!r} (take a value out with pop or pick)"
+            return f"must be a variable, got the list {name!r} (read a value of the list with pop or pick)"
         if name in self.variables:
             return self._not_yet_set(name, have)
         return self._unknown(name)
@@ -166,7 +166,7 @@ class Scope:
         near = meant(name, sorted(have))
         hint = f" instead, did you mean {near.meant!r}?" if near is not None else ""
         return Misspelt.of(
-            f"must be set before it is used, in this transaction or in one done once, got {name!r}{hint}", near
+            f"must be set before it is used, in this transaction or in one of `once`, got {name!r}{hint}", near
         )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
@@ -180,7 +180,7 @@ class Scope:
             return misnamed(f"a column of {pool} ({', '.join(known)})", column, known)
         if f"{row}.*" in have or self.draws_unknown:
             return None
-        return f"must be drawn before it is used, in this transaction or in one done once (- draw: {row}), got {name!r}"
+        return f"must be drawn before it is used, in this transaction or in one of `once` (- draw: {row}), got {name!r}"
 
     def _unknown(self, name: str) -> str:
         known = sorted(

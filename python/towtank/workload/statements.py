@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# Quoted texts and comments are matched first, so that parameters in them are skipped. An unclosed quote ends
-# the search.
+# Quoted texts and comments are matched as well, so that parameters in them are not counted. If a quote is not
+# closed, the search ends there.
 _PIECES = re.compile(r"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|--[^\n]*|\$([0-9]*)")
 MOST = 65_535
 """Largest number of parameters in a statement that the databases accept."""

@@ -30,7 +30,7 @@ CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
 
 
 def _check_json(value: Any) -> Any:
-    """Check the templates in a JSON body; each fault has the path of its text."""
+    """Check the templates in a JSON body; each fault has the path of the faulty text."""
     details = [
         InitErrorDetails(type=PydanticCustomError("value_error", "{error}", {"error": message}), loc=path, input=text)
         for path, text, message in _wrong_texts(value, ())
@@ -63,7 +63,7 @@ SizeOrRange = Annotated[
 
 
 class Check(FileModel):
-    """Checks of a response; the step fails if one of them fails."""
+    """Checks of a response; the step fails if a check fails."""
 
     status: (
         Annotated[list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])]
@@ -111,7 +111,7 @@ class Extract(FileModel):
     header: HeaderName | None = Field(None, description="Name of the response header whose value is extracted.")
     regex: CapturingRegex | None = Field(
         None,
-        description="Regular expression for the response body; extracts its group, or else the whole match.",
+        description="Regular expression for the response body; extracts its group, or without a group the whole match.",
     )
     status: Literal[True] | None = Field(None, description="Extracts the HTTP status of the response.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
@@ -134,7 +134,7 @@ class Extract(FileModel):
 
     @property
     def source(self) -> dict[str, Any]:
-        """Four possible sources of a value, by their names in file and plan."""
+        """Possible sources of the value, by their names in the file and in the plan; exactly one is set."""
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 
     @property
@@ -194,7 +194,7 @@ class Request(FileModel):
     check: Check | None = Field(None, description="Checks of the response; the step fails if one of them fails.")
     extract: dict[Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]] = Field(
         default_factory=dict,
-        description="Variables to set, each with the place in the response to take its value from.",
+        description="Variables to set, each with the part of the response that is its value.",
     )
     timeout: PositiveTimedDuration | None = Field(
         None, description="Time limit of the whole response; default: `defaults.timeout`."
@@ -226,19 +226,19 @@ class Request(FileModel):
         noted = given(self)
         if noted and noted[0] in ("stores", "replaces") and not self._has_content():
             raise ValueError(
-                f"must send one content if it {noted[0]} something: a body, or one part that is a file or generated"
+                f"must have one content if it {noted[0]} an item: a body, or one part that is a file or generated"
             )
         return self
 
     def _has_content(self) -> bool:
-        """Return True if the request sends exactly one content, so that its digest is defined."""
+        """Return True if the request sends exactly one content, so that a digest of it can be recorded."""
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for _, _, part in self.parts) == 1
 
     @property
     def parts(self) -> list[tuple[str | int, str, Part]]:
-        """Parts of a multipart body, each as key or index in the file, name and part."""
+        """Parts of a multipart body: for each part its key or index in the file, its name, and the part itself."""
         if isinstance(self.multipart, list):
             return [(index, part.name, part) for index, part in enumerate(self.multipart)]
         return [(name, name, part) for name, part in (self.multipart or {}).items()]
@@ -252,12 +252,12 @@ class Request(FileModel):
     def path(self) -> str:
         """Path of the request, as a template."""
         path = getattr(self, self.method.lower())
-        assert isinstance(path, str)  # ensured by `method`
+        assert isinstance(path, str)  # `method` ensures that the path is set
         return path
 
     @property
     def bodies(self) -> list[str]:
-        """Names of the bodies that the file gives for the request, at most one."""
+        """Keys of the request that define a body; a valid request has at most one."""
         given = {
             "form": self.form,
             "json": self.json_,
@@ -274,7 +274,7 @@ class Request(FileModel):
 
     @property
     def written(self) -> str:
-        """Name of the request as written in the file."""
+        """Name of the request as written in the file, with the secrets that `title` hides."""
         return self.name or f"{self.method} {self.path}"
 
 
@@ -315,7 +315,7 @@ class Pop(FileModel):
 
 
 class Pick(FileModel):
-    """Reads a random value of a list and keeps it there; if the list is empty, the variable becomes empty."""
+    """Reads a random value of a list and leaves it there; if the list is empty, the variable becomes empty."""
 
     pick: Name = Field(description="Name of the list to read a random value from.")
     into: Name = Field(description="Name of the variable that receives the value.")
@@ -325,12 +325,12 @@ class Branch(FileModel):
     """Chooses at random between two lists of steps."""
 
     branch: Share = Field(description="Probability of the steps in `then`, for example `30 %`.")
-    then: list[Step] = Field(min_length=1, description="Steps to do with the probability in `branch`.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps to do in all other cases.")
+    then: list[Step] = Field(min_length=1, description="Steps to execute with the probability in `branch`.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps to execute in all other cases.")
 
 
 def _condition(value: object) -> object:
-    """Refuse a condition that is an expression, as in other tools, with a hint."""
+    """Refuse a condition that is an expression, with a hint, because other tools accept expressions."""
     if not isinstance(value, dict | Condition):
         raise ValueError(
             f"must be {{filled: VARIABLE}} or {{empty: VARIABLE}}, got {shown(value)} instead: values are not compared "
@@ -340,7 +340,7 @@ def _condition(value: object) -> object:
 
 
 class Condition(FileModel):
-    """Condition on a variable: it is empty, or it is not."""
+    """Condition on a variable: empty, or not empty."""
 
     filled: Name | None = Field(None, description="Name of a variable that must not be empty.")
     empty: Name | None = Field(None, description="Name of a variable that must be empty.")
@@ -353,13 +353,15 @@ class Condition(FileModel):
 
 
 class If(FileModel):
-    """Chooses between two lists of steps by a condition."""
+    """Chooses between two lists of steps, depending on a condition."""
 
     if_: Annotated[Condition, BeforeValidator(_condition, json_schema_input_type=Condition)] = Field(
         alias="if", description="Condition on a variable: `{filled: VARIABLE}` or `{empty: VARIABLE}`."
     )
-    then: list[Step] = Field(min_length=1, description="Steps to do if the condition is true.")
-    else_: list[Step] = Field(default_factory=list, alias="else", description="Steps to do if the condition is false.")
+    then: list[Step] = Field(min_length=1, description="Steps to execute if the condition is true.")
+    else_: list[Step] = Field(
+        default_factory=list, alias="else", description="Steps to execute if the condition is false."
+    )
 
 
 class Count(FileModel):
@@ -376,7 +378,7 @@ class Count(FileModel):
 
 
 def _count(value: object) -> object:
-    """Read a plain number as both bounds of a count."""
+    """Read a plain number as the lower and upper bound of a count."""
     if isinstance(value, dict | Count):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -396,7 +398,7 @@ class Repeat(FileModel):
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
 """Step classes of drivers, by the key that identifies the step."""
 
-# Tags have brackets because pydantic inserts them into the paths of errors, between the keys of the file.
+# Pydantic inserts these tags into the paths of errors; the brackets distinguish them from keys of the file.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
     **{key: f"<{key}>" for key in CALLS},
@@ -416,7 +418,7 @@ def _known(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str | None:
-    """Return the kind of a step by its key; `pick` beside `pop` is an option of `pop`."""
+    """Return the kind of a step, derived from its keys; in a step with `pop`, `pick` is an option and not a kind."""
     if isinstance(value, dict):
         found = next((kind for key, kind in _KINDS.items() if key in value), None)
         return found or ("<pick>" if "pick" in value else None)

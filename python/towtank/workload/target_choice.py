@@ -13,14 +13,15 @@ from towtank.workload.loading import Workload
 from towtank.workload.steps import Request
 from towtank.yamlfile import Path_
 
-# Parts of a workload that need a target.
+# Parts of a workload that are sent to a target.
 Aimed = Request | CallStep | GivenCookie
 
 
 def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> str | None:
-    """Return the name of the target for a step or a cookie; None if there is none or the choice is ambiguous.
+    """Return the name of the target for a step or a cookie; None if no target fits or the choice is ambiguous.
 
-    This is the target that it names, else the default target if it fits, else the only target that fits.
+    The target is, in this order: the target that the step or cookie names, the default target if it fits, the only
+    target that fits. A target fits if it speaks the protocol of the step.
     """
     if aimed.target is not None:
         return aimed.target
@@ -32,14 +33,14 @@ def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> s
 
 
 def targets_of(workload: Workload, spoken: Mapping[str, str]) -> list[str]:
-    """Return the names of the targets that a workload uses; `spoken` maps each target to its protocol."""
+    """Return the names of the targets to which a workload sends requests; `spoken` maps each target to its protocol."""
     default = workload.file.defaults.target
     found = {target_of(aimed, default, spoken) for _, aimed in _aimed(workload)}
     return [name for name in spoken if name in found]
 
 
 def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
-    """Return faults of targets that do not exist, speak another protocol, or are ambiguous.
+    """Return the faults of targets that do not exist, have another protocol, or are ambiguous.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list
             f"must have a target that speaks {shown} ({', '.join(fitting) or 'none exists'}), got {found!r} instead"
         ]
     if fitting:
-        return [f"must name its target ({', '.join(fitting)}), as the system has several"]
+        return [f"must name its target ({', '.join(fitting)}), because several targets of the system fit"]
     if wanted == "http" and (default is not None or not spoken):
-        return []  # reported at the default target
+        return []  # the fault of the default target is reported already
     return [f"must have a target that speaks {shown}, got none in the system"]

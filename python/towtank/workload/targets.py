@@ -1,4 +1,4 @@
-"""Checks the addresses to load: this machine and private networks are allowed, others only with permission."""
+"""Checks the addresses to load: local and private addresses are allowed, all others only with permission."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.errors import Fault, StudyError, TargetError
 from towtank.units import shown
 
 # Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the benchmark
-# network (RFC 2544), which is never routed and contains the hosts of Towtank's systems.
+# network (RFC 2544). The latter is never routed and contains the hosts of Towtank's systems.
 _OWN = [
     ipaddress.ip_network(network)
     for network in (
@@ -36,7 +36,7 @@ COMMAND_LINE = "<command line>"
 
 
 def is_own(address: str) -> bool:
-    """Return True if a numeric address is loopback, private or link-local, and no cloud metadata service."""
+    """Return True if a numeric address is loopback, private or link-local, and not a cloud metadata service."""
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped
@@ -68,7 +68,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
-    """Return the user and the password that HTTP addresses share; None without a login.
+    """Return the user and the password in HTTP addresses, which must be equal; None without a login.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
 def check_targets(
     addresses: Iterable[str], allowed: Iterable[str] = (), *, where: str = "target", permit: str = "--i-may-load"
 ) -> dict[str, list[str]]:
-    """Check that every address may be loaded, or that data may be sent to every address.
+    """Check that every address is permitted, as a target of load or as a receiver of data.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def check_targets(
     allowed : iterable of str
         Hosts permitted by the option `permit`, as names or numeric addresses.
     where, permit : str
-        Subject of the faults, and the option that permits an address.
+        Subject of the faults, and name of the option that permits an address.
 
     Returns
     -------
@@ -138,15 +138,15 @@ def check_targets(
     if faults:
         options = " ".join(f"{permit} {host}" for host in refused)
         rule = {"--i-may-load": "load only systems that you are allowed to load"}.get(
-            permit, "the measurements leave your network"
+            permit, "the measurements would leave your network"
         )
-        hint = f"{rule}; if you may, add {options}" if refused else None
+        hint = f"{rule}; if this is permitted, add {options}" if refused else None
         raise StudyError(faults, hint=hint)
     return resolved
 
 
 def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Replace host names in a plan by the checked addresses, so that no other address is loaded.
+    """Replace host names in a plan by the checked addresses, so that the engine contacts no other address.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return a target of a plan with the first address of each name, and the other addresses as fallbacks.
+    """Return a target of a plan with the first address of each name, and its other addresses as fallbacks.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dic
 
 
 def numeric(number: str, port: int) -> str:
-    """Return a numeric address with its port, in the form of URLs."""
+    """Return a numeric address with its port, written as in URLs."""
     return f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
 
 
@@ -188,8 +188,9 @@ def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]])
 
 
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the checked addresses of a target's host, each with the port, in the order in which they are
-    tried.
+    """Return the checked addresses for the host of a target, each with the port.
+
+    They are in the order in which the engine tries them.
     """
     if address.startswith("unix:"):
         return [address]
@@ -198,7 +199,7 @@ def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
         return [numeric(number, port) for number in numbers[host]]
     if is_number(host) and (is_own(host) or any(host in checked for checked in numbers.values())):
         return [numeric(host, port)]
-    raise TargetError(f"{host}: must be an address that was checked before the first run, got another one")
+    raise TargetError(f"{host}: must be an address that was checked before the first run, got a different address")
 
 
 def is_number(host: str) -> bool:
@@ -215,6 +216,6 @@ def _resolve(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        message = f"{host}: must be a host that can be found, got: {fact(error)}"
+        message = f"{host}: must be a host that can be resolved, got: {fact(error)}"
         raise TargetError(message, hint=next_step(error)) from None
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))

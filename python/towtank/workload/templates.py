@@ -1,4 +1,4 @@
-"""Templates: text with places `${...}`.
+"""Templates: text with placeholders `${...}`.
 
     template  = (text | "$${" | "${" reference ["|" encoding] "}")*
     reference = name ["." name]                     a variable, or a column of a pool drawn before
@@ -30,7 +30,7 @@ _FORMS = "a variable, POOL.COLUMN, user.number, iteration, uuid, now.ms, random.
 
 @dataclass(frozen=True)
 class Variable:
-    """Place for a user variable or a column of a drawn row, such as `documents.id`."""
+    """Placeholder for a user variable or a column of a drawn row, such as `documents.id`."""
 
     name: str
     encode: str | None = None
@@ -38,7 +38,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Function:
-    """Place that the engine fills with a generated value."""
+    """Placeholder that the engine fills with a generated value."""
 
     name: str
     arguments: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Export:
-    """Place for a value that the running system exports: `${system.SERVICE.NAME}`."""
+    """Placeholder for a value that the running system exports: `${system.SERVICE.NAME}`."""
 
     service: str
     name: str
@@ -61,7 +61,7 @@ def parse(text: str) -> list[Part]:
     Parameters
     ----------
     text : str
-        Text with places `${...}`.
+        Text with placeholders `${...}`.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def parse(text: str) -> list[Part]:
     Raises
     ------
     ValueError
-        If a place is not closed or has an unknown form.
+        If a placeholder is not closed or has an unknown form.
 
     Examples
     --------
@@ -150,17 +150,17 @@ def check(text: str) -> str:
 
 
 def literals(text: str) -> list[str]:
-    """Return the literal texts of a template, without its places."""
+    """Return the literal texts of a template, without its placeholders."""
     return [part for part in parse(text) if isinstance(part, str)]
 
 
 def check_plain(text: str) -> str:
-    """Return a text, such as a file name, after a check that it has no places; serves as a validator.
+    """Return a text, such as a file name, after a check that it has no placeholders; serves as a validator.
 
     Raises
     ------
     ValueError
-        If the text has a place, which the engine would not fill.
+        If the text has a placeholder, because the engine would not fill it.
     """
     if any(not isinstance(part, str) for part in parse(text)):
         raise ValueError(f"must be the same for all users, without ${{...}}, got {text!r} instead")
@@ -203,14 +203,14 @@ class Writer:
         return self._exported[part.service][part.name]
 
     def write(self, text: str, encode: str = "none", *, literal: Callable[[str], str] = str) -> list[Any]:
-        """Return a template as a list of texts and places for the plan.
+        """Return a template as a list of texts and placeholders for the plan.
 
         Parameters
         ----------
         text : str
             The template.
         encode : str
-            Encoding of places without their own encoding.
+            Encoding of placeholders that do not name an encoding.
         literal : callable
             Encodes the literal text and the exported values.
         """
@@ -243,7 +243,9 @@ def extend(written: list[Any], more: list[Any]) -> None:
 
 
 def percent_encoded(text: str) -> str:
-    """Percent-encode text for a query or a form: all but letters, digits and -._~ (RFC 3986, section 2.3)."""
+    """Percent-encode text for a query or a form: all characters except letters, digits and -._~ (RFC 3986, section
+    2.3).
+    """
     return quote(text, safe="-._~")
 
 

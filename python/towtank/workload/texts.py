@@ -1,4 +1,4 @@
-"""Type of the fields of steps that hold templates."""
+"""Type of the fields of steps that contain templates."""
 
 from __future__ import annotations
 

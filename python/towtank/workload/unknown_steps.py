@@ -1,4 +1,4 @@
-"""Builds the message about an unknown kind of step: its keys, the nearest known key, and the equivalent step."""
+"""Builds the message about an unknown kind of step: its keys, the most similar key, and the equivalent step."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pydantic_core import InitErrorDetails
 from towtank.treecheck import misspelt_key
 from towtank.yamlfile import did_you_mean
 
-# Number of keys that a message shows.
+# Number of keys of the mapping that a message lists.
 _KEYS_SHOWN = 5
-# Step names of other tools, each with the equivalent step; None without an equivalent.
+# Names of steps in other tools, each with the equivalent step here; None if there is no equivalent.
 _ELSEWHERE = {
     "wait": "think",
     "sleep": "think",
@@ -36,9 +36,9 @@ _GUIDE = "see docs/guides/write-a-workload.md"
 
 
 def misspelt_step(value: Mapping[str, object], keys: list[str]) -> InitErrorDetails | None:
-    """Return the error of the misspelt key of a step; None if no key of the mapping resembles the key of a step.
+    """Return the error for the misspelt key of a step; None if no key of the mapping resembles the key of a step.
 
-    Keys that other tools use do not count as misspelt, even if they are similar.
+    If a key is the name of a step in another tool, it does not count as misspelt.
     """
     if any(name in _ELSEWHERE for name in value):
         return None
@@ -70,7 +70,7 @@ def _unknown_keys(value: Mapping[str, object], keys: list[str]) -> str:
     for name in names:
         if name in _ELSEWHERE:
             here = _ELSEWHERE[name]
-            return got + (f": {here!r} does this here" if here else f": no step does this, {_GUIDE}")
+            return got + (f": the equivalent step is {here!r}" if here else f": there is no equivalent step, {_GUIDE}")
         if near := did_you_mean(name, keys):
             return got + near
     return f"{got}, {_GUIDE}"

@@ -1,4 +1,4 @@
-"""Common parts of export tests: results on disk, and the command line."""
+"""Fixtures for tests of exports: results on disk, and the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.results.folder import RunFolder
 
 @dataclass
 class Answer:
-    """Status and output of a command."""
+    """Exit status and output of a command."""
 
     status: int
     out: str
@@ -30,7 +30,7 @@ Towtank = Callable[..., Answer]
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Towtank:
-    """The command line in this process."""
+    """Return a function that runs the command line in this process."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
 
     def run(*arguments: object) -> Answer:
@@ -43,7 +43,7 @@ def towtank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(scope="session")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The committed results folder with summaries of the present version, as after a complete study."""
+    """The committed results folder with summaries by the present version, as after a complete study."""
     found = copy_of_results_1(tmp_path_factory.mktemp("exports") / "results-1")
     summarize_study(found)
     return found.path
@@ -51,11 +51,11 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(analysed: Path, tmp_path: Path) -> Path:
-    """A copy for tests that change it."""
+    """A copy of the results folder, for tests that change it."""
     return Path(shutil.copytree(analysed, tmp_path / "results-1"))
 
 
 @pytest.fixture
 def mixed(tmp_path: Path) -> RunFolder:
-    """A run of two load threads with failures of several kinds; see `mixed_run`."""
+    """A run with two load threads and several kinds of failures; see `mixed_run`."""
     return write_mixed_run(tmp_path / "r001")

@@ -1,4 +1,4 @@
-"""`towtank export`: every format, and all possible faults."""
+"""`towtank export`: every format, and all faults."""
 
 from __future__ import annotations
 
@@ -182,7 +182,8 @@ def test_torn_and_damaged_lines_are_skipped_and_reported(towtank, results, name)
     lines = path.read_bytes().splitlines(keepends=True)
     lines[10] = lines[10].replace(b'"k":"interval"', b'"k":"intervaI"')
     path.write_bytes(b"".join(lines)[:-40])
-    if name not in RECORDED:  # these contain results of the analysis, created at that time
+    # these formats contain results of the analysis, which must be made from the damaged records
+    if name not in RECORDED:
         (results / "runs" / "r004" / "summary.json").unlink()
     answer = towtank("export", results, "--to", name, "--run", "r004")
     assert answer.status == 0

@@ -1,4 +1,4 @@
-"""CSV: every second as a row, with counts and times that follow from the exchanges."""
+"""CSV: one row for every second, with counts and times that follow from the simulated exchanges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JTL: exact fields are exact, and every row states that it was expanded."""
+"""JTL: fields marked as exact are exact, and every row states that it was expanded from a histogram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenMetrics: read back with the parsers of the Prometheus client, in the newer and the older format."""
+"""OpenMetrics, read with the parsers of the Prometheus client for the newer and for the older format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def samples(families) -> Samples:
         assert family.type == "gauge"
         assert family.documentation
         for sample in family.samples:
-            assert sample.timestamp is None  # otherwise a textfile collector refuses the whole file
+            assert sample.timestamp is None  # a textfile collector refuses a whole file that contains a timestamp
             key = (sample.name, frozenset(sample.labels.items()))
             assert key not in found
             found[key] = sample.value
@@ -47,8 +47,8 @@ def value(found: Samples, name: str, **labels: str) -> float:
 
 def test_both_formats_read_the_same(text, found):
     assert samples(prometheus.text_string_to_metric_families(text)) == found
-    # 1,090, less 176 ends of intervals (windows with too few independent seconds have none), and 40 counts of failed
-    # transactions: 8 runs with 5 transactions each.
+    # 1,090 - 176 + 40 samples. 176 ends of intervals are missing, because windows with too few independent seconds have
+    # none. 40 samples are counts of failed transactions: 8 runs with 5 transactions each.
     assert len(found) == 954
     assert text.endswith("\n# EOF\n")
 
@@ -72,7 +72,7 @@ def test_values_are_those_of_the_summaries(results, found):
         value(found, "towtank_tier_cpus_used", run="r004", tier="content", bound="estimate")
         == (run["tiers"]["content"]["cpus_used"]["value"])
     )
-    # Results without proportional set sizes state the kind of their memory value.
+    # These results have no proportional set sizes, so the label states that memory is a sum of resident sets.
     memory = {"tier": "content", "how": "sum of resident sets"}
     sets = value(found, "towtank_tier_resident_sets_bytes", run="r004", tier="content")
     assert value(found, "towtank_tier_memory_bytes", run="r004", **memory) == sets > 0

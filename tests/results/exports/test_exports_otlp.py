@@ -1,4 +1,4 @@
-"""OTLP: points of the document, and points that a receiver gets."""
+"""OTLP: the points in the document, and the points that a receiver gets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DELTA = 1
 
 
 def metrics(lines: list[Json]) -> dict[str, list[Json]]:
-    """Return the data points of each metric, with their type, by name of the metric."""
+    """Return the data points of each metric, with their type, by metric name."""
     found: dict[str, list[Json]] = defaultdict(list)
     for document in lines:
         (resource,) = document["resourceMetrics"]
@@ -48,7 +48,7 @@ def attributes(holder: Json) -> dict[str, str]:
 def document(towtank, mixed, tmp_path) -> Json:
     out = tmp_path / "out.jsonl"
     assert towtank("export", mixed.path, "--to", "otlp", "--out", out).status == 0
-    (line,) = out.read_text("utf-8").splitlines()  # one short run is one document
+    (line,) = out.read_text("utf-8").splitlines()  # a short run is exported as a single document
     return dict(json.loads(line))
 
 
@@ -132,8 +132,9 @@ def test_documents_of_a_study_are_bounded(towtank, results):
 
 
 def test_scale_of_the_specification():
-    # The example of the OpenTelemetry metrics data model: at scale 3 the base is 2^(1/8) = 1.09051.
-    values = np.array([1.0 + 1e-9, 2.0**20])  # 20 octaves: 160 buckets are enough at scale 3, not at 4
+    # Example of the OpenTelemetry metrics data model: at scale 3 the base is 2^(1/8) = 1.09051.
+    # 20 octaves need 160 buckets at scale 3, and more than the allowed 160 at scale 4
+    values = np.array([1.0 + 1e-9, 2.0**20])
     scale, offset, counts = buckets(values, np.array([1, 2]))
     assert (scale, offset, len(counts)) == (3, 0, 160)
     assert (counts[0], counts[-1], counts.sum()) == (1, 2, 3)

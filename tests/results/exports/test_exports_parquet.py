@@ -1,4 +1,4 @@
-"""Parquet: tables of every run, read back by a query over all of them."""
+"""Parquet: the tables of every run, read by a query over all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def query(text: str) -> list[tuple[object, ...]]:
 
 
 def named(path: Path) -> str:
-    """Return the name of a file for DuckDB, which reads it as UTF-8 in any locale."""
+    """Return the path of a file as text for DuckDB, which decodes paths as UTF-8 in any locale."""
     return os.fsencode(path).decode()
 
 
@@ -56,7 +56,7 @@ def test_tables_are_those_of_the_run_folder(towtank, mixed, tmp_path):
 
 
 def test_a_locale_does_not_change_the_name_of_the_folder(results, tmp_path):
-    """In the locale C, Python cannot decode the last letter of the folder's name."""
+    """In the locale C, Python cannot decode the last letter of the folder name."""
     out = os.fsencode(tmp_path) + "/tables ä".encode()
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(

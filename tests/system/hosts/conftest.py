@@ -1,4 +1,4 @@
-"""Hosts under test: one of each provider, with the same sizes if supported, removed afterwards."""
+"""Fixtures that create hosts of each provider, with the same sizes if supported, and remove them afterwards."""
 
 import sys
 import tempfile
@@ -19,20 +19,22 @@ from towtank.system.system import program_folders
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state folder for the test."""
+    """Use a separate state folder for the test."""
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
 
 
 @pytest.fixture
 def room(tmp_path: Path) -> HostSettings:
-    # A mount works wherever the checkout is, also below /tmp, as hosts have their own temporary folder.
+    # This folder is visible on a host even if the checkout is below /tmp, where each host has its own temporary folder.
     return HostSettings(tmp_path, (tmp_path, *program_folders()))
 
 
 @pytest.fixture
 def virtual(room: HostSettings) -> Iterator[Callable[..., VirtualHost]]:
-    """Return a function that creates hosts of provider namespaces from keys of a system file; `prepared=False` leaves
-    them down."""
+    """Return a function that creates hosts of provider `namespaces` from keys of a system file.
+
+    With `prepared=False` the hosts are not prepared.
+    """
     made: list[VirtualHost] = []
 
     def make(prepared: bool = True, **keys: Any) -> VirtualHost:
@@ -50,7 +52,7 @@ def virtual(room: HostSettings) -> Iterator[Callable[..., VirtualHost]]:
 
 @pytest.fixture
 def ssh() -> Iterator[SshServer]:
-    """A server for hosts of provider ssh, with a folder that every user may enter."""
+    """An SSH server for hosts of provider `ssh`, with a folder that every user may enter."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with ssh_server(Path(folder)) as server:
@@ -62,7 +64,9 @@ LINKS = ("bridge", "veth", "macvlan", "tun")
 
 @pytest.fixture(params=["local", *(f"namespaces by {link}" for link in LINKS), "ssh"])
 def host(request: pytest.FixtureRequest, room: HostSettings) -> Iterator[Host]:
-    """A prepared host that starts services; for provider namespaces, with the other hosts of its site."""
+    """A prepared host that can start services; for provider `namespaces`, the other hosts of its network are prepared
+    too.
+    """
     made: list[Host] = [LocalHost()]
     provider, _, link = request.param.partition(" by ")
     if provider == "namespaces":

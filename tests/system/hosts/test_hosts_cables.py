@@ -1,4 +1,6 @@
-"""Kinds of links: hosts reach each other over them, limits hold at both ends, unsuitable settings are refused."""
+"""Kinds of links: hosts reach each other over each kind, limits apply at both ends, and unsuitable settings are
+refused.
+"""
 
 import json
 import os
@@ -28,7 +30,7 @@ import socket
 server = socket.create_server(('', 7000))
 while True: server.accept()[0].close()
 """
-# Prints "yes" when a name answers; a disconnected host delays it only by its own time limit.
+# Prints "yes" if the host with this name accepts a connection; the time limit bounds the wait for a disconnected host.
 ASK = """
 import socket, sys
 try: socket.create_connection((sys.argv[1], 7000), timeout=0.5); print('yes')
@@ -38,7 +40,9 @@ except OSError: print('no')
 
 @pytest.fixture
 def joined(room: HostSettings) -> Iterator[Made]:
-    """Return a function that creates and prepares hosts of one site; checks that nothing of them remains."""
+    """Return a function that creates and prepares hosts of one network; after the test, check that nothing of them
+    remains.
+    """
     made: list[VirtualHost] = []
 
     def make(link: str, count: int = 2, **keys: object) -> list[VirtualHost]:
@@ -67,7 +71,7 @@ def said(host: VirtualHost, *command: str) -> str:
 
 
 def links(host: VirtualHost) -> dict[str, Any]:
-    """Return the devices of a host, by name."""
+    """Return the network devices of a host, by name."""
     return {device["ifname"]: device for device in json.loads(said(host, "ip", "-json", "-statistics", "link", "show"))}
 
 

@@ -1,4 +1,4 @@
-"""Control groups of both versions, on trees of plain files: written files and values."""
+"""Control groups of versions 1 and 2, with plain files in place of the kernel's: files written, and values in them."""
 
 from pathlib import Path
 
@@ -21,7 +21,9 @@ def proc(folder: Path, mounts: str, own: str) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Trees:
-    """Version 1 with this process in `/job` of its trees, beside a tree of version 2 without controllers."""
+    """Trees of version 1 in which this process is in the group `/job`, and a tree of version 2 without usable
+    controllers.
+    """
     mounts = ""
     for name in ("cpu,cpuacct", "memory", "cpuset", "blkio"):
         (tmp_path / "sys" / name / "job").mkdir(parents=True)
@@ -40,7 +42,7 @@ def old(tmp_path: Path) -> Trees:
 
 @pytest.fixture
 def new(tmp_path: Path) -> Trees:
-    """Version 2 only, with only the memory controller enabled below the root."""
+    """A tree of version 2 alone; below its root, only the memory controller is enabled."""
     root = tmp_path / "cgroup"
     root.mkdir()
     (root / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
@@ -89,7 +91,7 @@ def test_version_1_gets_its_files(old: Trees, tmp_path: Path) -> None:
     assert (own / "blkio.throttle.read_bps_device").read_text() == "7:3 20000000"
     assert (own / "blkio.throttle.write_iops_device").read_text() == "7:3 100"
     assert not (own / "blkio.throttle.read_iops_device").exists()
-    # Written pages are charged to the root group, reads to the reading group.
+    # The kernel charges written pages to the root group, but reads to the group of the reading process.
     assert (root / "blkio.throttle.write_bps_device").read_text() == "7:3 8000000"
     assert (root / "blkio.throttle.read_bps_device").read_text() == ""
     assert len(group.members_files()) == 6
@@ -125,7 +127,7 @@ def test_version_2_gets_its_files(new: Trees, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("shares", "weight"), [(2, 1), (1024, 39), (262_144, 10_000)])
 def test_weights_are_converted_as_oci_runtimes_do(new: Trees, tmp_path: Path, shares: int, weight: int) -> None:
-    # 1 + ((shares - 2) * 9999) / 262142, as in the OCI runtime specification's note on cgroup v2.
+    # Expected weight: 1 + ((shares - 2) * 9999) / 262142, as in the OCI runtime specification's note on cgroup v2.
     group = ControlGroup(new, "towtank-000000/web")
     (tmp_path / "cgroup/towtank-000000/web").mkdir(parents=True)
     group.weigh(shares)

@@ -1,4 +1,6 @@
-"""No part of the hosts of a killed conductor remains: it is killed at each step, and at random times."""
+"""Nothing of the hosts remains after the conductor is killed, either at a step of their preparation or at a random
+time.
+"""
 
 import os
 import random
@@ -15,7 +17,7 @@ from towtank.system.hosts import cgroups, cleaning
 
 pytestmark = pytest.mark.waits
 
-# Brings hosts up and down repeatedly; kills itself before the command with the given number.
+# Prepares and removes hosts repeatedly; kills itself before it executes the command with the given number.
 CONDUCTOR = """
 import os, signal, sys, time
 from pathlib import Path
@@ -58,7 +60,7 @@ services:
   a: {kind: null_server, host: web}
   b: {kind: null_server, host: far}
 """
-# Two hosts on another kind of link, with the generator on one of them.
+# Two hosts connected by another kind of link; the load generator runs on one of them.
 JOINED = """
 schema: towtank/system/1
 name: killed
@@ -70,7 +72,7 @@ generator: {host: far}
 services:
   a: {kind: null_server, host: web}
 """
-# After a kill, the guards use their whole grace period of one second; a busy machine takes longer.
+# The guards need their grace period of one second after a kill, and longer on a busy machine.
 GONE_WITHIN_S = 60.0
 
 
@@ -95,7 +97,7 @@ def conductor(folder: Path, last: int) -> subprocess.Popen[str]:
 
 
 def assert_gone(prefixes: list[str], conductor: int) -> None:
-    """Assert that no object has one of the prefixes, and no folder the process id of the conductor."""
+    """Assert that no object with one of the prefixes is left, and no temporary folder of the conductor's process id."""
     for prefix in prefixes:
         until(lambda prefix=prefix: cleaning.leftovers(prefix) == [], GONE_WITHIN_S)
         until(lambda prefix=prefix: not any(prefix.encode() in line for line in commands()), GONE_WITHIN_S)
@@ -104,8 +106,10 @@ def assert_gone(prefixes: list[str], conductor: int) -> None:
 
 
 def limits_of_nothing() -> list[str]:
-    """Return loop devices with limits but without a file: limits are set after attaching, and removed before
-    detaching."""
+    """Return loop devices that have limits but no file.
+
+    Limits are set after the file is attached, and removed before it is detached, so the list must be empty.
+    """
     limited = {
         device.partition(":")[2]
         for device in cgroups.throttled_devices(cgroups.find_trees())
@@ -149,7 +153,7 @@ def test_killed_at_a_random_moment(folder: Path, seed: int) -> None:
     with conductor(folder, -1) as process:
         assert process.stdout is not None
         prefix = process.stdout.readline().strip()
-        # Two seconds are about one and a half cycles of up and down.
+        # In two seconds, the conductor prepares and removes the hosts about one and a half times.
         try:
             process.wait(random.Random(seed).uniform(0.0, 2.0))
         except subprocess.TimeoutExpired:

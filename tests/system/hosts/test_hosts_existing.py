@@ -1,4 +1,4 @@
-"""A host of provider existing is only loaded and observed."""
+"""A host of provider `existing` only receives load and is observed."""
 
 import inspect
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hosts in system files: all faults at once, each with its place, and values that survive a JSON round trip."""
+"""Hosts in system files: all faults are reported together with their lines, and values survive a JSON round trip."""
 
 from pathlib import Path
 from typing import Any

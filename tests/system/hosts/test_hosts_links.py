@@ -1,4 +1,4 @@
-"""Links: commands for `tc`, and the relay of packets, on a simulated clock."""
+"""Links between hosts: commands for `tc`, and the relay of packets on a simulated clock."""
 
 import os
 import random
@@ -36,7 +36,7 @@ def test_disciplines_of_a_link() -> None:
 
 @pytest.fixture
 def pipes() -> Iterator[tuple[int, int, int, int]]:
-    """A pipe for incoming packets and one for outgoing packets."""
+    """Two pipes: one for incoming packets, one for outgoing packets."""
     come, put = os.pipe2(os.O_NONBLOCK)
     get, go = os.pipe2(os.O_NONBLOCK)
     yield come, put, get, go
@@ -83,7 +83,8 @@ def test_the_same_packets_are_lost_with_the_same_seed(pipes: tuple[int, int, int
 
     first = lost(1)
     assert first == lost(1) != lost(2)
-    # 1000 trials at 0.3: mean 300, standard deviation 14.5; the seed fixes the count.
+    # Of 1000 packets with loss probability 0.3, the mean is 300 and the standard deviation 14.5; the seed fixes the
+    # count.
     assert 240 < sum(first) < 360
 
 

@@ -1,4 +1,4 @@
-"""MariaDB on a host with sizes: its data is on a disk of the host, and clients reach it over the network."""
+"""MariaDB on a host with limits: its data is on a disk of the host, and clients reach it over the virtual network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements of a system file, and the messages about missing ones."""
+"""Requirements of a system file, and the messages about requirements that are not met."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Observers compared with self-counting programs on hosts of every provider, as in `tests/certified`."""
+"""Observers on hosts of every provider, compared with programs that count their own work, as in `tests/certified`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from towtank.system.process import ProcessSpec
 
 pytestmark = pytest.mark.waits
 
-# Enters control groups, then executes the command after `--`.
+# Enters the given control groups, then executes the command after `--`.
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 @pytest.fixture
 def control_group() -> Iterator[ControlGroup]:
-    """Create a separate control group, as for a systemd unit or a container."""
+    """Create a control group like that of a systemd unit or a container."""
     if os.geteuid() != 0 or find_trees().version is None:
         pytest.skip("needs root and control groups")
     group = ControlGroup(find_trees(), f"towtank-test-{secrets.token_hex(3)}/unit")

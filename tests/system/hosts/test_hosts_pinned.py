@@ -1,4 +1,4 @@
-"""CPUs that a host may be pinned to, while the conductor itself is pinned to those of the generator."""
+"""A host may be pinned to CPUs of the system while the conductor is pinned to the CPUs of the generator."""
 
 import os
 
@@ -12,7 +12,7 @@ from towtank.system.hosts.needs import absent_cpus
 
 @pytest.fixture
 def affinity(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
-    """Replace the affinity of this process, whose first one is CPUs 0 to 3; return all that it had."""
+    """Simulate the CPU affinity of this process, beginning with CPUs 0 to 3; return the list of all affinities set."""
     had = [{0, 1, 2, 3}]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(had[-1]))
     monkeypatch.setattr(os, "sched_setaffinity", lambda _pid, cpus: had.append(set(cpus)))

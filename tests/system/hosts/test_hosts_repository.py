@@ -1,5 +1,7 @@
-"""A CMIS repository on hosts with sizes: JVMs detect the sizes, contents are on a disk, or on a mount that two nodes
-share."""
+"""A CMIS repository on hosts with limits.
+
+JVMs detect the limits, and contents are on a disk, or on a mount that two nodes share.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def test_a_repository_sees_the_sizes_of_its_host_and_stores_on_its_disk(
         endpoints = system.up()
         (address,) = endpoints.addresses["content"]
         reported = endpoints.settings["content"]["jvm_told"]["content"]
-        # One and a half CPUs are rounded to two; memory is the limit of the control group.
+        # The JVM rounds one and a half CPUs up to two; its memory is the limit of the control group.
         assert (reported["cpus"].split(",")[1].strip(), reported["memory"]) == ("2 available", "1024M")
         client = CmisClient(address)
         text = b"harbour " * 1000
@@ -109,7 +111,7 @@ def test_two_nodes_on_two_hosts_have_their_contents_on_one_mount(
         text = b"harbour " * 1000
         made = first.create(first.at("/inbox/000")["cmis:objectId"], "new.txt", text)
         asked = {"objectId": made["cmis:objectId"], "cmisselector": "content"}
-        # The other node learns of the change from the journal, after its polling interval.
+        # The second node reads the change from the journal after its polling interval.
         until(lambda: second.send("/root", asked) == (200, text))
         mounts = {scraper.service: scraper for scraper in endpoints.scrapers if scraper.service.startswith("area")}
         assert set(mounts) == {"area", "area-2"}

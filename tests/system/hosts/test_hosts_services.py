@@ -1,4 +1,4 @@
-"""Third-party servers on virtual hosts: reached through the virtual network, observed from outside."""
+"""Third-party servers on virtual hosts: reached through the virtual network, and observed from outside."""
 
 import urllib.request
 from pathlib import Path
@@ -27,7 +27,7 @@ OTHERS = {
     "redis": "  cache: {kind: redis, host: edge, port: 6379}\n",
     "openldap": "  people: {kind: openldap, host: edge, port: 389, population: {users: 20}}\n",
 }
-# Program and package of each kind.
+# Program and Debian package of each kind of server.
 PROGRAMS = {
     "nginx": ("nginx", "nginx-light"),
     "httpd": ("apache2", "apache2-bin"),

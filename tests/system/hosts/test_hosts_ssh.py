@@ -1,4 +1,4 @@
-"""Hosts of provider ssh beyond the conformance suite: secrets, lost connections, services and observation."""
+"""Hosts of provider `ssh`, beyond the conformance tests: secrets, lost connections, services, and observation."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def system_file(folder: Path, server: SshServer, services: str = NULL) -> Path:
 
 
 def copied(server: SshServer) -> list[Path]:
-    """Return our folders on the machine."""
+    """Return the folders of Towtank on the remote machine."""
     return sorted(Path(server.keys["folder"]).glob("towtank-*"))
 
 
@@ -80,7 +80,7 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
     assert counted <= set(stream.samples[-1]["host"]), "its network is looked at there"
     assert stream.damage.bad_lines == 0
     clocks = run.manifest["clocks"]["far"]
-    # The same machine: both clocks are the same, so the interval of the measured offset contains zero.
+    # Both ends are on this machine and have the same clock, so the interval of the measured offset contains zero.
     assert len(clocks) == 2
     assert all(abs(clock["offset_ns"]) <= clock["uncertainty_ns"] for clock in clocks)
 

@@ -1,4 +1,4 @@
-"""TCP counters of a host's network: queue overflows and retransmissions of this network only."""
+"""TCP counters of a host's network: queue overflows and retransmissions, without those of other networks."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ Counters = Callable[[], dict[str, float]]
 
 @pytest.fixture
 def hosts(room: HostSettings) -> Iterator[list[VirtualHost]]:
-    """Three hosts on a bridge, the third without traffic."""
+    """Three hosts on a bridge; the third has no traffic."""
     made = virtual_hosts("bridge", 3)
     requires(made[0])
     try:
@@ -42,7 +42,7 @@ def _waits(counts: dict[str, float]) -> float:
 
 
 def counters(host: VirtualHost) -> Counters:
-    """Return a reader of the TCP counters of a host."""
+    """Return a function that reads the TCP counters of a host."""
     (scraper,) = host.watching().scrapers
     assert isinstance(scraper, HostScraper)
     return lambda: {key: value for key, value in scraper.scrape().items() if key.startswith("host_tcp_")}
@@ -56,7 +56,8 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
     port = server.free_ports()
 
     def listen() -> socket.socket:
-        # A backlog of 1 admits two connections: Linux refuses only if the queue is longer than the backlog.
+        # A backlog of 1 admits two connections, because Linux refuses a connection only if the queue is longer than the
+        # backlog.
         return socket.create_server((server.address, port), backlog=1)
 
     def connect() -> socket.socket:
@@ -70,13 +71,13 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
         for _ in range(2):
             taken = stack.enter_context(client.within(connect))
             until(lambda one=taken: one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[0] == ESTABLISHED)
-        # On a slow machine too, retransmissions before this time are unrelated to the queue.
+        # Retransmissions before this time, which a slow machine may cause, have nothing to do with the queue.
         sent_again, answered_again = here()[AGAIN], there()[AGAIN]
         with client.within(connect):
             until(lambda: there()[OVERFLOWS] >= 1)
-            # The server does not accept it, so the client sends the next SYN, the first time after a second.
+            # The server drops the SYN, so the client retransmits it, first after a second.
             until(lambda: here()[AGAIN] > sent_again)
-        # Each SYN is one overflow.
+        # Every SYN, also each retransmission, is one overflow.
         until(lambda: there()[OVERFLOWS] == 1 + here()[AGAIN] - sent_again)
         assert there()[DROPS] == there()[OVERFLOWS]
         assert there()[AGAIN] == answered_again
@@ -99,7 +100,7 @@ def test_segments_that_get_lost_are_counted_where_they_are_sent_again(hosts: lis
             server.mend()
             receiving.settimeout(60)
             assert receiving.recv(10) == b"lost"
-            # The first retransmission is a probe, the next ones follow timeouts.
+            # The first retransmission is a tail loss probe; the next ones follow timeouts.
             assert _waits(here()) > waited
             assert there()[AGAIN] == answered
     assert set(elsewhere().values()) == {0.0}
@@ -119,7 +120,7 @@ def test_counts_of_this_machine_are_not_those_of_a_host(hosts: list[VirtualHost]
     assert counters(hosts[0])() == before
 
 
-# As the kernel writes them, shortened.
+# Text in the format of the kernel, with fewer columns.
 SNMP = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm MaxConn RetransSegs\nTcp: 1 -1 42\n"
 
 

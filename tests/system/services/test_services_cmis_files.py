@@ -1,4 +1,4 @@
-"""Files of a CMIS repository: options of the JVM, configuration of the nodes, the list of its documents."""
+"""Files of a CMIS repository: JVM options, configuration of the nodes, and the list of its documents."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ GC_LOGS = Path(__file__).parents[2] / "data" / "gc"
 
 
 class HalfHost(LocalHost):
-    """A host with a limit on its CPU time."""
+    """A host that reports a limit on its CPU time."""
 
     def facts(self) -> dict[str, Any]:
-        """Properties of the host: one and a half CPUs."""
+        """Return the properties of a host that has one and a half CPUs."""
         return {**super().facts(), "cpus_virtual": 1.5}
 
 

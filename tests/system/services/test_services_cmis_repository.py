@@ -1,4 +1,4 @@
-"""A real CMIS repository of two nodes: filled, clustered, observed, killed, and removed."""
+"""A real CMIS repository of two nodes: population, clustering, observation, kill, and removal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ services:
     population: {scale: 0.00001, seed: 3}
 start_timeout: 2 min
 """
-# Two JVMs start, and one of them then creates the documents; on a busy machine. [s]
+# On a busy machine, two JVMs start within this time, and one of them then creates the documents. [s]
 WITHIN_S = 60.0
 
 pytestmark = [
@@ -48,7 +48,7 @@ pytestmark = [
 
 
 class Running:
-    """Running system, with its endpoints and its folder."""
+    """A running system, its endpoints, and its folder."""
 
     def __init__(self, system: System, endpoints: Endpoints, folder: Path) -> None:
         self.system, self.endpoints, self.folder = system, endpoints, folder
@@ -156,7 +156,7 @@ def test_requests_and_collections_are_counted(running: Running) -> None:
     for _ in range(5):
         running.nodes[0].at("/inbox")
     for name in ("jetty_requests_total", series("jetty_answers_total", status="2xx")):
-        # The server counts a request after its answer.
+        # The server counts a request only after it has sent the response.
         until(lambda name=name: scrapers["content"].scrape()[name] >= before[name] + 5)
     values = scrapers["content-2-jvm"].scrape()
     assert values["jvm_heap_limit_bytes"] == 192 * 2**20

@@ -1,4 +1,4 @@
-"""Programs as services: filled texts and files, readiness, end, population, limits of hosts."""
+"""Programs as services: texts and files with filled placeholders, readiness, end, population, and limits of hosts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def system_of(place: Path, /, host: str = "{provider: local}", more: str = "", **keys: Any) -> System:
-    """Build a system with one program; `keys` are those of its service, as JSON, which is YAML, too."""
+    """Build a system with one program; `keys` are keys of its service, written as JSON, which is also valid YAML."""
     given = {
         "kind": "command",
         "host": "here",

@@ -1,4 +1,4 @@
-"""System files with programs: references, templates and checks that are wrong are reported with their places."""
+"""System files with programs: wrong references, templates and checks are reported with their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Kept populations of programs: whatever determines one makes another one; files that commands name are found."""
+"""Stored populations of programs.
+
+If anything that determines a population changes, it is created anew. Files to which its command refers are found.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ from towtank.system.services.command import CommandService
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Folder of a system file with folders a and b, each with its in.txt, a script and folders of data."""
+    """Folder of a system file, with a script, a program, and folders `a` and `b` that each contain in.txt and a data
+    folder.
+    """
     (tmp_path / "make.sh").write_text("cp in.txt $1")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "generate").write_text("#!/bin/sh\n")
@@ -60,7 +65,7 @@ def test_a_changed_file_of_its_command_makes_another_population(
 
 
 def test_another_folder_makes_another_population(place: Path) -> None:
-    texts = ["sh", "-c", "cp *.txt ${data}"]  # names no file
+    texts = ["sh", "-c", "cp *.txt ${data}"]  # the command names no file
     assert digest(place, *texts, folder="a") != digest(place, *texts, folder="b")
     varied = [{"folder": "${settings.part}", "settings": {"part": part}} for part in "ab"]
     assert digest(place, *texts, **varied[0]) != digest(place, *texts, **varied[1])

@@ -1,4 +1,4 @@
-"""Users from a seed: reproducible, with hashes that match their passwords."""
+"""Users of a directory, generated from a seed: reproducible, with hashes that match their passwords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System files with gateways and metrics pages: invalid members, all faults at once, the scrapers."""
+"""System files with gateways and metrics pages: invalid members, all faults reported together, and the scrapers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bench for each kind of file system."""
+"""Fixture with a bench for each kind of file system."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from storage_cases import CASES, StorageBench
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state folder for the test."""
+    """Use a separate state folder for the test."""
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
 def storage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageBench]:
-    """A bench with its running system for all tests of a module; skipped with the reason if this machine cannot run
-    it."""
+    """A bench with its running system, for all tests of a module.
+
+    The tests are skipped with the reason if this machine cannot run the system.
+    """
     folder = tmp_path_factory.mktemp("storage")
     with pytest.MonkeyPatch.context() as patch:
-        # Set before the system is built, which determines the place of its data.
+        # This must be set first, because the path of the data is fixed when the system is built.
         patch.setenv("TOWTANK_STATE", str(folder / "state"))
         bench = StorageBench(folder, request.param)
         if lines := bench.lacks():

@@ -1,4 +1,6 @@
-"""One suite for all file systems of hosts: a written file is complete under its name, or refused."""
+"""Conformance tests for all file systems of hosts: a written file is complete under its name, or the write is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from towtank.system.hosts import cleaning
 
 pytestmark = pytest.mark.waits
 
-# Bytes that identify their position; whole pages and a remainder, more than one packet.
+# The bytes of the file depend on its path; the sizes include parts of a page, and more than one packet.
 WRITE = """
 import hashlib, os, sys
 path, count = sys.argv[1], int(sys.argv[2])
@@ -74,7 +76,7 @@ for name in names - {"file-0"}:
     os.unlink(f"{root}/a/b/{name}")
 os.removedirs(f"{root}/a/b")
 """
-# Fills the file system with files of 1 MiB; prints the number of whole files, and how the next one was refused.
+# Fills the file system with files of 1 MiB; prints the number of complete files and the error of the next one.
 FILL = """
 import errno, os, sys
 root, kept = sys.argv[1], 0
@@ -121,11 +123,11 @@ def test_folders_hold_what_was_put_into_them(storage: StorageBench) -> None:
 
 @pytest.mark.timeout(480)
 def test_a_full_one_refuses_and_keeps_what_it_took(storage: StorageBench) -> None:
-    # It waits for the disk hundreds of times.
+    # The script waits for the disk hundreds of times, which takes long.
     kept, refusal = printed(storage, FILL, storage.root, limit_s=300.0).split()
     assert refusal in storage.case.refusals
     assert int(kept) >= 8
-    # Freed space can be used again, though not always at once.
+    # Freed space can be used again, but sometimes only after a while.
     path = storage.root / "after"
     assert until_written(storage, path) == printed(storage, READ, path)
 
@@ -153,7 +155,7 @@ def test_nobody_else_sees_it(storage: StorageBench) -> None:
         assert line[0].startswith("/dev/loop")
 
 
-# Mounts only: the host itself reports its disks.
+# Only for mounts, because disks are reported by the host.
 @pytest.mark.applies(storage=lambda case: case.is_mount)
 def test_each_step_is_reported(storage: StorageBench) -> None:
     (scraper,) = storage.service("area").scrapers()
@@ -164,7 +166,7 @@ def test_each_step_is_reported(storage: StorageBench) -> None:
     grown = {key: value - before.get(key, 0.0) for key, value in scraper.scrape().items()}
     scraper.close()
     assert grown["glusterfs_written_bytes_total"] == 70_000
-    # If the host's page cache is used, written data need not be read again, except for partial pages.
+    # If the host's page cache is used, written data is not read again, except for partial pages.
     expected = range(4096) if "direct" not in storage.case.services else [70_000]
     assert grown["glusterfs_read_bytes_total"] in expected
     assert grown['glusterfs_calls_total{call="create"}'] == 1
@@ -191,8 +193,10 @@ def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: Stor
 
 
 def paths_on_both(storage: StorageBench) -> list[Path]:
-    """Write six files, and more until `store-1` has one, as it gets none for a while after it was full; return their
-    paths."""
+    """Write six files, and more until `store-1` has one of them; return their paths.
+
+    After it was full, `store-1` gets no files for a while.
+    """
     paths: list[Path] = []
     deadline = time.monotonic() + KILLED_WITHIN_S
     while len(paths) < 6 or not any(storage.has_content(path.name) for path in paths):
@@ -209,7 +213,7 @@ def is_whole(storage: StorageBench, path: Path, digest: str) -> bool:
 
 
 def server_of(guard: int) -> int:
-    """Return the server itself, the child of its guard."""
+    """Return the process id of the server, which is the child of its guard."""
     return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
 
 

@@ -1,4 +1,4 @@
-"""System files with mounts: all faults with their places, effects of settings, and a content server on each mount."""
+"""System files with mounts: all faults with their lines, effects of settings, and a content server on each mount."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_hosts_of_mounts_and_of_nodes_are_checked_together(tmp_path: Path) -> No
     with pytest.raises(StudyError) as refused:
         load_system(path)
     reported = sorted(f"{fault.line}:{fault.column}: {fault.where}: {fault.message}" for fault in refused.value.faults)
-    # The mount `odd` counts with the host that was meant.
+    # In the list of mounts, `odd` is on the host `far`, which its misspelt host name is taken for.
     everywhere = "must be a mount on all hosts of its nodes, web, far (area, odd), got"
     assert reported == sorted(
         [
@@ -111,7 +111,7 @@ TUNED = {"cache": "8 MiB", "direct": True, "inode_limit": 77}
 
 
 def stack(text: str) -> list[str]:
-    """Return the names of the translators of a volume file, from the bottom."""
+    """Return the names of the translators of a volume file, from the lowest to the highest."""
     return [line.split()[1] for line in text.splitlines() if line.startswith("volume ")]
 
 
@@ -182,7 +182,7 @@ def test_a_content_server_has_its_contents_there(place: str, tmp_path: Path) -> 
 
 
 def contents(system: System, place: str) -> tuple[int, bool]:
-    """Return the content files in the folder, and whether it contains no database."""
+    """Return the number of content files in the folder, and True if the disk contains no database."""
     host = system._hosts.of("web")
     root = host.disk("data") if place == "disk" else Path("/tmp/mounts/area")
     found = host.execute(["sh", "-c", f"find {root}/content -type f | wc -l"]).output

@@ -1,5 +1,6 @@
-"""A file system mounted by several hosts: after one host has closed a file, the others read its whole content at
-once."""
+"""A file system mounted by several hosts: when a host has closed a file, other hosts read its complete content
+immediately.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +58,9 @@ PORT = 7007
 # Time limit of a command on a host on a busy machine. [s]
 LIMIT_S = 60.0
 
-# Reads the file of each received name, which the sender has just closed. It has already looked up the next file, which
-# does not exist yet.
+# Reads each file whose name it receives, immediately after the writer has closed the file.
+#
+# It then looks up the next file, which does not exist yet, so that a negative cache entry would cause a fault.
 READER = """
 import hashlib, os, socket, sys
 wrong = []
@@ -78,7 +80,7 @@ with connection, connection.makefile("rw") as lines:
         print("read", file=lines, flush=True)
 print(wrong)
 """
-# Every other file gets another name first, as servers do; some are larger than one buffered write.
+# Every other file is written under a temporary name first, as servers do; some are larger than one buffered write.
 WRITER = """
 import hashlib, os, socket, sys, time
 address, port, root, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -112,7 +114,7 @@ READ = "import sys; print(open(sys.argv[1]).read())"
 
 
 class Shared:
-    """Running system whose hosts share a file system."""
+    """A running system whose hosts share a file system."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -121,27 +123,27 @@ class Shared:
         self.mount = mount
 
     def host(self, number: int) -> Host:
-        """Return a host with the mount, by its number from 1."""
+        """Return the host with the given number, from 1; it has the mount."""
         return self.system._hosts.of(f"web-{number}")
 
     def path(self, name: str) -> Path:
-        """Return the path of a file on the mount, the same on each host."""
+        """Return the path of a file on the mount, which is the same on each host."""
         return self.mount.point_on(self.host(1)) / name
 
     def try_python(self, number: int, script: str, *arguments: object) -> Answer:
-        """Run a script on a host."""
+        """Run a Python script on a host; it may fail."""
         host = self.host(number)
         return host.execute([host.python(), "-c", script, *map(str, arguments)], LIMIT_S)
 
     def python(self, number: int, script: str, *arguments: object) -> str:
-        """Return the output of a script that must succeed."""
+        """Run a Python script on a host and return its output; the script must succeed."""
         answer = self.try_python(number, script, *arguments)
         assert answer.status == 0, answer.output
         return answer.output.strip()
 
 
 def made(folder: Path, settings: str, other: str = OTHER) -> System:
-    """The system before its start; the test is skipped with the reasons if this machine cannot run it."""
+    """Return the system before its start; skip the test with the reasons if this machine cannot run it."""
     path = folder / "system.yaml"
     path.write_text(SYSTEM.format(settings=settings, other=other))
     system = build_system(load_system(path), folder, folder / "logs")
@@ -197,7 +199,7 @@ def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared
     shared.python(1, WRITE, path, "before")
     assert shared.python(2, READ, path) == "before"
     shared.python(1, WRITE, path, "after it was changed")
-    # Cached data may be used as long as the settings allow.
+    # The other host may use cached data for as long as the settings allow.
     until(lambda: shared.python(2, READ, path) == "after it was changed")
 
 
@@ -253,13 +255,13 @@ def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
         hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "content_server"}
         assert hosts == {"content": "web-1", "content-2": "web-2"}
         assert system.ended() == []
-        # A node whose mount disappeared and returned also reads files that it had open.
+        # After its mount was killed and started again, a node can read files that it had open before.
         system.signal("area-2", "kill")
         system.start("area-2")
         assert until(lambda: held(nodes[1], stored)) == text
 
 
 def held(node: CmisClient, stored: str) -> Any:
-    """Return the content sent by a node; None while the node answers with an error."""
+    """Return the content that a node sends; None if the node responds with an error."""
     status, body = node.send("/root", {"objectId": stored, "cmisselector": "content"})
     return body if status == 200 else None

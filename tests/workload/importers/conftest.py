@@ -1,4 +1,4 @@
-"""Imports files and reads the resulting workloads."""
+"""Fixtures that import files and read the resulting workloads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Import:
     workload: dict[str, Any]
 
     def notes(self) -> list[tuple[int, str, str]]:
-        """Line, subject and reason of every place with a note."""
+        """Return line, subject and reason of each note, once for each place in the file."""
         return [(line, note.what, note.why) for note in self.draft.notes.sorted() for line, _ in note.places]
 
     def noted(self, what: str) -> list[int]:
@@ -62,7 +62,7 @@ def import_file(tmp_path: Path) -> Callable[..., Import]:
         written.write_text(imported.text, encoding="utf-8")
         report = check_file(written)
         assert (report.kind, report.faults) == ("workload", [])
-        # The workload compiles to a plan, with any addresses for its targets.
+        # The workload compiles to a plan, with arbitrary addresses for its targets.
         targets = {name: ["127.0.0.1:1"] for name in draft.targets or ["target"]}
         assert compile_workload(load_workload(written), targets=targets)["transactions"]
         return Import(draft, imported.text, yamlfile.load(written).data)
@@ -84,7 +84,7 @@ def import_text(tmp_path: Path, import_file: Callable[..., Import]) -> Callable[
 
 @pytest.fixture
 def import_notes(tmp_path: Path) -> Callable[..., Import]:
-    """Import a text without compiling a plan: for many variants of a file."""
+    """Import a text without compiling a plan, for tests with many variants of a file."""
 
     def run(form: str, text: str) -> Import:
         path = tmp_path / "example"

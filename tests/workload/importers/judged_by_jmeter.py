@@ -1,4 +1,4 @@
-"""Test plans run by JMeter and driven after their import send the same requests to a server.
+"""JMeter runs test plans, and Towtank runs them after their import: both send the same requests to a server.
 
 Not part of the ordinary tests: `make judge` gets JMeter from Maven and runs this file.
 """
@@ -57,7 +57,7 @@ def variables(value: str) -> str:
 
 
 def data_set(file: str) -> str:
-    """Return a data set whose file names its columns in the first line."""
+    """Return a data set whose file has the column names in its first line."""
     inner = f'<stringProp name="filename">{file}</stringProp><stringProp name="delimiter">,</stringProp>'
     inner += '<boolProp name="recycle">true</boolProp><stringProp name="shareMode">shareMode.all</stringProp>'
     head = '<CSVDataSet guiclass="TestBeanGUI" testclass="CSVDataSet" testname="rows">'
@@ -212,7 +212,7 @@ PLANS = {
     ),
     "once only": group(element("OnceOnlyController", at("/once")) + at("/each")),
 }
-# Nightly runs use more of them: each takes ten seconds.
+# Nightly runs use more plans; each takes ten seconds.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 
 
@@ -234,8 +234,9 @@ def test_a_generated_plan_asks_for_what_jmeter_asks_for(seed: int, tmp_path: Pat
 
 
 def test_pauses_are_those_of_jmeter(tmp_path: Path) -> None:
-    """A flow control with a timer below it, and a timer of a sampler: the same requests, with the same gaps to a
-    tenth."""
+    """A flow control action with a timer below it: the same requests as in JMeter, and no pause shorter than that of
+    the timer.
+    """
     timer = element("ConstantTimer", ConstantTimer__delay="600")
     action = element("TestAction", timer, ActionProcessor__action="1", ActionProcessor__duration="0")
     with logging_server() as log:

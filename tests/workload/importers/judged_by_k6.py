@@ -1,4 +1,4 @@
-"""Scripts run by k6 and driven after their import send the same requests to a server.
+"""k6 runs scripts, and Towtank runs them after their import: both send the same requests to a server.
 
 Not part of the ordinary tests: `make judge` builds k6 with Go and runs this file.
 """
@@ -20,7 +20,7 @@ from k6_generated import HEAD, generated
 from towtank.workload.importers import Options, read
 
 K6 = Path(os.environ.get("TOWTANK_K6", ".venv/k6")).resolve() / "k6"
-# Nightly runs use more of them: each takes some seconds.
+# Nightly runs use more scripts; each takes some seconds.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 ROUNDS = 2
 
@@ -33,7 +33,7 @@ def k6(file: Path, *words: str) -> None:
 
 
 def both(text: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the requests of k6, and as many requests of Towtank."""
+    """Return the requests of k6, and the same number of requests of Towtank."""
     with logging_server({"/bad": 404}) as log:
         file = folder / "script.js"
         file.write_text(text.replace("ADDRESS", log.address), encoding="utf-8")
@@ -98,7 +98,7 @@ SCRIPTS = {
         "if (__ITER === 0) { kept = send('/login', { u: 'a' }).json('token'); }\nvisit('/x');", {"noCookiesReset": True}
     ),
 }
-# Differences of an import from k6, with the subject of its note.
+# Scripts whose import differs from k6, each with a part of the note about the difference.
 NOTED = {
     "returns from a group": (
         script("group('g', () => { if (visit('/bad').status !== 200) return; visit('/1'); });\nvisit('/2');"),
@@ -144,7 +144,7 @@ def test_what_differs_is_noted(name: str, tmp_path: Path) -> None:
 
 
 def test_pauses_are_those_of_k6(tmp_path: Path) -> None:
-    """Pauses of a page and between requests: the same requests, and no shorter gap."""
+    """Pauses between requests and inside a page: the requests are those of k6, and no pause is shorter."""
     text = script("visit('/1');\nsleep(0.6);\ngroup('g', () => { visit('/2'); sleep(0.4); visit('/3'); });")
     with logging_server() as log:
         file = tmp_path / "script.js"
@@ -159,7 +159,9 @@ def test_pauses_are_those_of_k6(tmp_path: Path) -> None:
 
 
 def counted(text: str, folder: Path, users: int) -> tuple[Counter[str], Counter[str]]:
-    """Return requests by path, of k6 with its options, and of Towtank with the same users and duration."""
+    """Return the number of requests by path: of k6 with its own options, and of Towtank with the same users and
+    duration.
+    """
     with logging_server() as log:
         file = folder / "script.js"
         file.write_text(text.replace("ADDRESS", log.address), encoding="utf-8")
@@ -169,7 +171,9 @@ def counted(text: str, folder: Path, users: int) -> tuple[Counter[str], Counter[
 
 
 def test_arrival_rates_are_those_of_k6(tmp_path: Path) -> None:
-    """Ten iterations a second for 4 s: 40 in k6; four users with a pacing of 0.4 s make as many, except at the ends."""
+    """Ten iterations a second for 4 s are 40 iterations in k6. Four users with a pacing of 0.4 s make the same number,
+    except at the start and the end.
+    """
     rate = {"executor": "constant-arrival-rate", "rate": 600, "timeUnit": "1m", "duration": "4s", "preAllocatedVUs": 4}
     wanted, found = counted(script("visit('/x');", {"scenarios": {"s": rate}}), tmp_path, 4)
     assert abs(wanted["/x"] - 40) <= 2
@@ -177,7 +181,9 @@ def test_arrival_rates_are_those_of_k6(tmp_path: Path) -> None:
 
 
 def test_scenarios_have_their_shares_of_users(tmp_path: Path) -> None:
-    """Three users of one function and one of another, with the same pauses: three times as many requests."""
+    """Three users execute one function, and one user executes another with the same pauses: the ratio of requests is
+    three.
+    """
     users = {"executor": "constant-vus", "duration": "4s"}
     scenarios = {"a": {**users, "vus": 3, "exec": "a"}, "b": {**users, "vus": 1, "exec": "b"}}
     text = script("", {"scenarios": scenarios})

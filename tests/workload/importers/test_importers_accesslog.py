@@ -1,4 +1,4 @@
-"""Access logs: lines, patterns of paths, sessions, mix, think times, bounds."""
+"""Access logs: lines, patterns of paths, sessions, mix, think times, and bounds."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def test_a_session_ends_after_half_an_hour_of_silence() -> None:
         sessions.add(hit(second))
     sessions.add(hit(7301, client="b"))
     sessions.finish()
-    # From 1810 to 3609 is one second less than half an hour; from 10 to 1810 is exactly half an hour.
+    # From 1810 to 3609 is one second less than half an hour, so the session continues. From 10 to 1810 is exactly half
+    # an hour, so a new session begins.
     assert (sessions.ended, sessions.pages) == (4, 6)
     assert sessions.gap_count == 2
     assert sessions.gap_sum == pytest.approx(10 + 1799)
@@ -159,7 +160,7 @@ def test_the_mix_is_the_share_of_pages(import_text: Importer) -> None:
 def test_think_times_of_the_example(import_file: Importer) -> None:
     found = import_file("accesslog", "access.log")
     fitted = found.draft.findings["think_times"]
-    # The think times of the example are exponential with mean 8 s; about 170 exceed the least gap.
+    # The think times of the example are exponential with mean 8 s; about 170 of them exceed the minimum gap.
     assert fitted["chosen"] == "exponential"
     (exponential,) = [fit for fit in fitted["fits"] if fit["distribution"] == "exponential"]
     assert exponential["parameters"]["mean_s"] == pytest.approx(8.0, rel=0.25)
@@ -188,10 +189,11 @@ def gaps_of(name: str, size: int = 800) -> Any:
 )
 def test_a_distribution_is_found_again(name: str, parameters: dict[str, float]) -> None:
     fits = {fit.name: fit for fit in fit_gaps(gaps_of(name), LEAST_GAP)}
-    # A truncated lognormal distribution resembles others; the importer chooses among those of the workload format.
+    # A truncated lognormal distribution resembles other distributions; the importer chooses among those of the workload
+    # format.
     best = next(fit for fit in fits.values() if fit.pause is not None or name == "lognormal")
     assert best.name == name
-    # Two to three standard errors of the estimates from 800 gaps.
+    # The tolerance is two to three standard errors of estimates from 800 gaps.
     assert best.parameters == pytest.approx(parameters, rel=0.1)
     assert best.p > 0.05
     assert all(fit.p < 0.05 for fit in fits.values() if fit.name in {"uniform", "exponential"} - {name})
@@ -208,13 +210,16 @@ def test_the_statistic_is_that_of_scipy() -> None:
 
 
 def test_p_is_uniform_under_the_hypothesis() -> None:
-    """For fitted parameters, Kolmogorov's tables would give p near 1; the bootstrap does not."""
+    """The bootstrap gives correct values of p. Kolmogorov's tables would give p near 1, because the parameters are
+    fitted.
+    """
     generator = np.random.default_rng(4)
     values = []
     for _ in range(30):
         gaps = np.sort(LEAST_GAP + generator.exponential(5.0, 40))
         values.append(thinking._fit("exponential", thinking._FAMILIES["exponential"], gaps, LEAST_GAP, generator).p)
-    # The mean of 30 uniform values has a standard deviation of 0.053; three of them on both sides.
+    # The mean of 30 uniform values has a standard deviation of 0.053; the tolerance is three of them in both
+    # directions.
     assert 0.34 < float(np.mean(values)) < 0.66
 
 
@@ -274,7 +279,7 @@ def test_files_without_a_page_and_names_without_a_value_are_noted(import_text: I
 
 
 def test_the_users_are_those_that_the_workload_needs(import_text: Importer) -> None:
-    """Users with the pauses of the workload produce the rate of the log."""
+    """The estimated number of users, with the pauses of the workload, produces the request rate of the log."""
     generator = random.Random(3)
     lines = []
     for client in range(60):
@@ -293,7 +298,10 @@ def test_the_users_are_those_that_the_workload_needs(import_text: Importer) -> N
 
 
 def test_what_the_last_numbers_are_taken_for_is_said(import_text: Importer) -> None:
-    """A log in whole seconds (`%T`) could otherwise be mistaken for one in microseconds."""
+    """The import reports how it interprets the last numbers of the lines.
+
+    A user could otherwise overlook that a log has whole seconds (`%T`) and not microseconds.
+    """
     whole = import_text("accesslog", f"{line(0, 'GET /x', end=' 250000')}\n{line(9, 'GET /x', end=' 350000')}\n")
     assert whole.draft.findings["load"]["response_mean_s"] == pytest.approx(0.3)
     assert any(

@@ -1,6 +1,6 @@
-"""The importer handles every field that nginx and Apache can log, before or after those of a combined line.
+"""The importer handles every field that nginx and Apache can log, before or after a line in the combined format.
 
-These are the fields accepted by the servers' own configuration checks, each with a text that the server wrote:
+The fields are those accepted by the servers' own configuration checks, each with a text that the server wrote:
 `scripts/import-keys --only accesslog`.
 """
 
@@ -23,18 +23,17 @@ EMPTY = ("", "-")
 
 
 def lines(around: str) -> str:
-    """Return three lines, each with a field in place of `{}` in `around`."""
+    """Return three log lines with a field inserted at `{}` in `around`."""
     return "".join(around.replace("{}", COMBINED.format(second=second)) + "\n" for second in (0, 5, 15))
 
 
 def stated(found: Any) -> list[str]:
-    """Return the statements of an import about the numbers at the end of the lines."""
+    """Return the statements of an import about the last numbers of the lines."""
     return [text for text in found.draft.findings["summary"] if text.startswith("response time:")]
 
 
 def test_the_lists_have_what_the_common_formats_are_made_of() -> None:
-    """The lists contain the fields of the two formats in the guide; a list without them was not read from the
-    servers."""
+    """The lists contain the fields of the two formats in the guide. Otherwise they would not come from the servers."""
     apache, nginx = LISTED["fields"]["apache"], LISTED["fields"]["nginx"]
     assert {"%h", "%l", "%u", "%t", "%r", "%s", "%b", "%D"} <= set(apache)
     assert {"$remote_addr", "$remote_user", "$time_local", "$request", "$status", "$body_bytes_sent"} <= set(nginx)
@@ -45,7 +44,7 @@ def test_the_lists_have_what_the_common_formats_are_made_of() -> None:
 @pytest.mark.parametrize("name", sorted(WRITTEN))
 @pytest.mark.parametrize("quote", ["", '"'], ids=["bare", "quoted"])
 def test_a_field_behind_a_combined_line_is_accounted_for(name: str, quote: str, import_notes: Importer) -> None:
-    """The field is noted, or it is stated as the response time; an empty field changes nothing."""
+    """The field is noted, or it is reported as the response time; an empty field changes nothing."""
     plain = import_notes("accesslog", lines("{}"))
     found = import_notes("accesslog", lines(f"{{}} {quote}{WRITTEN[name]}{quote}"))
     if WRITTEN[name] in EMPTY:
@@ -58,7 +57,7 @@ def test_a_field_behind_a_combined_line_is_accounted_for(name: str, quote: str, 
 @pytest.mark.parametrize("name", sorted(name for name, text in WRITTEN.items() if text not in EMPTY))
 @pytest.mark.parametrize("quote", ["", '"'], ids=["bare", "quoted"])
 def test_a_field_before_the_client_is_not_taken_for_it(name: str, quote: str, import_notes: Importer) -> None:
-    """Another client would change the sessions: such lines are refused, or the field is noted."""
+    """A wrong client address would change the sessions, so the import is refused or the field is noted."""
     try:
         found = import_notes("accesslog", lines(f"{quote}{WRITTEN[name]}{quote} {{}}"))
     except StudyError:
@@ -68,7 +67,8 @@ def test_a_field_before_the_client_is_not_taken_for_it(name: str, quote: str, im
 
 @pytest.mark.parametrize("name", ["nginx $msec", "nginx $time_iso8601", "nginx $request_id", "apache %t"])
 def test_an_instant_or_a_name_is_no_response_time(name: str, import_notes: Importer) -> None:
-    """`$msec` is in seconds with a decimal point, too: as response times, requests would start 57 years before their
-    end."""
+    """`$msec` also has a decimal point: read as a response time in seconds, it would place the start of a request 57
+    years before its end.
+    """
     found = import_notes("accesslog", lines(f"{{}} {WRITTEN[name]}"))
     assert (stated(found), found.noted("field rest")) == ([], [1, 2, 3])

@@ -1,5 +1,7 @@
-"""Random interface descriptions and access logs: no tool produces their requests, so the expected requests are
-generated too."""
+"""Random interface descriptions and access logs.
+
+No tool can produce the requests of these files for comparison, so the expected requests are generated with them.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +15,21 @@ from typing import Any
 import pytest
 
 Importer = Callable[..., Any]
-# Nightly runs use more of them.
+# Nightly runs use more files.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 _VALUES = ("1", "two words", "a&b=c", "ä", "x/y", "")
 _MEDIA = "application/x-www-form-urlencoded"
 
 
 def _operation(draw: Random, path: str, method: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an operation of a description, and the request that it describes."""
+    """Return an operation of an interface description, and the request that it describes."""
     name = draw.choice(("plain", "a b", "ü"))
     wanted: dict[str, Any] = {method: path.replace("{id}", {"plain": "plain", "a b": "a%20b", "ü": "%C3%BC"}[name])}
     parameters = [{"name": "id", "in": "path", "required": True, "example": name}] if "{id}" in path else []
     for place, key in (("query", "query"), ("header", "headers")):
         for each in draw.sample(("X-A", "X-B", "X-C"), draw.randint(0, 2)):
             value = draw.choice(_VALUES[:4]) if place == "query" else draw.choice(("1", "a b"))
-            # A value is its example, its default, or the first value of its list.
+            # The value in the request is the example, the default, or the first listed value.
             how = draw.choice(({"example": value}, {"schema": {"default": value}}, {"schema": {"enum": [value, "z"]}}))
             parameters.append({"name": each, "in": place, "required": True, **how})
             wanted.setdefault(key, {})[each] = value
@@ -59,7 +61,7 @@ def test_a_generated_description_becomes_the_requests_that_it_describes(seed: in
 
 @pytest.mark.parametrize("seed", range(GENERATED))
 def test_a_generated_log_becomes_a_mix_of_its_requests(seed: int, import_text: Importer) -> None:
-    """Pages without numbers in their paths: each is a transaction whose weight is its share of the log."""
+    """Each page without a number in its path becomes a transaction whose weight is its share of the log."""
     draw = Random(seed)
     pages = draw.sample(
         ("GET /", "GET /cart", "GET /cart/", "GET /help?topic=one", "POST /cart", "DELETE /cart", "HEAD /b%20c"), 4

@@ -1,4 +1,4 @@
-"""HAR recordings: pages, think times, correlated values, dropped requests."""
+"""HAR recordings: pages, think times, correlated values, and dropped requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Importer = Callable[..., Any]
 
 
 def entry(second: float, method: str, url: str, answer: str = "", **more: Any) -> dict[str, Any]:
-    """Return one entry of a recording, whose answer takes 100 ms."""
+    """Return an entry of a recording whose response takes 100 ms."""
     request = {
         "method": method,
         "url": url,
@@ -43,7 +43,9 @@ def recording(*entries: dict[str, Any]) -> str:
 
 
 def recorded(*entries: dict[str, Any]) -> str:
-    """Return a recording as written by `towtank record`: a line for each entry, and an end that is overwritten."""
+    """Return a recording in the layout of `towtank record`: a line for each entry, and an end that the next entry
+    overwrites.
+    """
     head = '{"log":{"version":"1.2","creator":{"name": "towtank", "version": "1"},"entries":['
     return head + ",\n".join(map(json.dumps, entries)) + '],"pages":[]}}\n'
 
@@ -54,7 +56,7 @@ def test_a_recording_that_was_cut_off_is_read_without_its_last_exchange(import_t
     assert not import_text("har", whole).noted("last exchange")
     begun = whole.index(json.dumps(third))
     rest = recorded(first, second)[begun - 2 :]
-    # The part written so far, followed by the rest of the old text if that was longer.
+    # The file has the part of the entry written so far, then the rest of the old text if the old text was longer.
     for written in (1, 20, len(json.dumps(third)), len(whole) - begun - 3):
         torn = whole[: begun + written] + rest[2 + written :]
         found = import_text("har", torn)
@@ -91,7 +93,7 @@ def test_the_example(import_file: Importer) -> None:
 def test_think_times_are_the_gaps_between_pages(import_text: Importer) -> None:
     times = (0, 2, 4.5, 20, 120)
     found = import_text("har", recording(*(entry(t, "GET", f"http://a/p{i}") for i, t in enumerate(times))))
-    # Answers take 0.1 s, so the gaps are 1.9, 2.4, 15.4 and 99.9 s; the first two are in one group with mean 2.15 s.
+    # Responses take 0.1 s, so the gaps are 1.9, 2.4, 15.4 and 99.9 s. The first two form a group with mean 2.15 s.
     assert found.workload["parameters"] == {
         "think_short": "2.15 s",
         "think_long": "15.4 s",
@@ -236,7 +238,7 @@ FORM = "application/x-www-form-urlencoded"
 def test_what_browsers_do_beside_their_users(
     method: str, url: str, changed: dict[str, Any], why: str, import_text: Importer
 ) -> None:
-    """An archive as saved by Chromium."""
+    """Requests in the form in which Chromium saves them."""
     odd = entry(0.2, method, url)
     odd["response"].update(changed.pop("response", {}))
     found = import_text("har", recording(entry(0, "GET", "http://a/"), {**odd, **changed}))
@@ -271,7 +273,7 @@ def test_cookies_that_no_answer_sets_are_reported(import_text: Importer) -> None
 
 
 def test_parts_of_a_form_are_taken_out_of_its_text(import_text: Importer) -> None:
-    """Chromium saves the text of a multipart form without a list of its parts."""
+    """Chromium saves the text of a multipart form without a list of its parts, so the parts are read from the text."""
     parts = [
         'Content-Disposition: form-data; name="title"\r\n\r\nA ${x}\r\n',
         'Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\n1234567\r\n',
@@ -287,7 +289,7 @@ def test_parts_of_a_form_are_taken_out_of_its_text(import_text: Importer) -> Non
 
 
 def test_a_value_whose_name_stands_behind_it(import_text: Importer) -> None:
-    """Two hidden fields have the same beginning: the text after the value distinguishes them."""
+    """Two hidden fields begin with the same text; the text after the value distinguishes them."""
     page = '<input value="0011223344" name="a"><input value="99aabbccdd" name="token">'
     form = {"post": "token=99aabbccdd", "media": FORM}
     found = import_text("har", recording(entry(0, "GET", "http://a/f", page), entry(3, "POST", "http://a/f", **form)))
@@ -434,7 +436,7 @@ def test_a_body_that_was_not_recorded_is_noted(
 
 
 def _whole() -> dict[str, Any]:
-    """Return a recording with each kind of mapping."""
+    """Return a recording that contains each kind of mapping."""
     one = entry(0, "POST", "http://a/x", answer="{}", answered={"X": "y"}, headers={"X-One": "1"}, post="a=1")
     one["request"]["postData"]["params"] = [{"name": "a", "value": "1"}]
     return {"log": {"entries": [one]}}
@@ -458,7 +460,7 @@ def _part(archive: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
 def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """A key of HAR 1.2 is listed, and an unknown key is named by a note."""
+    """Each key of HAR 1.2 is in the table of keys, and a note names an unknown key."""
     listed = set(LISTS.get(kind, ["name", "value", "fileName", "contentType"])) | {"newKey"}
     for name in sorted(listed):
         entry = KEYS[kind].get(name)
@@ -495,7 +497,7 @@ def _session() -> dict[str, Any]:
     return {"log": {"entries": [first, login, order, picture]}}
 
 
-# For each imported key, another value and its place in the session.
+# For each imported key: its place in the session, and another value.
 _START, _LOGIN, _ORDER, _PICTURE = range(4)
 _OTHERS: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {
     ("log", "entries"): (("log",), []),
@@ -540,7 +542,7 @@ def _at(archive: dict[str, Any], place: tuple[Any, ...]) -> Any:
 )
 @pytest.mark.parametrize("change", ["another value", "left out"])
 def test_every_carried_key_changes_the_plan(kind: str, name: str, change: str, import_notes: Importer) -> None:
-    """With another value or none, the workload or a note differs, or the recording is refused."""
+    """If the value is changed or removed, the workload or a note changes, or the recording is refused."""
     place, other = _OTHERS[kind, name]
     base = import_notes("har", json.dumps(_session()))
     archive = _session()

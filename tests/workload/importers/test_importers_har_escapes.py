@@ -1,4 +1,4 @@
-"""HAR recordings: values inside texts that are kept as they are have the encoding of their text."""
+"""HAR recordings: values inside a text that is kept as recorded have the encoding of this text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def imported(folder: Path, url: str, post: str = "", media: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Import a recording of one request with its passwords; return the request and the parameters."""
+    """Import a recording of one request, including its passwords; return the request and the parameters."""
     request: dict[str, Any] = {"method": "POST" if media else "GET", "url": url, "headers": []}
     if media:
         request["headers"] = [{"name": "Content-Type", "value": media}]
@@ -57,7 +57,7 @@ def test_a_secret_in_a_body_is_encoded_as_its_text(
     ("query", "place", "secret"),
     [
         ("p%26q%2Br", "${parameters.token|url}", "p&q+r"),
-        # A plus sign in a query is itself by RFC 3986, and a blank in forms: only the recorded text is certain.
+        # A plus sign in a query is a plus sign by RFC 3986, but a blank in forms. Therefore the recorded text is kept.
         ("p+q", "${parameters.token}", "p+q"),
     ],
 )

@@ -1,4 +1,4 @@
-"""JMeter test plans: groups, samplers, timers, extractors, assertions, controllers."""
+"""JMeter test plans: groups, samplers, timers, extractors, assertions, and controllers."""
 
 from __future__ import annotations
 
@@ -119,7 +119,9 @@ def test_a_status_that_an_assertion_ignores_is_good(import_text: Importer) -> No
     [(16, {"contains": ["a", "b"]}), (48, {"regex": ["(?:a|b)"]}), (20, {"not_contains": ["a", "b"]}), (52, None)],
 )
 def test_several_texts_of_an_assertion(kind: int, check: dict[str, Any] | None, import_text: Importer) -> None:
-    """All texts must match, or with flag 32 one of them; the absence of one of several cannot be checked."""
+    """All patterns must match; with flag 32 (OR), one match is enough. The workload cannot check that one of several
+    texts is absent.
+    """
     found = import_text("jmx", plan(sampler("/x", assertion("response_data", kind, "a", "b"))))
     assert found.requests()[0].get("check") == check
     assert bool(found.noted("ResponseAssertion")) == (check is None)
@@ -144,7 +146,7 @@ def test_controllers(import_text: Importer) -> None:
     tried, looped, one = steps_of(import_text("jmx", plan(share + loop + chosen)))
     assert tried["branch"] == "25 %"
     assert looped["loop"] == 4
-    # One of three: the first in a third of the cases, the second in half of the rest.
+    # One of three requests is chosen: the first in a third of the rounds, the second in half of the remaining rounds.
     assert (one["branch"], one["then"][0]["get"]) == ("33.3333 %", "/1")
     assert (one["else"][0]["branch"], one["else"][0]["then"][0]["get"]) == ("50 %", "/2")
     assert one["else"][0]["else"][0]["get"] == "/3"

@@ -140,7 +140,7 @@ def cookie_manager(entries: str = "", **properties: str) -> str:
 
 
 def of_group(found: Any) -> dict[str, Any]:
-    """Return the cookies of the only group."""
+    """Return the cookie setting of the only group."""
     (group_,) = found.workload["groups"].values()
     return dict(group_.get("cookies", {}))
 
@@ -259,10 +259,10 @@ def test_values_that_are_encoded_already_are_not_encoded_twice(import_text: Impo
     wanted = {"a": "1234 Test& St.", "b": "1+2 %26"}
     first, second, third = found.requests()
     assert first["form"] == wanted
-    # Only some servers read a + in a query as a blank, so it is kept.
+    # Only some servers read a `+` in a query as a blank, so the importer keeps it.
     query = "a=1234+Test%26+St.&b=1%2B2%20%2526"
     assert second["get"] == f"/g?{query}"
-    # JMeter sends the arguments of DELETE twice: in the query and in the body.
+    # JMeter sends the arguments of a DELETE request both in the query and in the body.
     assert (third["delete"], third["form"]) == (f"/d?{query}", wanted)
     given = arguments(("a", "1234%20Test%26", "false"))
     assert import_text("jmx", group(post("/g", given, "GET"))).requests()[0]["query"] == {"a": "1234 Test&"}
@@ -430,7 +430,7 @@ def test_headers_of_one_name_in_one_manager_are_sent_together(import_text: Impor
 
 
 def test_the_type_of_a_form_is_that_of_its_header(import_text: Importer) -> None:
-    """The header stays with the request and overrides the type of the form."""
+    """The `Content-Type` header stays with the request and overrides the type of the form."""
     inside = arguments(("a", "1", "true"))
     found = import_text("jmx", group(manager_of([("Content-Type", "application/json")]) + post("/x", inside) * 2))
     assert [step["headers"] for step in found.requests()] == [{"Content-Type": "application/json"}] * 2
@@ -481,7 +481,7 @@ def test_a_part_of_a_body_has_its_own_media_type(import_text: Importer) -> None:
     assert found.requests()[0]["multipart"] == {"a": {"value": "1", "content_type": "text/x"}, "b": "2"}
 
 
-# A plan in which each element has an effect, with a place to insert a property.
+# Plan in which each element has an effect, with a place at which a property can be inserted.
 _QUOTED = Path(__file__).parents[2] / "data" / "imports" / "quoted.csv"
 _REQUEST = {"HTTPSampler.domain": "a", "HTTPSampler.method": "POST"}
 _SCOPED = {
@@ -514,7 +514,7 @@ _ELEMENTS = sorted(
     if kind not in {"HTTPArgument", "Argument", "Header", "Authorization", "Cookie", "HTTPFileArg", "HTTPFileArgs"}
     and kind not in {"Arguments", "OpenModelThreadGroup"}
 )
-# These properties hold elements, not texts: tests above cover them.
+# These properties contain elements instead of texts; the tests above cover them.
 _STRUCTURED = frozenset({"HTTPsampler.Arguments", "HTTPsampler.Files", "ThreadGroup.main_controller"}) | {
     "AuthManager.auth_list",
     "CookieManager.cookies",
@@ -526,7 +526,7 @@ _VALUES = ("true", "false", "17", "zz", "-3", "$2$")
 
 
 def _plan_with(kind: str, name: str = "", value: str = "") -> str:
-    """Return a plan with an element of a kind and one more property in it."""
+    """Return a plan with an element of the given kind that has one more property."""
     own = {key: text for key, text in _SCOPED.get(kind, {}).items() if key != name}
     inner = "".join(f'<stringProp name="{key}">{text}</stringProp>' for key, text in own.items())
     inner += arguments(("a", "1", "true"), ("b", "2", "true")) if kind.startswith("HTTPSampler") else ""
@@ -552,7 +552,7 @@ def _plan_with(kind: str, name: str = "", value: str = "") -> str:
 
 @pytest.mark.parametrize("kind", _ELEMENTS)
 def test_every_property_of_an_element_is_accounted_for(kind: str, import_notes: Importer, tmp_path: Path) -> None:
-    """Each property in JMeter's own list changes the workload, is named by a note, or is harmless."""
+    """Each property in JMeter's list of properties changes the workload, causes a note, or is harmless."""
     shutil.copy(_QUOTED, tmp_path)
     base = import_notes("jmx", _plan_with(kind))
     notes = set(base.notes())

@@ -1,5 +1,4 @@
-"""Elements inside properties of other elements, and elements missing in every table: the importer handles all of
-them."""
+"""The importer handles elements inside properties of other elements, and elements that no table lists."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from towtank.workload.importers.jmx.table import ELEMENTS
 Importer = Callable[..., Any]
 KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/jmeter.json").read_text("utf-8"))["elements"]
 _VALUES = ("true", "false", "17", "/zz", "", "http://b/x", "DIGEST")
-# Properties of each element in addition to the tested one.
+# Properties that an element has in addition to the tested property.
 _OWN = {
     "HTTPArgument": {"Argument.name": "a", "Argument.value": "%41", "Argument.metadata": "="},
     "Argument": {"Argument.name": "v", "Argument.value": "one"},
@@ -28,7 +27,7 @@ _OWN = {
     "HTTPFileArg": {"File.path": "x.bin", "File.paramname": "f"},
 }
 
-# Properties that some elements need for an effect.
+# Properties without which some elements have no effect.
 _NEEDED = {
     "HTTPArgument.use_equals": {"Argument.value": ""},
     "Cookie.domain_specified": {"Cookie.domain": ".a"},
@@ -41,14 +40,14 @@ def _text(name: str, value: str) -> str:
 
 
 def _inner(kind: str, name: str = "", value: str = "") -> str:
-    """Return an element as a property, with one property that has the given value."""
+    """Return an element inside a property; the element has one property with the given value."""
     own = {**_OWN[kind], **_NEEDED.get(name, {}), name: value}
     texts = "".join(_text(key, text) for key, text in own.items() if key)
     return f'<elementProp name="n" elementType="{kind}" testname="n">{texts}</elementProp>'
 
 
 def _collected(holder: str, collection: str, kind: str, inner: str) -> str:
-    """Return a property with a collection of elements."""
+    """Return a property that contains a collection of elements."""
     held = f'<collectionProp name="{collection}">{inner}</collectionProp>'
     return f'<elementProp name="{holder}" elementType="{kind}">{held}</elementProp>'
 
@@ -62,7 +61,7 @@ _MANAGERS = {
 
 
 def _plan(kind: str, name: str = "", value: str = "") -> str:
-    """Return a plan with an element of a kind in a place where it has an effect, with a property inside."""
+    """Return a plan that contains an element of a kind, with a property inside, where the element has an effect."""
     inner = _inner(kind, name, value) if kind in _OWN else ""
     inside = manager = ""
     if kind in _MANAGERS:
@@ -96,8 +95,10 @@ def _made(text: str, import_notes: Importer) -> tuple[Any, ...]:
 
 
 def _is_accounted_for(kind: str, name: str, plan: Callable[..., str], import_notes: Importer) -> None:
-    """Assert that another value changes the workload or is noted, and that each value of a property listed as noted is
-    noted."""
+    """Assert that another value changes the workload or causes a note.
+
+    If the table marks the property as noted, each value must cause a note.
+    """
     entry = ELEMENTS[kind].get(name)
     if entry is not None and entry.fate is Fate.HARMLESS:
         assert entry.why
@@ -129,7 +130,7 @@ def _open_plan(kind: str, name: str = "", value: str = "") -> str:
     return text.replace("</ThreadGroup>", f"</{kind}>")
 
 
-# Names without a dot are values of `on_sample_error`.
+# Entries without a dot are values of `on_sample_error`, not properties.
 @pytest.mark.parametrize("name", [name for name in KEYS["OpenModelThreadGroup"] if "." in name and name not in _HELD])
 def test_every_property_of_an_open_group_is_accounted_for(name: str, import_notes: Importer) -> None:
     _is_accounted_for("OpenModelThreadGroup", name, _open_plan, import_notes)
@@ -138,7 +139,9 @@ def test_every_property_of_an_open_group_is_accounted_for(name: str, import_note
 @pytest.mark.parametrize("kind", sorted(set(KEYS) - set(ELEMENTS)))
 @pytest.mark.parametrize("below", [False, True])
 def test_an_element_that_no_table_has_is_noted(kind: str, below: bool, import_notes: Importer) -> None:
-    """A note names the element, beside a request or below it; keys common to all elements cause no note."""
+    """A note names the element, whether it is beside a request or below it; keys that all elements have cause no
+    note.
+    """
     made = element(kind, **{key.replace(".", "__"): "17" for key in KEYS[kind][:1]})
     text = group(sampler("/x", made) if below else made + sampler("/x"))
     notes = import_notes("jmx", text).notes()

@@ -1,4 +1,4 @@
-"""Throughput timers of JMeter by their scope: a thread, a group, all groups.
+"""Throughput timers of JMeter with the scope of a thread, of a group, or of all groups.
 
 Expected times follow from ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5: the time between two
 samples of a thread is the number of threads that share the throughput, divided by the throughput.
@@ -52,7 +52,9 @@ def timer(mode: object, rate: int = 600) -> str:
 def test_a_throughput_for_several_groups_is_shared_as_its_mode_says(
     mode: object, expected: tuple[str, str], import_text: Importer
 ) -> None:
-    """10 samples/s over groups of 10 and 30 threads, whose rounds have 1 and 3 samplers."""
+    """The throughput is 10 samples/s. The groups have 10 threads with 1 sampler a round, and 30 threads with 3
+    samplers.
+    """
     found = import_text(
         "jmx",
         plan(
@@ -67,8 +69,10 @@ def test_a_throughput_for_several_groups_is_shared_as_its_mode_says(
 
 @pytest.mark.parametrize(("mode", "expected"), [(1, "4 s"), (2, "1 s"), (3, "1 s"), (4, "1 s")])
 def test_groups_without_the_timer_share_it_in_one_mode_only(mode: int, expected: str, import_text: Importer) -> None:
-    """In the mode "all active threads", JMeter divides by all running threads; threads without the timer take no
-    turn of a shared schedule."""
+    """Only in the mode "all active threads" does JMeter count threads without the timer.
+
+    In the other modes, only threads with the timer share the throughput.
+    """
     given = plan(threads("a", 10, timer(mode) + request("/a")), threads("b", 30, request("/b")))
     assert pacings(import_text("jmx", given)) == {"a": expected, "b": None}
 
@@ -84,7 +88,10 @@ def test_threads_of_a_group_that_is_left_out_share_a_throughput(import_text: Imp
 
 
 def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> None:
-    """10 threads with 0.1 s each and 30 with 0.2 s each: one turn for all takes 7 s."""
+    """The schedule serves 10 threads with intervals of 0.1 s, and 30 threads with intervals of 0.2 s.
+
+    When each thread has been served once, 7 s have passed.
+    """
     given = plan(
         threads("a", 10, timer(3) + request("/a")),
         threads("b", 30, timer(3, 300) + request("/b") + request("/c")),
@@ -102,7 +109,9 @@ def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> 
     ],
 )
 def test_the_slowest_timer_of_a_round_paces_it(first: str, second: str, expected: str, import_text: Importer) -> None:
-    """Timers of several samplers wait in parallel, but timers of one schedule wait in sequence."""
+    """Independent timers of a round run in parallel, so the slowest determines the pacing. Timers of one shared
+    schedule add up.
+    """
     given = plan(threads("a", 10, request("/a", first) + request("/b", second)))
     assert pacings(import_text("jmx", given)) == {"a": expected}
 
@@ -137,14 +146,16 @@ def test_samplers_count_as_often_as_a_round_has_them(below: str, expected: str, 
 
 
 def test_a_pacing_of_parts_of_a_millisecond_is_kept(import_text: Importer) -> None:
-    """24,000 samples per minute are one each 60 s / 24,000 = 2.5 ms."""
+    """At 24,000 samples per minute, the interval is 60 s / 24,000 = 2.5 ms."""
     found = import_text("jmx", plan(threads("a", 3, timer(0, 24_000) + request("/a"))))
     assert pacings(found) == {"a": "2.5 ms"}
 
 
 @pytest.mark.parametrize("users", [0, -2])
 def test_a_group_without_threads_is_left_out_of_the_others(users: int, import_text: Importer) -> None:
-    """Of 10 threads that run, 4 are of one group and 6 of the other; one without threads shares no throughput."""
+    """Of the 10 threads that run, one group has 4 and another has 6; a group without threads gets no share of the
+    throughput.
+    """
     given = [threads("idle", users, request("/i")), threads("a", 4, timer(1) + request("/a"))]
     found = import_text("jmx", plan(*given, threads("b", 6, request("/b"))))
     assert {name: group["share"] for name, group in found.workload["groups"].items()} == {"a": "40 %", "b": "60 %"}
@@ -175,7 +186,10 @@ def test_a_number_of_threads_that_is_not_known_is_noted(number: str, why: str, i
 
 
 def test_groups_of_plugins_have_the_users_of_their_rows(import_text: Importer) -> None:
-    """UltimateThreadGroup adds the first column; ConcurrencyThreadGroup has a target level; arrivals have no number."""
+    """UltimateThreadGroup has the sum of its first column, and ConcurrencyThreadGroup its target level.
+
+    OpenModelThreadGroup has no number of threads, so one is assumed.
+    """
     rows = "".join(
         f'<collectionProp name="{users}"><stringProp name="1">{users}</stringProp><stringProp name="2">0</stringProp>'
         "</collectionProp>"

@@ -1,4 +1,4 @@
-"""Command lines run by curl and driven after their import send the same requests to a server."""
+"""curl runs command lines, and Towtank runs them after their import: both send the same requests to a server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ curl -s --url-query 'n=a b' --url-query '+o=%20%2B' 'http://ADDRESS/url-queries'
 """
 
 
-# Generated command lines, twenty in one file; nightly runs use more.
+# Number of files of twenty generated command lines; nightly runs use more.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 pytestmark = [
     pytest.mark.waits,
@@ -53,7 +53,10 @@ pytestmark = [
 
 
 def both(lines: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the requests of curl, and as many requests of Towtank, without cookies if a note reports a difference."""
+    """Return the requests of curl, and the same number of requests of Towtank.
+
+    Cookies are removed if a note reports that they differ.
+    """
     with logging_server({"/missing": 404}) as log:
         file = folder / "commands.sh"
         (folder / "one").write_text('{"a": "1"}', encoding="utf-8")

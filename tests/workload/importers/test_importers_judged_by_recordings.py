@@ -1,4 +1,4 @@
-"""After its import, a recording produces its own requests in the same order."""
+"""After its import, a recording produces the recorded requests in the same order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from judges import driven, logging_server, shown, without_cookies
 
 pytestmark = pytest.mark.waits
 
-# Generated recordings, twenty in one file; nightly runs use more.
+# Number of files of twenty generated recordings; nightly runs use more.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 
 
 def asked(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a request of a recording as the server logs it."""
+    """Return a request of a recording in the form in which the server logs it."""
     request = entry["request"]
     data = request.get("postData", {})
     fields = [(quote(each["name"]), quote(each["value"], safe="")) for each in data.get("params", [])]

@@ -1,4 +1,4 @@
-"""Conditions in k6 scripts: those that end an iteration, those that only leave a function, and the first iteration."""
+"""Conditions in k6 scripts: some end an iteration, some only leave a function, some apply to the first iteration."""
 
 from __future__ import annotations
 

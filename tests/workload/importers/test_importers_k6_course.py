@@ -107,7 +107,7 @@ def test_scenarios_share_the_users_and_start_times_are_noted(script: Callable[..
     found = script("http.get('http://a/x');", scenarios(a=first, b=rate))
     groups = found.workload["groups"]
     assert {name: group["share"] for name, group in groups.items()} == {"a": "75 %", "b": "25 %"}
-    # 40 users in all: 10 of them with 2 s between starts are 5 a second.
+    # There are 40 users. The 10 users of this scenario start an iteration every 2 s, which is 5 a second.
     assert groups["b"]["loop"]["pacing"] == "2 s"
     assert found.noted("scenario b: startTime")
 
@@ -296,7 +296,7 @@ _KINDS = {
     "stage": [*KEYS["Stage"], "new"],
     "threshold": [*KEYS["ObjectThreshold"], "new"],
 }
-# The test sets these in other ways, or they identify the scenario.
+# These options are set in another way in this test, or they identify the scenario.
 _GIVEN = frozenset({"executor", "scenarios", "thresholds", "stages"})
 
 
@@ -317,7 +317,7 @@ def _script(kind: str, name: str = "", value: Any = None) -> str:
 
 @pytest.mark.parametrize("kind", sorted(_KINDS))
 def test_every_option_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """Each option in k6's own list changes the workload or its findings, is named by a note, or is harmless."""
+    """Each option in k6's list of options changes the workload or its findings, causes a note, or is harmless."""
     base = import_notes("k6", _script(kind))
     silent = []
     for name in sorted(set(_KINDS[kind]) - _GIVEN):
@@ -343,7 +343,7 @@ def test_every_option_is_accounted_for(kind: str, import_notes: Importer) -> Non
 
 
 _FUNCTIONS = [(module, name) for module, names in LISTS["functions"].items() for name in names]
-# Arguments that a call needs to be imported; other calls get an empty text.
+# Arguments without which a call cannot be imported; other calls get an empty text.
 _ARGUMENTS = {
     "check": "r, { ok: (r) => r.status === 201 }",
     "group": "'page', () => { http.get('http://a/g'); }",
@@ -354,14 +354,14 @@ _ARGUMENTS = {
     **dict.fromkeys(("get", "head", "post", "put", "patch", "del"), "'http://a/c'"),
     "request": "'PUT', 'http://a/c'",
 }
-# Values that are names of a user or its iteration, or parts of other calls.
+# Values that identify a user or its iteration, or that are parts of other calls.
 _VALUES_ONLY = {"scenario": "exec.scenario.iterationInTest", "vu": "exec.vu.idInTest", "url": "http.url`http://a/c`"}
 
 
 @pytest.mark.parametrize("style", ["{ NAME }", "* as m", "m"])
 @pytest.mark.parametrize(("module", "name"), _FUNCTIONS)
 def test_every_function_is_accounted_for(module: str, name: str, style: str, import_notes: Importer) -> None:
-    """Each function of k6's own modules changes the workload, or is named by a note."""
+    """Each function of k6's modules changes the workload or causes a note."""
     entry = OPTIONS["functions"][name]
     call = name if style == "{ NAME }" else f"m.{name}"
     new = "new " if name[0].isupper() else ""

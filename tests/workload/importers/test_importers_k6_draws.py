@@ -1,4 +1,4 @@
-"""Random values of k6 scripts: a value that is drawn once has one value in all steps that read it."""
+"""Random values of k6 scripts: a value that is drawn once is the same in all steps that read it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def script(import_text: Importer) -> Callable[..., Any]:
 
 
 def steps_of(found: Any) -> list[dict[str, Any]]:
-    """Return the steps of the function, without the failures that k6 goes on after."""
+    """Return the steps of the function without the keys for failures after which k6 continues."""
     steps: list[dict[str, Any]] = found.workload["transactions"]["script"]
     return [{key: value for key, value in step.items() if key != "on_failure"} for step in steps]
 
@@ -127,7 +127,8 @@ def test_a_row_that_a_loop_reads_is_not_drawn_over_in_it(script: Callable[..., A
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        # The branch leaves a range of whole numbers, from which its value is drawn.
+        # The condition of the branch leaves a range of whole numbers, so the value in the branch is drawn from this
+        # range.
         ("if (x <= 2) { visit('/' + x); } else { visit(`/more/${x}`); }", []),
         ("if (x <= 2) { visit('/' + x); }\nvisit('/' + x);", [AGAIN]),
         ("visit('/' + x);\nif (x <= 2) { visit('/a'); }", [ASKED]),
@@ -223,7 +224,7 @@ def test_characters_of_a_random_text_are_noted(script: Callable[..., Any]) -> No
 
 
 def calls_of(run: Callable[[], Any]) -> int:
-    """Return the calls of functions, without those in libraries written in C."""
+    """Return the number of calls of Python functions, which excludes functions written in C."""
     calls = 0
 
     def count(_frame: FrameType, event: str, _argument: Any) -> None:
@@ -261,7 +262,7 @@ def test_the_work_for_draws_grows_with_their_number(draw: str, use: str, tmp_pat
 def test_statements_that_are_converted_again_and_again_are_left_out_and_noted(
     script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A case without `break` repeats the statements of the next: 2^10 requests within each other."""
+    """A case without `break` repeats the statements of the next case, so ten nested cases would make 2^10 requests."""
     monkeypatch.setattr(conversion, "_CONVERSIONS_AT_MOST", 200)
     body = "visit('/inner');"
     for level in range(10):

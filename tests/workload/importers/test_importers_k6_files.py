@@ -19,7 +19,7 @@ export const options = { noCookiesReset: true, maxRedirects: 0 };
 
 @pytest.fixture
 def posted(import_text: Importer, tmp_path: Path) -> Callable[[str], Any]:
-    """Import a script that posts a body; `own` is a file that exists, `gone` one that does not."""
+    """Import a script that posts a body; the file `own` exists, the file `gone` does not exist."""
     (tmp_path / "own.json").write_text('{"a": 1}')
 
     def run(body: str) -> Any:
@@ -45,7 +45,7 @@ def posted(import_text: Importer, tmp_path: Path) -> Callable[[str], Any]:
     ],
 )
 def test_a_file_keeps_its_name_and_media_type(file: str, part: dict[str, Any], posted: Callable[[str], Any]) -> None:
-    """Defaults are those of `http.file` of k6: the time in nanoseconds, and application/octet-stream."""
+    """The defaults are those of `http.file` in k6: the time in nanoseconds as name, and application/octet-stream."""
     found = posted(f"{{ f: http.file({file}), a: 'b' }}")
     assert found.requests()[0]["multipart"] == {"a": "b", "f": part}
     assert bool(found.noted("file gone.bin")) == ("generated" in part)
@@ -62,7 +62,7 @@ def test_a_media_type_that_only_the_run_knows_is_noted(posted: Callable[[str], A
 
 
 def test_a_file_that_is_no_part_is_sent_as_its_text(posted: Callable[[str], Any]) -> None:
-    """k6 makes a multipart body of files from `http.file` only."""
+    """k6 makes a multipart body only of files created with `http.file`."""
     assert posted("{ f: own, a: 'b' }").requests()[0]["form"] == {"a": "b", "f": '{"a": 1}'}
     assert posted("own, { headers: { 'Content-Type': 'application/json' } }").requests()[0]["json"] == {"a": 1}
     found = posted("{ f: gone, a: 'b' }")

@@ -1,4 +1,6 @@
-"""URLs in k6 scripts: addresses are separated, from all sources; URLs known only at run time are noted."""
+"""URLs in k6 scripts: addresses are separated from paths in all forms; URLs that are known only at run time are
+noted.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Transaction mixes of imported files: 10,000 rounds drawn from the workload, compared with the shares of the original
-tool."""
+"""Transaction mixes of imported files: 10,000 rounds are drawn from the workload.
+
+The shares of the rounds are compared with those of the original tool.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from jmeter_plans import element, group, request
 
 Importer = Callable[..., Any]
 ROUNDS = 10_000
-# Allowed difference of a share in standard errors; all draws are seeded, so results are reproducible. [1]
+# Allowed difference of a share, in standard errors of the share; seeds make all draws reproducible. [1]
 ERRORS = 4.0
 
 
@@ -23,7 +25,7 @@ def share(text: object) -> float:
 
 
 def drawn(steps: list[dict[str, Any]], chance: random.Random, once: Counter[str]) -> Counter[str]:
-    """Draw one round as the engine does; return the requested paths."""
+    """Draw one round as the engine does; return the requested paths with their counts."""
     for step in steps:
         if "get" in step:
             once[step["get"]] += 1
@@ -36,7 +38,7 @@ def drawn(steps: list[dict[str, Any]], chance: random.Random, once: Counter[str]
 
 
 def mix(found: Any, *, name: str = "") -> dict[tuple[str, ...], float]:
-    """Return the shares of the rounds by their requests."""
+    """Return the share of rounds for each combination of requests."""
     chance = random.Random(7)
     transactions = found.workload["transactions"]
     steps = transactions[name or next(iter(transactions))]
@@ -45,7 +47,9 @@ def mix(found: Any, *, name: str = "") -> dict[tuple[str, ...], float]:
 
 
 def assert_mix(found: Any, expected: dict[str, float]) -> None:
-    """Assert the shares of rounds: `/a /b` for both in a round, an empty text for none."""
+    """Assert the shares of rounds; the key `/a /b` stands for rounds with both requests, an empty key for rounds
+    without requests.
+    """
     wanted = {tuple(paths.split()): probability for paths, probability in expected.items() if probability > 0}
     got = mix(found)
     assert set(got) == set(wanted)
@@ -98,7 +102,7 @@ def percent(value: float, below: str) -> str:
 def test_controllers_of_jmeter_choose_as_in_jmeter(
     below: str, expected: dict[str, float], import_text: Importer
 ) -> None:
-    """Selection by RandomController, InterleaveControl, ThroughputController and SwitchController of JMeter 5.5."""
+    """RandomController, InterleaveControl, ThroughputController and SwitchController choose as in JMeter 5.5."""
     found = import_text("jmx", group(below + request("/end")))
     assert_mix(found, {" ".join(sorted([*paths.split(), "/end"])): each for paths, each in expected.items()})
     assert bool(found.noted("SwitchController")) == ("${unknown}" in below)
@@ -194,8 +198,9 @@ def script(import_text: Importer) -> Callable[[str], Any]:
     ],
 )
 def test_conditions_of_k6_choose_as_in_k6(body: str, expected: dict[str, float], script: Callable[[str], Any]) -> None:
-    """Conditions on one draw are mutually exclusive; `randomIntBetween` includes both ends, `Math.floor` rounds
-    down."""
+    """Conditions on one drawn value exclude each other. `randomIntBetween` includes both ends, and `Math.floor` rounds
+    down.
+    """
     found = script(body + "\nhttp.get('http://h/end');" if "return; } d()" not in body else body)
     extra = [] if "return; } d()" in body else ["/end"]
     assert_mix(found, {" ".join(sorted([*paths.split(), *extra])): each for paths, each in expected.items()})

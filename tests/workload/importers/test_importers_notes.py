@@ -1,4 +1,4 @@
-"""Notes that were once false: each describes the behaviour of the workload."""
+"""Notes that were wrong in a former version; each must describe the behaviour of the workload."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONCE = "is done once by each user, before its rounds"
 
 @pytest.mark.parametrize("condition", ["__ITER === 0", "__ITER == 0", "exec.vu.iterationInScenario === 0"])
 def test_a_first_round_by_its_number_is_not_tried_again(condition: str, import_text: Importer) -> None:
-    """k6 executes it in iteration 0 only, whether it fails or not; the workload has no iteration numbers."""
+    """k6 executes the branch only in iteration 0, even if it fails there; the workload has no iteration numbers."""
     body = f"if ({condition}) {{ http.get('http://a/login'); }} http.get('http://a/x');"
     found = import_text("k6", f"import exec from 'k6/execution';\n{script(body)}")
     assert [step["get"] for step in found.workload["transactions"]["script_once"]] == ["/login"]
@@ -52,7 +52,7 @@ def test_other_numbers_of_a_round_are_not_its_first(import_text: Importer) -> No
 
 
 def test_no_callback_for_answers_is_noted(import_text: Importer) -> None:
-    """`null` is no default here: with it, k6 counts no answer as a failure."""
+    """`null` is not the default of `responseCallback`: with it, k6 counts no response as a failure."""
     found = import_text("k6", script("http.get('http://a/x', { responseCallback: null });"))
     assert [why for _, what, why in found.notes() if "responseCallback" in what] == [
         "2xx and 3xx are good, or what `check` says"
@@ -68,7 +68,7 @@ def test_a_page_inside_a_controller_has_a_note_for_its_time(import_text: Importe
 
 
 def test_a_login_of_another_kind_is_named_in_full(import_text: Importer) -> None:
-    """The text after `Bearer` is hidden as a token, also in notes."""
+    """The text after `Bearer` is hidden as a token, also in notes, so this note must not look like a token."""
     request = {"method": "GET", "url": "http://a/x", "headers": [{"name": "Authorization", "value": "Digest x"}]}
     entry = {"startedDateTime": "2026-01-01T10:00:00Z", "time": 1, "request": request, "response": {"status": 200}}
     found = import_text("har", json.dumps({"log": {"entries": [entry]}}), "s.har")
@@ -93,7 +93,7 @@ def test_a_condition_that_is_not_kept_has_no_note_that_it_is_asked(import_text: 
 
 
 def test_no_note_looks_like_a_secret() -> None:
-    """Texts that look like a secret are removed from notes; no text of an importer looks like one."""
+    """Notes are printed with secrets removed, so no text of an importer may look like a secret."""
     texts = [
         (path.name, node.lineno, node.value)
         for path in IMPORTERS.rglob("*.py")
@@ -119,7 +119,7 @@ OUTER = ("LoopController", "TransactionController", "IfController", "OnceOnlyCon
 @pytest.mark.parametrize("outer", OUTER)
 @pytest.mark.parametrize("kind", NESTED)
 def test_elements_inside_controllers_are_accounted_for(kind: str, outer: str, import_notes: Importer) -> None:
-    """Each property is read or noted in any element; an omission in the importer raises an exception."""
+    """Each property is read or noted, in any enclosing element; if the importer omits one, it raises an exception."""
     below = "" if kind.endswith("Timer") else sampler("/x")
     for name in jmx_table.ELEMENTS[kind]:
         for value in ("true", "2"):
@@ -131,7 +131,7 @@ def test_elements_inside_controllers_are_accounted_for(kind: str, outer: str, im
 @pytest.mark.parametrize("where", ["true", "url", "false"])
 @pytest.mark.parametrize("pattern", ["a(.)(.)", "X-A: (.+)", "(?<n"])
 def test_an_extractor_that_is_left_out_is_noted_as_a_whole(where: str, pattern: str, import_text: Importer) -> None:
-    """Template, number and default of an unsupported extraction are not noted separately."""
+    """If an extractor cannot be imported, its template, number and default have no separate notes."""
     given = {
         "refname": "v",
         "regex": pattern,
@@ -148,7 +148,7 @@ def test_an_extractor_that_is_left_out_is_noted_as_a_whole(where: str, pattern: 
 
 @pytest.mark.parametrize("index", ["__VU % rows.length", "exec.scenario.iterationInTest"])
 def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Importer) -> None:
-    """In k6 a row belongs to a user or an iteration; here only the order is kept."""
+    """In k6 the index gives each user or iteration its row; the workload only keeps the order of the rows."""
     head = "import { SharedArray } from 'k6/data';\nimport exec from 'k6/execution';\n"
     rows = "const rows = new SharedArray('u', () => [{id: 'a'}, {id: 'b'}]);\n"
     found = import_text("k6", head + rows + script(f"const r = rows[{index}]; http.get('http://a/' + r.id);"))
@@ -158,7 +158,7 @@ def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Impo
 
 
 def test_the_time_of_a_page_begins_after_its_first_pause(import_text: Importer) -> None:
-    """JMeter includes the timer of the first request in the time of the page, unless configured otherwise."""
+    """By default, JMeter includes the timer of the first request in the time of the page. The workload excludes it."""
     timer = element("ConstantTimer", ConstantTimer__delay="500")
     for included, said in (("true", True), ("false", False)):
         page = element("TransactionController", sampler("/a", timer), TransactionController__includeTimers=included)

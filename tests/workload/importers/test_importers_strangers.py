@@ -1,4 +1,4 @@
-"""Imported files from unknown sources: their expansion is bounded, and only files beside them are read."""
+"""Imported files from unknown sources: their expansion is bounded, and only files in their folder are read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def count(value: Any) -> int:
 
 
 def leading_to(schema: Callable[[dict[str, str]], dict[str, Any]]) -> dict[str, Any]:
-    """Return eight schemas, each composed of the next one."""
+    """Return eight schemas; each schema refers to the next one."""
     schemas = {f"s{step}": schema({"$ref": f"#/schemas/s{step + 1}"}) for step in range(8)}
     return {"schema": {"$ref": "#/schemas/s0"}, "schemas": {**schemas, "s8": {"type": "integer"}}}
 
@@ -90,7 +90,7 @@ def test_values_of_a_script_that_double_are_not_known(import_text: Importer, sta
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A folder beside the folder of the foreign file, with a file that it must not read."""
+    """Folder beside the folder of the imported file, with a file that the import must not read."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "secret.csv").write_text(f"name\n{SECRET}\n{SECRET}\n")
@@ -98,7 +98,7 @@ def elsewhere(tmp_path: Path) -> Path:
 
 
 def names_of(elsewhere: Path, source: Path) -> list[str]:
-    """Return paths to a file outside of the folder, and files that never end."""
+    """Return paths to files outside of the folder, paths to files without an end, and invalid paths."""
     (source / "link.csv").symlink_to(elsewhere / "secret.csv")
     (source / "around").symlink_to(elsewhere)
     os.mkfifo(source / "pipe.csv")
@@ -143,7 +143,7 @@ def test_a_script_reads_no_file_but_those_in_its_folder(import_file: Importer, s
         assert SECRET not in import_file("k6", path).text
 
 
-# With a run time quadratic in their length, the following files would take minutes to hours.
+# If the run time were quadratic in the length, the following files would take minutes to hours.
 
 
 def test_text_between_many_elements_is_put_together_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables of the importers: each key has a fate that a reader can verify."""
+"""Tables of the importers: for each key, the stated treatment can be verified by a reader."""
 
 from __future__ import annotations
 

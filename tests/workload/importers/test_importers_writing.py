@@ -1,4 +1,4 @@
-"""Common parts of all importers: writing YAML, reading JSON and XML, names, weights."""
+"""Parts that all importers share: writing YAML, reading JSON and XML, names, and weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! Caches by their definition, and traces generated from seeds.
+//! Simulated caches, and traces generated from seeds.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ pub fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Draws keys by Zipf's law, by inverting its distribution.
+/// Draws keys by Zipf's law, by inversion of its distribution function.
 pub struct Zipf(Vec<f64>);
 
 impl Zipf {
@@ -43,14 +43,14 @@ pub fn trace(references: &[(u64, u64)]) -> String {
     text
 }
 
-/// Result of a reference.
+/// Parts of a key that a reference finds in the cache.
 pub struct Found {
     pub entry: bool,
     pub bytes: bool,
 }
 
-/// A cache with two limits by its definition, in time proportional to its size. Entries, and files with their bytes,
-/// are ordered by use; after every reference the least recently used ones are evicted until both limits are met.
+/// Simulates a cache with two limits. Entries, and files with their bytes, are ordered by use. After every reference
+/// the least recently used ones are evicted until both limits are met.
 pub struct TwoLimits {
     entries_at_most: u64,
     bytes_at_most: u64,

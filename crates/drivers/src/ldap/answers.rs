@@ -1,8 +1,8 @@
-//! Answers of a directory (RFC 4511, section 4).
+//! Responses of a directory server (RFC 4511, section 4).
 
 use super::ber::{self, ENUMERATED, Elements, INTEGER, Malformed, OCTETS, SEQUENCE, SET};
 
-/// Longest accepted message. Entries that are read for their texts are shorter. [B]
+/// Longest accepted message. Entries whose texts are read are shorter. [B]
 const MESSAGE_CEILING: usize = 64 << 20;
 
 const BIND_RESPONSE: u8 = 0x61;
@@ -23,15 +23,14 @@ pub(crate) enum Said<'a> {
     Entry(Entry<'a>),
     /// The operation has ended with this result code.
     Done(u32),
-    /// A message that does not concern this client: a referral to another server, or the progress
-    /// of an operation.
+    /// A message without effect on this client: a referral to another server, or the progress of an operation.
     Aside,
 }
 
-/// A message.
+/// A message of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Message<'a> {
-    /// Number of the request that the message answers; 0 if unsolicited.
+    /// Number of the request to which the message responds; 0 if the message was not requested.
     pub(crate) number: u32,
     /// Content of the message.
     pub(crate) said: Said<'a>,
@@ -44,10 +43,11 @@ pub(crate) struct Entry<'a> {
     attributes: &'a [u8],
 }
 
-/// Length of the message at the start of `bytes`; `None` if it is not known yet.
+/// Length of the message at the start of `bytes`; `None` if too few bytes have arrived to determine it.
 ///
 /// # Errors
-/// If the bytes are no message, or it is too long.
+///
+/// If the bytes are not a message, or the message is too long.
 pub(crate) fn length(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     ber::frame(bytes, SEQUENCE, MESSAGE_CEILING)
 }
@@ -60,7 +60,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let mut message = Elements(Elements(bytes).of(SEQUENCE)?);
     let number = message.number(INTEGER)?;
     let (tag, inside) = message.any()?;
-    // Controls follow, none of which was requested.
+    // Controls may follow. They are ignored, since none was requested.
     let said = match tag {
         SEARCH_ENTRY => {
             let mut entry = Elements(inside);
@@ -78,16 +78,16 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
             Said::Done(code)
         }
         SEARCH_REFERENCE | INTERMEDIATE => Said::Aside,
-        _ => return Err(Malformed("a message of no kind that a server sends")),
+        _ => return Err(Malformed("a message of a kind that servers do not send")),
     };
     Ok(Message { number, said })
 }
 
 impl<'a> Entry<'a> {
-    /// Passes each value of each attribute in turn to `take`, with the name of the attribute and the index of the
-    /// value.
+    /// Passes each value of each attribute to `take`, with the name of the attribute and the index of the value.
     ///
     /// # Errors
+    ///
     /// If the entry is malformed.
     pub(crate) fn values(
         &self,
@@ -147,13 +147,13 @@ mod tests {
                 ber::octets(out, OCTETS, b"dc=org");
                 ber::octets(out, OCTETS, b"");
             });
-            // Controls.
+            // Optional controls, which are skipped.
             ber::octets(out, 0xa0, b"");
         });
         out
     }
 
-    /// Reads everything, entries to their last value; returns the number of values.
+    /// Reads everything, including all values of entries; returns the number of values.
     fn whole(bytes: &[u8]) -> Result<usize, Malformed> {
         let mut count = 0;
         if length(bytes)?.is_some_and(|length| length <= bytes.len())

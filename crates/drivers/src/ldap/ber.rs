@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// `BOOLEAN`.
+/// Tag of the type `BOOLEAN`.
 pub(crate) const BOOLEAN: u8 = 0x01;
-/// `INTEGER`.
+/// Tag of the type `INTEGER`.
 pub(crate) const INTEGER: u8 = 0x02;
-/// `OCTET STRING`.
+/// Tag of the type `OCTET STRING`.
 pub(crate) const OCTETS: u8 = 0x04;
-/// `ENUMERATED`.
+/// Tag of the type `ENUMERATED`.
 pub(crate) const ENUMERATED: u8 = 0x0a;
-/// `SEQUENCE`.
+/// Tag of the type `SEQUENCE`.
 pub(crate) const SEQUENCE: u8 = 0x30;
-/// `SET`.
+/// Tag of the type `SET`.
 pub(crate) const SET: u8 = 0x31;
 
 /// Flag in the first byte of a length that is encoded in further bytes.
 const LONG: u8 = 0x80;
-/// Bytes of the longest accepted length: 4 GiB.
+/// Number of bytes of the longest accepted length field, which allows 4 GiB.
 const LENGTH_BYTES: usize = 4;
 
-/// The bytes are not BER, or not the expected element.
+/// Error: the bytes are not BER, or not the expected element. The text names what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
@@ -30,11 +30,12 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// Writes an element; `content` writes its content.
+/// Writes an element; the function `content` writes its content.
 pub(crate) fn element(out: &mut Vec<u8>, tag: u8, content: impl FnOnce(&mut Vec<u8>)) {
     out.push(tag);
     let start = out.len();
-    // Most contents are shorter than 128 bytes; the length of a longer one moves it.
+    // Most contents are shorter than 128 bytes, so one byte is reserved for the length. For a longer content, the
+    // content is moved.
     out.push(0);
     content(out);
     let length = out.len() - start - 1;
@@ -54,22 +55,22 @@ pub(crate) fn octets(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
     element(out, tag, |out| out.extend_from_slice(bytes));
 }
 
-/// Writes a number that is not negative, under the tag of an integer or an enumeration.
+/// Writes a non-negative number with the tag of an integer or an enumeration.
 pub(crate) fn number(out: &mut Vec<u8>, tag: u8, number: u32) {
-    // A byte whose highest bit is set would make it negative.
+    // If the highest bit of the first byte were set, the number would be negative, so a zero byte is added.
     let bytes = u64::from(number).to_be_bytes();
     let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(7);
     let first = first - usize::from(bytes[first] >= 0x80);
     octets(out, tag, &bytes[first..]);
 }
 
-/// Writes a truth value.
+/// Writes a Boolean value.
 pub(crate) fn boolean(out: &mut Vec<u8>, tag: u8, is_true: bool) {
     octets(out, tag, &[if is_true { 0xff } else { 0 }]);
 }
 
-/// Reads the head of the element at the start of `bytes`: tag, length of the head and length of the
-/// content; `None` if the head is incomplete.
+/// Reads the head of the element at the start of `bytes`: tag, length of the head and length of the content. Returns
+/// `None` if the head is incomplete.
 fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     let [tag, first, rest @ ..] = bytes else {
         return Ok(None);
@@ -96,7 +97,8 @@ fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
 /// Length of the element with this tag at the start of `bytes`; `None` if its head is incomplete.
 ///
 /// # Errors
-/// If another element begins here, or one of more than `at_most` bytes.
+///
+/// If the bytes begin with another tag, or the element has more than `at_most` bytes.
 pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usize>, Malformed> {
     let Some((found, head, content)) = head(bytes)? else {
         return Ok(None);
@@ -125,31 +127,33 @@ impl<'a> Elements<'a> {
     /// # Errors
     /// If no complete element follows.
     pub(crate) fn any(&mut self) -> Result<(u8, &'a [u8]), Malformed> {
-        let (tag, head, content) = head(self.0)?.ok_or(Malformed("an element that is cut off"))?;
+        let (tag, head, content) = head(self.0)?.ok_or(Malformed("an incomplete element"))?;
         let end = head + content;
         let inside = self.0.get(head..end);
-        let inside = inside.ok_or(Malformed("an element that is cut off"))?;
+        let inside = inside.ok_or(Malformed("an incomplete element"))?;
         self.0 = &self.0[end..];
         Ok((tag, inside))
     }
 
-    /// Content of the next element, which has this tag.
+    /// Returns the content of the next element, which must have this tag.
     ///
     /// # Errors
-    /// If it has another tag, or is incomplete.
+    ///
+    /// If the element has another tag, or is incomplete.
     pub(crate) fn of(&mut self, tag: u8) -> Result<&'a [u8], Malformed> {
         let (found, inside) = self.any()?;
         if found == tag {
             Ok(inside)
         } else {
-            Err(Malformed("an element of another kind"))
+            Err(Malformed("an element of an unexpected kind"))
         }
     }
 
     /// Reads the next element, an integer with this tag.
     ///
     /// # Errors
-    /// If it is no integer, is negative, or is larger than every integer of LDAP.
+    ///
+    /// If the element is not an integer, or is negative, or is larger than LDAP allows.
     pub(crate) fn number(&mut self, tag: u8) -> Result<u32, Malformed> {
         let bytes = self.of(tag)?;
         let in_range = (1..=LENGTH_BYTES).contains(&bytes.len()) && bytes[0] < 0x80;
@@ -168,7 +172,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_x690_has_them() {
-        // X.690, section 8.3: two's complement, in as few bytes as it takes.
+        // X.690, section 8.3: integers are in two's complement, in the smallest possible number of bytes.
         let cases: [(u32, &[u8]); 6] = [
             (0, &[2, 1, 0]),
             (127, &[2, 1, 127]),
@@ -189,7 +193,8 @@ mod tests {
 
     #[test]
     fn lengths_are_as_short_as_they_can_be_and_read_back() {
-        // X.690, section 8.1.3: one byte up to 127, then the number of bytes of the length before it.
+        // X.690, section 8.1.3: a length up to 127 takes one byte. For a longer content, that byte holds the number of
+        // length bytes that follow.
         let cases: [(usize, &[u8]); 5] = [
             (0, &[0]),
             (127, &[127]),

@@ -1,12 +1,12 @@
-//! Result codes by their names (RFC 4511, appendix A; codes of other RFCs that servers use).
+//! Names of result codes (RFC 4511, appendix A, and other RFCs whose codes servers use).
 
 /// The operation succeeded.
 pub(crate) const SUCCESS: u32 = 0;
 /// A search found more entries than its limit.
 pub(crate) const SIZE_LIMIT_EXCEEDED: u32 = 4;
-/// A comparison that does not hold.
+/// The compared attribute does not have the value.
 pub(crate) const COMPARE_FALSE: u32 = 5;
-/// A comparison that holds.
+/// The compared attribute has the value.
 pub(crate) const COMPARE_TRUE: u32 = 6;
 
 const NAMES: [(u32, &str); 44] = [
@@ -49,7 +49,7 @@ const NAMES: [(u32, &str); 44] = [
     (69, "objectClassModsProhibited"),
     (71, "affectsMultipleDSAs"),
     (80, "other"),
-    // RFC 3909, RFC 4528, RFC 4531.
+    // Codes of RFC 3909, RFC 4528 and RFC 4531.
     (118, "canceled"),
     (119, "noSuchOperation"),
     (120, "tooLate"),
@@ -57,7 +57,7 @@ const NAMES: [(u32, &str); 44] = [
     (122, "assertionFailed"),
 ];
 
-/// Name of a code; the number if it has none.
+/// Returns the name of a code, or its number if it has no name.
 pub(crate) fn name(code: u32) -> String {
     let found = NAMES.iter().find(|(number, _)| *number == code);
     found.map_or_else(

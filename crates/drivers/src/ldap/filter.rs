@@ -6,7 +6,7 @@ use super::ber::{self, OCTETS, SEQUENCE};
 use super::request::text;
 use crate::session::Value;
 
-/// A filter of a search. Values are indices into those of the call.
+/// A filter of a search. Values are given as indices into the values of the call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Filter {
@@ -28,7 +28,7 @@ pub enum Filter {
     Approximate(Assertion),
     /// Entries with a value that has these parts.
     Substrings(Substrings),
-    /// Entries that a rule of the server matches.
+    /// Entries that match by a matching rule of the server.
     Extensible(Extensible),
 }
 
@@ -59,35 +59,35 @@ pub struct Substrings {
     pub last: Option<usize>,
 }
 
-/// A rule of the server.
+/// A matching rule of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extensible {
-    /// The rule; by default that of the attribute.
+    /// The matching rule; by default the rule of the attribute.
     #[serde(default)]
     pub rule: Option<String>,
-    /// The attribute; by default all of them.
+    /// The attribute; by default all attributes.
     #[serde(default)]
     pub attribute: Option<String>,
-    /// `true` if attributes of the entry's name count.
+    /// `true` if attributes in the name of the entry are compared as well.
     #[serde(default)]
     pub of_name: bool,
     /// Index of the value.
     pub value: usize,
 }
 
-/// Tag `[number]` of a context, of one element.
+/// Context-specific tag `[number]` of a primitive element.
 const fn plain(number: u8) -> u8 {
     0x80 | number
 }
 
-/// Tag `[number]` of a context, of several elements.
+/// Context-specific tag `[number]` of a constructed element.
 const fn constructed(number: u8) -> u8 {
     0xa0 | number
 }
 
 impl Filter {
-    /// Collects the indices of the values of the filter.
+    /// Collects the indices of all values that the filter uses.
     pub(super) fn places(&self, found: &mut Vec<usize>) {
         match self {
             Self::And(all) | Self::Or(all) => all.iter().for_each(|inner| inner.places(found)),
@@ -118,7 +118,7 @@ impl Filter {
         match self {
             Self::And(all) => each(out, constructed(0), all),
             Self::Or(all) => each(out, constructed(1), all),
-            // A choice under a tag of its own keeps the tag of the chosen alternative.
+            // A choice with its own tag also keeps the tag of the chosen alternative.
             Self::Not(one) => each(out, constructed(2), std::slice::from_ref(one)),
             Self::Equal(one) => one.write(constructed(3), values, out),
             Self::Substrings(parts) => parts.write(values, out),
@@ -189,7 +189,7 @@ mod tests {
         out
     }
 
-    /// Tag, length and content, for contents below 128 bytes.
+    /// Encodes tag, length and content, for contents below 128 bytes.
     fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
         [&[tag, content.len() as u8], content].concat()
     }

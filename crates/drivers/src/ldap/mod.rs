@@ -1,9 +1,9 @@
 //! LDAP version 3 (RFC 4511) over TCP or a Unix socket.
 //!
-//! A session carries one operation at a time. The result of a search is a table with a column for
-//! each attribute and a row for each entry. Further values of an attribute are in additional rows
-//! below, so that all of them can be extracted. When a call times out, the client sends an abandon
-//! request, so that the server can stop the operation.
+//! A session processes one operation at a time. The result of a search is a table with a column for each attribute and
+//! a row for each entry. If an attribute has several values, additional rows contain the further values, so that all of
+//! them can be extracted. When a call times out, the client sends an abandon request, so that the server can stop the
+//! operation.
 
 mod answers;
 pub(crate) mod ber;
@@ -29,7 +29,7 @@ use crate::wire::Wire;
 pub use self::filter::{Assertion, Extensible, Filter, Substrings};
 pub use self::request::{Attribute, Change, DirectoryRequest, Scope, Verb};
 
-/// Highest number of a message (`maxInt`).
+/// Highest number of a message, `maxInt` of RFC 4511.
 const NUMBER_CEILING: u32 = i32::MAX as u32;
 
 /// An LDAP session.
@@ -38,18 +38,19 @@ pub(crate) struct Session {
     pub(crate) wire: Wire,
     /// Number of the last message sent.
     number: u32,
-    /// Buffer in which messages are written: their lengths are known only at their ends.
+    /// Buffer for one message, since the length at the start of a message is only known when the message is complete.
     scratch: Vec<u8>,
-    /// `true` while the answer to the last message is outstanding.
+    /// `true` while the response to the last message is outstanding.
     is_waiting: bool,
-    /// `true` once the unbind request was sent.
+    /// `true` after the unbind request was sent.
     is_over: bool,
 }
 
-/// Opens a session, logged in if a name is given.
+/// Opens a session, and logs in if a user is given.
 ///
 /// # Errors
-/// Kind `connect`: no connection, or the server does not admit the user.
+///
+/// Kind `connect` if the connection or the login fails.
 pub(crate) async fn open(
     location: &Location,
     turn: &Rc<Turn>,
@@ -116,8 +117,8 @@ impl Session {
         }
     }
 
-    /// Performs one operation. Entries found are added to the table of `task`; without a task they
-    /// are only counted.
+    /// Performs one operation. The entries found are added to a table as `task` requires; without a task they are only
+    /// counted.
     async fn exchange(
         &mut self,
         request: &DirectoryRequest,
@@ -135,7 +136,7 @@ impl Session {
         } else {
             self.read(number, request, task, meter).await
         };
-        // After any other failure the session is closed, and nothing can be abandoned in it.
+        // The operation has ended, so there is nothing to abandon when the session is closed.
         self.is_waiting = false;
         result
     }
@@ -152,12 +153,12 @@ impl Session {
             let bytes = self.next(meter).await?;
             let Message { number: of, said } = answers::read(&bytes).map_err(protocol)?;
             match said {
-                // An unsolicited message: the server is about to close (section 4.4.1).
+                // A message without a request means that the server is about to close the connection (section 4.4.1).
                 Said::Done(code) if of == 0 => {
                     return Err(Failed::new(FailureKind::Closed, codes::name(code)));
                 }
                 _ if of != number => {
-                    let reason = "an answer to no request";
+                    let reason = "an answer without a request";
                     return Err(Failed::new(FailureKind::Protocol, reason));
                 }
                 Said::Entry(entry) => table.take(&entry).map_err(protocol)?,
@@ -172,7 +173,8 @@ impl Session {
     /// Performs one operation.
     ///
     /// # Errors
-    /// How it failed.
+    ///
+    /// The failure of the operation.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,
@@ -180,7 +182,10 @@ impl Session {
         meter: &mut Meter,
     ) -> Result<Answer, Failed> {
         let Operation::Ldap { request } = &task.operation else {
-            return Err(Failed::new(FailureKind::Internal, "no operation of LDAP"));
+            return Err(Failed::new(
+                FailureKind::Internal,
+                "the operation is not an LDAP operation",
+            ));
         };
         self.exchange(request, &call.values, Some(task), meter)
             .await
@@ -197,15 +202,15 @@ impl Session {
             return;
         }
         self.write(&DirectoryRequest::Unbind {}, &[]);
-        // The socket is closed whether or not the unbind request could be sent.
+        // A failure to send is ignored, since the socket is closed in any case.
         let _ = self.wire.flush(&mut Meter::default()).await;
     }
 }
 
 impl Drop for Session {
-    /// Abandons the request in progress and unbinds.
+    /// Abandons the operation in progress and unbinds.
     fn drop(&mut self) {
-        // After a partly written message nothing else can be sent.
+        // If the last message was only sent in part, nothing else can be sent.
         if self.is_waiting && self.wire.out.is_empty() {
             let (given_up, number) = (self.number, self.count());
             self.scratch.clear();

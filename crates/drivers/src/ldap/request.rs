@@ -1,8 +1,7 @@
-//! Requests to a directory, as the plan has them, and their encoding (RFC 4511, section 4).
+//! Requests to a directory as they are in the plan, and their encoding (RFC 4511, section 4).
 //!
-//! Names of attributes and the form of a filter come from the plan; the values to compare with or
-//! to set come with each call, by index. Therefore a value cannot change the structure of a
-//! request.
+//! Names of attributes and the form of a filter come from the plan. Each call supplies the values to compare with or to
+//! set; the request refers to them by index. Therefore a value cannot change the structure of a request.
 
 use serde::Deserialize;
 
@@ -12,7 +11,7 @@ use crate::session::Value;
 
 /// Version of LDAP.
 const VERSION: u32 = 3;
-/// `[APPLICATION 0]`, of several elements.
+/// Tag `[APPLICATION 0]` of a bind request, a constructed element.
 pub(crate) const BIND: u8 = 0x60;
 const UNBIND: u8 = 0x42;
 const SEARCH: u8 = 0x63;
@@ -21,31 +20,31 @@ const ADD: u8 = 0x68;
 const DELETE: u8 = 0x4a;
 const COMPARE: u8 = 0x6e;
 const ABANDON: u8 = 0x50;
-/// `simple [0]` of a bind.
+/// Tag `simple [0]` of the password in a bind request.
 const SIMPLE: u8 = 0x80;
-/// `neverDerefAliases`.
+/// Option `neverDerefAliases`: aliases are not followed.
 const NEVER: u32 = 0;
 
-/// One operation on a directory. The first value is the name of an entry, except for `unbind`.
+/// One operation on a directory. The first value is the name of an entry, except for `unbind`, which has no values.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DirectoryRequest {
     /// Log in; the second value is the password.
     Bind {},
-    /// Search for entries at and below the first value.
+    /// Search for entries, from the entry that the first value names.
     Search {
         /// Depth of the search.
         scope: Scope,
-        /// Filter of the entries.
+        /// Filter that the entries must match.
         filter: Filter,
-        /// Attributes to return; if empty, all except operational ones.
+        /// Attributes to return; if empty, all except operational attributes.
         #[serde(default)]
         attributes: Vec<String>,
         /// Limit on the number of entries; 0 for no limit by the client.
         #[serde(default)]
         size_limit: u32,
     },
-    /// Check that an attribute has the second value.
+    /// Check whether an attribute has the second value.
     Compare {
         /// Name of the attribute.
         attribute: String,
@@ -82,9 +81,9 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attribute {
-    /// Its name.
+    /// Name of the attribute.
     pub attribute: String,
-    /// Indices of its values among those of the call.
+    /// Indices of the attribute's values among the values of the call.
     pub values: Vec<usize>,
 }
 
@@ -92,13 +91,13 @@ pub struct Attribute {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Treatment of the values.
+    /// Effect of the change on the values.
     #[serde(rename = "do")]
     pub verb: Verb,
     /// Name of the attribute.
     pub attribute: String,
-    /// Indices of the values among those of the call. Without values, `delete` and `replace` remove
-    /// all existing ones.
+    /// Indices of the values among the values of the call. Without values, `delete` and `replace` remove all existing
+    /// values.
     #[serde(default)]
     pub values: Vec<usize>,
 }
@@ -113,7 +112,7 @@ pub enum Verb {
     Delete,
     /// Replace the existing values.
     Replace,
-    /// Add the value, a number (RFC 4525).
+    /// Add the value, which is a number (RFC 4525).
     Increment,
 }
 
@@ -143,15 +142,20 @@ impl DirectoryRequest {
             return Some(format!("must have {wanted} values, got {values}"));
         }
         let all_there = named.iter().copied().eq(own..wanted);
-        (!all_there).then(|| format!("must name values {own} to {}, got {named:?}", wanted - 1))
+        (!all_there).then(|| {
+            format!(
+                "must use each of the values {own} to {}, got {named:?}",
+                wanted - 1
+            )
+        })
     }
 
-    /// Returns `true` if the request has no answer.
+    /// Returns `true` if the request has no response.
     pub(crate) fn is_unbind(&self) -> bool {
         matches!(self, Self::Unbind {})
     }
 
-    /// Appends the request as a message with this number.
+    /// Appends the request as a message with this number to `out`.
     pub(crate) fn write(&self, number: u32, values: &[Value], out: &mut Vec<u8>) {
         let of = |place: usize| text(values, place);
         message(out, number, |out| match self {
@@ -226,12 +230,12 @@ fn write_bind(out: &mut Vec<u8>, name: &[u8], password: &[u8]) {
     });
 }
 
-/// Writes the fields of a search between its base and its filter.
+/// Writes the fields of a search request between its base and its filter.
 fn write_bounds(out: &mut Vec<u8>, scope: Scope, size_limit: u32) {
     ber::number(out, ENUMERATED, scope as u32);
     ber::number(out, ENUMERATED, NEVER);
     ber::number(out, INTEGER, size_limit);
-    // No time limit for the server: a call that times out is abandoned.
+    // The server gets no time limit, since a call that times out is abandoned by the client.
     ber::number(out, INTEGER, 0);
     ber::boolean(out, ber::BOOLEAN, false);
 }
@@ -274,7 +278,7 @@ mod tests {
         out
     }
 
-    /// Bytes as they are usually shown.
+    /// Converts bytes in hexadecimal form.
     fn bytes(hexadecimal: &str) -> Vec<u8> {
         let pairs = hexadecimal.split_whitespace();
         pairs
@@ -284,7 +288,8 @@ mod tests {
 
     #[test]
     fn a_deletion_is_that_of_the_published_example() {
-        // ldap.com, "LDAPv3 Wire Protocol Reference: The LDAP Message", without its control, which ends the message.
+        // The example of ldap.com, "LDAPv3 Wire Protocol Reference: The LDAP Message", without the control at the end
+        // of its message.
         let published = bytes(
             "30 35 02 01 05 4a 11 64 63 3d 65 78 61 6d 70 6c 65 2c 64 63 3d 63 6f 6d \
              a0 1d 30 1b 04 16 31 2e 32 2e 38 34 30 2e 31 31 33 35 35 36 2e 31 2e 34 2e 38 30 35 01 01 ff",

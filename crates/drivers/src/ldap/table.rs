@@ -9,19 +9,19 @@ use super::{codes, refused};
 use crate::answer::{Answer, Failed, Row};
 use crate::operation::Task;
 
-/// Column of the name of an entry.
+/// Name of the column with the names of entries.
 const NAME: &str = "dn";
-/// Column with the result of a comparison.
+/// Name of the column with the result of a comparison.
 const MATCHES: &str = "matches";
 /// Limit on the columns of a search that does not name its attributes.
 const COLUMNS_AT_MOST: usize = 1_000;
-/// Longest name of such a column. Names in schemas are shorter. [B]
+/// Longest attribute name that gets a column in such a search. Names in schemas are shorter. [B]
 const NAME_BYTES_AT_MOST: usize = 1_024;
 
-/// The table of an answer in progress.
+/// The table of a response that is being received.
 pub(super) struct Table {
     columns: Vec<String>,
-    /// `true` if attributes that the request does not name get columns, too.
+    /// `true` if attributes that the request does not name get columns as well.
     takes_all: bool,
     keeps_rows: bool,
     room_bytes: usize,
@@ -36,7 +36,7 @@ impl Table {
         if let DirectoryRequest::Search { attributes, .. } = request
             && keeps_rows
         {
-            // `*` is all attributes of users, `+` all operational ones, `1.1` none.
+            // `*` requests all user attributes, `+` all operational ones, and `1.1` none.
             let is_named = |name: &&String| !matches!(name.as_str(), "*" | "+" | "1.1");
             columns.push(NAME.to_owned());
             columns.extend(attributes.iter().filter(is_named).cloned());
@@ -52,8 +52,8 @@ impl Table {
         }
     }
 
-    /// Adds an entry: its name and the first value of each attribute make a row, further values
-    /// make further rows. A cell counts as one byte at least, since empty values take memory, too.
+    /// Adds an entry. Its name and the first value of each attribute form a row; further values form additional rows.
+    /// Each cell counts as at least one byte, since empty values also take memory.
     pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Malformed> {
         self.answer.row_count += 1;
         if !self.keeps_rows || self.answer.is_truncated {
@@ -114,7 +114,7 @@ impl Table {
                 self.columns = vec![MATCHES.to_owned()];
                 self.answer.rows = vec![vec![Some(matches.into_bytes())]];
             }
-            // The server found more entries than the request asked for, which is not a failure.
+            // The server found as many entries as the request allows, and more. This is not a failure.
             (DirectoryRequest::Search { size_limit, .. }, codes::SIZE_LIMIT_EXCEEDED)
                 if *size_limit > 0 && self.answer.row_count == u64::from(*size_limit) => {}
             (_, codes::SUCCESS) => {}
@@ -142,14 +142,14 @@ mod tests {
 
     const ROOM_BYTES: usize = 10_000;
 
-    /// Attributes named by numbers, with these numbers of values.
+    /// Attributes whose names are numbers, with the given numbers of values.
     fn numbered(values: &[usize]) -> Vec<(String, usize)> {
         let each = values.iter().enumerate();
         each.map(|(number, values)| (number.to_string(), *values))
             .collect()
     }
 
-    /// The table of an entry with attributes of these names, and so many values of no length each.
+    /// The table of an entry with these attributes, each with the given number of empty values.
     fn table(attributes: &[(String, usize)]) -> Table {
         let mut message = Vec::new();
         ber::element(&mut message, SEQUENCE, |out| {
@@ -198,7 +198,7 @@ mod tests {
         let few = table(&numbered(&[1, 3])).answer;
         let lengths: Vec<usize> = few.rows.iter().map(Vec::len).collect();
         assert_eq!((lengths, few.is_truncated), (vec![3, 3, 3], false));
-        // A row of 100 places for each of many values, and as many columns as there can be.
+        // Each of the many values makes a row of 100 cells, or the entry has the largest number of columns.
         let mut wide = vec![1; 100];
         wide[99] = 5_000;
         for attributes in [vec![100_000], wide, vec![1; 20_000]] {

@@ -1,7 +1,7 @@
 //! PostgreSQL, by its extended protocol (version 3.0, chapter 55 of its manual).
 //!
-//! Values are sent and received as text, the readable form that every type of the server has. A
-//! statement is prepared at its first use in a session, in the same round trip.
+//! Values are sent and received as text, which every type of the server supports. A statement is prepared at its first
+//! use in a session, in the same round trip.
 
 #[cfg(test)]
 mod hostile;
@@ -28,14 +28,14 @@ use crate::sql::reading::Reading;
 use crate::turns::Turn;
 use crate::wire::Wire;
 
-/// Form of values: text.
+/// Format code for values in text form.
 const TEXT: i16 = 0;
 
-/// `ReadyForQuery` outside of a transaction.
+/// Status in `ReadyForQuery` outside of a transaction.
 const IDLE: u8 = b'I';
 
-/// Longest message that a session accepts. The library allocates memory for a whole message once it
-/// has read the head. [B]
+/// Longest message that a session accepts. When the library has read the head of a message, it allocates memory for the
+/// whole message. [B]
 const MESSAGE_CEILING: i32 = 64 << 20;
 
 type Columns = Arc<[String]>;
@@ -54,7 +54,7 @@ struct Prepared {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
-    /// The statements that are prepared, by task.
+    /// Prepared statements, by the number of their task.
     prepared: HashMap<u32, Prepared>,
     /// Transaction status of the session: none, open, or failed.
     status: u8,
@@ -72,7 +72,7 @@ fn internal(error: &io::Error) -> Failed {
     Failed::new(FailureKind::Internal, error.to_string())
 }
 
-/// Tag of the next message and its length with the head, once it is complete. [B]
+/// Tag of the next message, and its total length, including the head; `None` until the head is complete. [B]
 fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
     let head = Header::parse(received).map_err(|error| protocol(&error))?;
     let Some(head) = head else { return Ok(None) };
@@ -80,7 +80,7 @@ fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
         let reason = "a message of more than 64 MiB";
         return Err(Failed::new(FailureKind::Protocol, reason));
     }
-    // The length counts itself, not the tag.
+    // The length field counts itself, but not the tag.
     let length = head.len() as usize + 1;
     Ok((length <= received.len()).then_some((head.tag(), length)))
 }
@@ -93,8 +93,8 @@ fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
-/// Length of a code (SQLSTATE, appendix A of the manual). A longer text is not a code, and must not
-/// fill the report.
+/// Length of an error code (SQLSTATE, appendix A of the manual). A longer text is not a code, and must not fill the
+/// report.
 const CODE_CHARACTERS: usize = 5;
 
 /// Converts an error of the server to a failure with its code; a fatal error ends the session.
@@ -105,7 +105,7 @@ fn refusal(body: &ErrorResponseBody) -> Failed {
         let value = || String::from_utf8_lossy(field.value_bytes());
         match field.type_() {
             b'C' => code = value().chars().take(CODE_CHARACTERS).collect(),
-            // The severity in the form that is never translated.
+            // The severity field that is never translated.
             b'V' => is_fatal = matches!(&*value(), "FATAL" | "PANIC"),
             _ => {}
         }
@@ -121,7 +121,8 @@ fn refusal(body: &ErrorResponseBody) -> Failed {
 /// Opens a session.
 ///
 /// # Errors
-/// Kind `connect`: no connection, or the server does not admit the user.
+///
+/// Kind `connect` if the connection or the login fails.
 pub(crate) async fn open(
     location: &Location,
     turn: &Rc<Turn>,
@@ -152,7 +153,7 @@ impl Session {
         loop {
             self.wire.pace().await;
             match take(&mut self.wire.received)? {
-                // Messages that a server may send at any time.
+                // A server may send these messages at any time.
                 Some(
                     Message::NoticeResponse(_)
                     | Message::ParameterStatus(_)
@@ -172,7 +173,7 @@ impl Session {
         sent.map_err(|error| Failed::closed(&error))
     }
 
-    /// Logs in: from the first message to the first `ReadyForQuery`.
+    /// Logs in: exchanges messages up to the first `ReadyForQuery`.
     async fn enter(&mut self, user: &str, password: Option<&str>) -> Result<(), Failed> {
         let meter = &mut Meter::default();
         self.send(meter).await?;
@@ -204,7 +205,7 @@ impl Session {
         self.send(meter).await
     }
 
-    /// SCRAM-SHA-256, RFC 7677.
+    /// Authenticates by SCRAM-SHA-256 (RFC 7677).
     async fn run_sasl(&mut self, password: &str, meter: &mut Meter) -> Result<(), Failed> {
         let mut scram = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
         let out = &mut self.wire.out;
@@ -253,8 +254,8 @@ impl Session {
         Err(Failed::new(FailureKind::Internal, reason))
     }
 
-    /// Reads up to `ReadyForQuery`, so that the session stays usable after a failed statement. Rows
-    /// are decoded in the receive buffer.
+    /// Reads up to `ReadyForQuery`, so that the session remains usable after a failed statement. Rows are decoded in
+    /// the receive buffer.
     async fn read(&mut self, task: &Task, meter: &mut Meter) -> Result<Answer, Failed> {
         let known = self.prepared.get(&task.number);
         let columns = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
@@ -270,7 +271,7 @@ impl Session {
             let body = &self.wire.received[HEAD_BYTES..length];
             match tag {
                 b'D' => row(&mut reading, body)?,
-                // BindComplete.
+                // Message `BindComplete`.
                 b'2' => {}
                 b'C' => reading.answer.affected = affected(body),
                 b'Z' => {
@@ -317,8 +318,8 @@ impl Session {
     }
 }
 
-/// Returns `true` if bytes that arrived while the session was idle begin with anything but a
-/// notice, a parameter, a notification, or the error with which a server ends a session.
+/// Returns `true` if the bytes that arrived while the session was idle contain an unexpected message. Expected are
+/// notices, parameters, notifications, and the error with which a server ends a session.
 pub(crate) fn has_unasked(mut received: &[u8]) -> bool {
     while let Some(tag) = received.first() {
         match tag {
@@ -364,8 +365,8 @@ fn put_value(
     })
 }
 
-/// Number of rows that a command changed, from its tag such as `UPDATE 3` or `INSERT 0 1`, which
-/// ends with a zero byte. The rows of a `SELECT` are read, not changed.
+/// Number of rows that a command changed, from its zero-terminated tag such as `UPDATE 3` or `INSERT 0 1`. The rows of
+/// a `SELECT` are read, not changed.
 fn affected(tag: &[u8]) -> u64 {
     let tag = tag.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut words = tag.split(|byte| *byte == b' ');
@@ -416,7 +417,8 @@ impl Session {
     /// Performs one operation.
     ///
     /// # Errors
-    /// How it failed.
+    ///
+    /// The failure of the operation.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,
@@ -436,7 +438,8 @@ impl Session {
     /// Rolls back an open transaction.
     ///
     /// # Errors
-    /// When that fails.
+    ///
+    /// If the rollback fails.
     pub(crate) async fn reset(&mut self) -> Result<(), Failed> {
         if !self.is_held() {
             return Ok(());
@@ -460,7 +463,7 @@ impl Session {
     /// Sends the terminate message and closes the session.
     pub(crate) async fn close(mut self) {
         frontend::terminate(&mut self.wire.out);
-        // The socket is closed whether or not the terminate message could be sent.
+        // A failure to send is ignored, since the socket is closed in any case.
         let _ = self.send(&mut Meter::default()).await;
     }
 }

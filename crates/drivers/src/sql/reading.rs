@@ -1,4 +1,5 @@
-//! An answer in progress. Counts rows, and keeps them if the task inspects them and memory permits.
+//! An answer that is being received. Counts rows, and keeps them if the task inspects them and the memory limit
+//! permits.
 
 use std::sync::Arc;
 
@@ -24,9 +25,9 @@ impl Reading {
         }
     }
 
-    /// Counts a row with this size of its values. Returns `true` if the row is to be kept.
+    /// Counts a row whose values have this total size. Returns `true` if the row is to be kept.
     pub(super) fn takes(&mut self, bytes: usize) -> bool {
-        // Rows without columns and null values take memory, too.
+        // Rows without columns and NULL values also take memory.
         let bytes =
             bytes + size_of::<Row>() + self.answer.columns.len() * size_of::<Option<Vec<u8>>>();
         self.answer.row_count += 1;

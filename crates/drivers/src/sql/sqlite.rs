@@ -1,4 +1,4 @@
-//! SQLite in this process. The database computes in the call thread of the call.
+//! SQLite in this process. The database computes in the thread of the call.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::operation::{Operation, Task};
 use crate::server::Synchronous;
 use crate::session::{Value, Working};
 
-/// Statements that a session keeps prepared.
+/// Number of statements that a session keeps prepared.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that a session waits for a lock beyond the time limit of its call. By then the load thread
-/// has discarded the call and its session.
+/// Time that a session waits for a lock beyond the time limit of its call. When it expires, the load thread has already
+/// discarded the call and its session.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -27,7 +27,8 @@ struct Session {
 /// Opens a session.
 ///
 /// # Errors
-/// Kind `connect`: the file does not exist, or is no database.
+///
+/// Kind `connect` if the file does not exist, or is not a database.
 pub(crate) fn open(
     path: &Path,
     synchronous: Synchronous,
@@ -47,7 +48,7 @@ pub(crate) fn open(
         .pragma_update(None, "synchronous", level)
         .map_err(connect)?;
     if let Some(bytes) = cache_bytes {
-        // Negative: in KiB.
+        // A negative size is in KiB.
         let kibibytes = -i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
         connection
             .pragma_update(None, "cache_size", kibibytes)
@@ -88,9 +89,9 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric
-/// columns convert texts to numbers by their affinity (section 3 of SQLite's page on types);
-/// expressions do not, so whole numbers are bound as integers.
+/// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric columns convert text to
+/// numbers by their affinity (section 3 of SQLite's page on types). Expressions do not, so whole numbers are bound as
+/// integers.
 struct Bound<'a>(&'a Value);
 
 impl ToSql for Bound<'_> {
@@ -128,8 +129,8 @@ fn length(value: ValueRef<'_>) -> usize {
 }
 
 impl Session {
-    /// Sets the wait for locks beyond the time limit of the call, so that a blocked call times out
-    /// and is not refused.
+    /// Sets the wait for locks to more than the time limit of the call, so that a blocked call times out and is not
+    /// refused.
     fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
         if timeout_ns != self.busy_ns {
             self.connection
@@ -185,7 +186,7 @@ impl Session {
 /// Binds the values of the parameters `$1`, `$2` and so on.
 fn bind(statement: &mut Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
     for (number, value) in values.iter().enumerate() {
-        // SQLite treats `$1` as a name and numbers names in the order in which they occur.
+        // SQLite treats `$1` as a name, and numbers the names in the order in which they occur.
         if let Some(index) = statement.parameter_index(&format!("${}", number + 1))? {
             statement.raw_bind_parameter(index, Bound(value))?;
         }

@@ -27,7 +27,7 @@ impl Drop for Folder {
     }
 }
 
-/// For drivers that use no sockets.
+/// A `Watch` for drivers that use no sockets.
 pub struct NoSockets;
 
 impl Watch for NoSockets {

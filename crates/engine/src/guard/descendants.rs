@@ -7,11 +7,11 @@ use std::fs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-/// A process. Its start time distinguishes it from a later process with the same number. Its name distinguishes the
-/// program from an earlier one in the same process: a shell that got `SIGTERM` just before it executed another program
+/// A process. Its start time distinguishes it from a later process with the same process id. Its name distinguishes the
+/// program from an earlier one in the same process. A shell that got `SIGTERM` just before it executed another program
 /// no longer reacts to the signal.
 ///
-/// Processes are ordered by age, so that the process that started the others is ended first.
+/// Processes are ordered by age, so that a process that started others is ended first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Process {
     start_ticks: u64,
@@ -20,15 +20,15 @@ struct Process {
     name: Vec<u8>,
 }
 
-/// All descendants of this process, except those that have ended and wait to be reaped.
+/// All descendants of this process, except those that have ended and are waiting to be reaped.
 #[derive(Debug, Default)]
 pub struct Descendants {
     processes: BTreeSet<Process>,
 }
 
 impl Descendants {
-    /// Examines all processes of the machine. Processes that detached from their parent become children of this
-    /// process, their reaper, so that no descendant is missed.
+    /// Examines all processes of the machine. Processes that detached from their parents become children of this
+    /// process, which is their reaper, so no descendant is missed.
     pub fn of_this_process() -> Self {
         let own = getpid().as_raw();
         let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
@@ -56,7 +56,7 @@ impl Descendants {
         }
     }
 
-    /// Stops all processes, so that none starts another one meanwhile, and kills them.
+    /// Stops all processes, so that none can start another one, and then kills them.
     pub fn kill(&self) {
         for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
             for process in &self.processes {
@@ -76,11 +76,11 @@ impl fmt::Display for Descendants {
 }
 
 fn send(process: &Process, signal: Signal) {
-    // The process may have ended, as intended. Its number is unlikely to have been reused in that time.
+    // The process may have ended, as intended. It is unlikely that its process id has been reused in that time.
     let _ = kill(Pid::from_raw(process.pid), signal);
 }
 
-/// The required fields of `/proc/PID/stat`.
+/// The fields of `/proc/PID/stat` that are needed.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     process: Process,
@@ -92,7 +92,7 @@ fn all_stats() -> impl Iterator<Item = Stat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        // A process may end between the two reads.
+        // The process may end between the two reads.
         let stat = fs::read(entry.path().join("stat")).ok()?;
         parse_stat(pid, &stat)
     })

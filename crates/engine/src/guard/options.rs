@@ -6,7 +6,7 @@ use crate::cpus;
 
 pub const USAGE: &str = "usage: towtank-engine guard [--grace SECONDS] [--cpus LIST] [--stdin-watch | --no-stdin-watch] -- COMMAND [ARGUMENTS]";
 
-/// Time between `SIGTERM` and `SIGKILL`: enough for a database to flush.
+/// Time between `SIGTERM` and `SIGKILL`, which is enough for a database to write its data.
 const GRACE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Parses the arguments after `guard`; returns all faults at once.
+    /// Parses the arguments after `guard`; returns all faults together.
     pub fn parse(arguments: &[String]) -> Result<Self, Vec<String>> {
         let mut options = Self {
             grace: GRACE,

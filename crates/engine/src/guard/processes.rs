@@ -12,7 +12,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid, read, setsid};
 
-/// The command does not exist or cannot be run.
+/// Error: the command does not exist or cannot be executed.
 #[derive(Debug)]
 pub struct CannotStart {
     program: String,
@@ -20,7 +20,7 @@ pub struct CannotStart {
 }
 
 impl CannotStart {
-    /// Exit status as in shells: 127 if the program does not exist, 126 if it cannot be run.
+    /// Exit status as in shells: 127 if the program does not exist, 126 if it cannot be executed.
     pub fn exit_status(&self) -> u8 {
         if self.error.kind() == io::ErrorKind::NotFound {
             127
@@ -45,17 +45,17 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
         setsid()?;
         SigSet::empty().thread_set_mask()?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // If the guard died before the line above, the kernel sends no signal.
+        // If the guard died before `prctl`, the kernel sends no signal, so the parent is checked.
         if getppid() == guard {
             Ok(())
         } else {
             Err(Errno::ESRCH.into())
         }
     };
-    // SAFETY: between fork and exec the closure makes only plain system calls, and allocates nothing.
+    // SAFETY: between fork and exec, the closure only makes plain system calls and allocates nothing.
     unsafe { prepared.pre_exec(in_child) };
     match prepared.spawn() {
-        // The handle is dropped: this child is reaped with all others.
+        // The handle is not needed, since this child is reaped together with all others.
         Ok(child) => Ok(Pid::from_raw(child.id().cast_signed())),
         Err(error) => Err(CannotStart {
             program: command[0].clone(),
@@ -68,16 +68,16 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
 pub fn death_of(pid: Pid) -> Option<OwnedFd> {
     // SAFETY: the call takes two numbers, and returns a new descriptor or -1.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
-    // SAFETY: as above; nobody else owns the descriptor.
+    // SAFETY: the descriptor is new, and has no other owner.
     (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
-/// Reads the available bytes. Returns `true` at the end of the stream. Call it only if input is available, otherwise it
-/// blocks.
+/// Reads the available bytes. Returns `true` at the end of the stream. Call it only if input is available, since it
+/// blocks otherwise.
 pub fn drained_to_the_end(stream: BorrowedFd<'_>) -> bool {
     match read(stream, &mut [0; 4096]) {
         Ok(length) => length == 0,
-        // A stream that cannot be read has ended.
+        // A stream that cannot be read counts as ended.
         Err(errno) => !matches!(errno, Errno::EAGAIN | Errno::EINTR),
     }
 }
@@ -112,8 +112,9 @@ pub fn reap() -> Option<Reaped> {
     }
 }
 
-/// Returns `true` if any child is left. The reaper of all descendants has no child only if no descendant is left. This
-/// check is immediate, whereas a search of `/proc` takes time and may miss a process that was just started.
+/// Returns `true` if any child remains. Orphaned descendants become children of their reaper, so it has no child only
+/// if no descendant remains. This check is immediate, whereas a search of `/proc` takes time and may miss a process
+/// that was just started.
 pub fn any_left() -> bool {
     let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     waitid(Id::All, look) != Err(Errno::ECHILD)

@@ -1,4 +1,5 @@
-//! The fast path: one thread with one edge-triggered epoll; a request costs one wait, one read and one write.
+//! The fast path of the null server: each thread has one edge-triggered epoll, and a request costs one wait, one read
+//! and one write.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,14 +20,14 @@ use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 use super::work::Work;
 
-/// Event data of the first listener; those of the other listeners follow. No slot has such a high number.
+/// Event data of the first listener, followed by those of the other listeners. Slot numbers are always lower.
 const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
-/// Size of one read; a read that does not fill the buffer has emptied the socket. [B]
+/// Size of one read. A read that does not fill the buffer has emptied the socket. [B]
 const BUFFER_BYTES: usize = 64 << 10;
 const EVENTS_AT_ONCE: usize = 512;
-/// Pause if no further file can be opened, so that the thread does not spin on the listener.
+/// Pause if the limit on open files is reached, so that the thread does not retry without a pause.
 const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
 
 /// The bytes of every answer.
@@ -34,7 +35,7 @@ const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
 pub struct Answer {
     bytes: Vec<u8>,
     head_bytes: usize,
-    /// Head of the answer in HTTP/2.
+    /// Header fields of the answer in HTTP/2.
     fields: http2::Fields,
 }
 
@@ -53,7 +54,7 @@ impl Answer {
         )
     }
 
-    /// Creates a redirect to a URL that answers with the same redirect.
+    /// Creates a redirect to a URL that responds with the same redirect.
     pub fn redirect_to_itself() -> Self {
         Self::new("302 Found", "Location: /\r\n", 0)
     }
@@ -75,7 +76,7 @@ impl Answer {
         }
     }
 
-    /// Head and body.
+    /// Returns head and body.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -93,9 +94,9 @@ impl Answer {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     request: Request,
-    /// Number of its stream, with HTTP/2.
+    /// Number of the request's stream in HTTP/2.
     stream: u32,
-    /// Arrival of the request; zero if it is not needed. [ns]
+    /// Arrival of the request; zero if the time is not needed. [ns]
     arrival_ns: u64,
 }
 
@@ -114,13 +115,13 @@ struct Connection {
     /// Number that distinguishes this connection from earlier ones in the same slot.
     generation: u64,
     reader: RequestReader,
-    /// HTTP/2 state, if the client speaks HTTP/2.
+    /// HTTP/2 state, if the client uses HTTP/2.
     http2: Option<Box<http2::Connection>>,
-    /// Requests whose answers are due, in order.
+    /// Requests whose answers are due, in the order of sending.
     due: VecDeque<Pending>,
-    /// Number of bytes written of the first answer. [B]
+    /// Number of bytes of the first due answer that have been written. [B]
     written: usize,
-    /// `true` if the work of the first request is done.
+    /// `true` if the CPU work of the first due request is done.
     worked: bool,
 }
 
@@ -130,7 +131,7 @@ pub struct Worker {
     epoll: Epoll,
     listeners: Vec<TcpListener>,
     timer: TimerFd,
-    /// Instant to which the timer is set. [ns]
+    /// Time to which the timer is set. [ns]
     armed_ns: Option<u64>,
     answer: Arc<Answer>,
     schedule: Schedule,
@@ -144,7 +145,7 @@ pub struct Worker {
     /// Delayed answers, in the order of `until_ns`.
     held: VecDeque<Held>,
     buffer: Vec<u8>,
-    /// Kept open as long as the epoll watches it.
+    /// Event descriptor that stops the thread. It must stay open while the epoll watches it.
     _stop: Arc<EventFd>,
 }
 
@@ -159,7 +160,7 @@ impl Worker {
         stop: Arc<EventFd>,
     ) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // Of several threads that wait on a listener, only one is woken.
+        // If several threads wait on a listener, only one of them is woken.
         let exclusive = EpollFlags::EPOLLIN | EpollFlags::EPOLLEXCLUSIVE;
         for (listener, data) in listeners.iter().zip(LISTENERS..) {
             epoll.add(listener, EpollEvent::new(exclusive, data))?;
@@ -169,7 +170,7 @@ impl Worker {
             ClockId::CLOCK_MONOTONIC,
             TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
         )?;
-        // Edge-triggered, so that it need not be read.
+        // The event is edge-triggered, so that it need not be read.
         epoll.add(
             &timer,
             EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER),
@@ -223,7 +224,8 @@ impl Worker {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    // The connection was closed, or there are too many: the thread must continue with the others.
+                    // The connection was closed, or too many files are open. In both cases the thread must continue
+                    // with other connections.
                     if matches!(
                         Errno::from_raw(error.raw_os_error().unwrap_or(0)),
                         Errno::EMFILE | Errno::ENFILE
@@ -269,7 +271,7 @@ impl Worker {
         } else {
             true
         };
-        // A client that sends its last requests and then closes its side still gets its answers.
+        // A client that sends its last requests and then closes its sending side still gets its answers.
         self.write(slot)?;
         if !is_open {
             self.close(slot);
@@ -277,7 +279,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads requests. Returns `true` if more may arrive.
+    /// Reads requests. Returns `true` if more requests may arrive.
     fn read(&mut self, slot: usize, to_the_end: bool) -> bool {
         let Some(connection) = self.connections[slot].as_mut() else {
             return true;
@@ -327,7 +329,7 @@ impl Worker {
         }
     }
 
-    /// Writes the answers that are due, as far as the socket accepts them.
+    /// Writes the answers that are due, until the socket accepts no more bytes.
     fn write(&mut self, slot: usize) -> io::Result<()> {
         let Some(connection) = self.connections[slot].as_mut() else {
             return Ok(());
@@ -343,7 +345,7 @@ impl Worker {
             let bytes = self.answer.for_request(pending.request);
             match connection.stream.write(&bytes[connection.written..]) {
                 Ok(length) => connection.written += length,
-                // Another edge will report that the socket accepts more.
+                // The next epoll event reports when the socket accepts more bytes.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => {
                     self.close(slot);
@@ -366,7 +368,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Writes answers over HTTP/2, as frames.
+    /// Writes the answers that are due over HTTP/2, as frames.
     fn write_http2(&mut self, slot: usize) -> io::Result<()> {
         let Some(connection) = self.connections[slot].as_mut() else {
             return Ok(());
@@ -399,7 +401,7 @@ impl Worker {
         }
     }
 
-    /// Sends GOAWAY to the clients that use HTTP/2.
+    /// Sends GOAWAY to all clients that use HTTP/2.
     fn send_goaway(&mut self) {
         let body = &self.answer.bytes[self.answer.head_bytes..];
         for connection in self.connections.iter_mut().flatten() {
@@ -417,7 +419,7 @@ impl Worker {
         }
     }
 
-    /// Writes the delayed answers that are due now.
+    /// Writes the delayed answers whose time has come.
     fn release_held(&mut self) -> io::Result<()> {
         if self.held.is_empty() {
             return Ok(());

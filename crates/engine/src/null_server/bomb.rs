@@ -5,7 +5,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 /// Length of one piece before compression. [B]
 const PIECE_BYTES: usize = 4 << 20;
 
-/// A gzip file of zeros, about a thousandth of `pieces` times 4 MiB long.
+/// Creates a gzip file of zeros, about a thousandth of `pieces` times 4 MiB long.
 ///
 /// Only one piece is compressed. A full flush ends it at a byte boundary and resets the compression window, so that the
 /// compressed piece can be repeated any number of times.
@@ -17,12 +17,12 @@ pub fn gzip(pieces: usize) -> Vec<u8> {
     let single = checksum.clone();
     (1..pieces).for_each(|_| checksum.combine(&single));
 
-    // Magic, deflate, no flags, no time, no extra flags, unknown system (RFC 1952, section 2.3).
+    // Header fields: magic number, deflate, no flags, no time, no extra flags, unknown system (RFC 1952, section 2.3).
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     (0..pieces).for_each(|_| file.extend_from_slice(&piece));
     file.extend_from_slice(&deflated(&[], FlushCompress::Finish));
     file.extend_from_slice(&checksum.finalize().to_le_bytes());
-    // The length is stored modulo 2^32.
+    // The format stores the length modulo 2^32.
     file.extend_from_slice(&((pieces * PIECE_BYTES) as u32).to_le_bytes());
     file
 }
@@ -52,7 +52,7 @@ mod tests {
     fn it_is_a_whole_gzip_file_a_thousandth_as_long() {
         let file = gzip(3);
         assert!(file.len() * 900 < 3 * PIECE_BYTES, "{} bytes", file.len());
-        // The decoder checks checksum and length.
+        // The decoder verifies checksum and length.
         let mut decoder = flate2::bufread::GzDecoder::new(file.as_slice());
         let mut buffer = vec![1; 1 << 20];
         let mut length = 0;

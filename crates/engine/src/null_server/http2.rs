@@ -1,4 +1,4 @@
-//! Server side of HTTP/2 (RFC 9113) for the null server: every request gets the same fields and the same body.
+//! Server side of HTTP/2 (RFC 9113) for the null server: every request gets the same header fields and the same body.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use towtank_load::http2::hpack::{Constant, DEFAULT_TABLE_BYTES, Decoder, Encoder
 
 use super::requests::{Refused, Request};
 
-/// Limit on concurrent requests over one connection, as in other servers.
+/// Limit on concurrent requests over one connection, as is usual for servers.
 const STREAMS: u32 = 128;
 
-/// Limit on pending output up to which bodies are put into frames. [B]
+/// Limit on the pending output. Bodies are put into frames only below it. [B]
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
 
 /// Constant fields of every answer.
@@ -37,11 +37,11 @@ struct Coming {
     request: Request,
 }
 
-/// An answer whose body is not completely in frames.
+/// An answer whose body has not been put into frames completely.
 #[derive(Debug)]
 struct Going {
     stream: u32,
-    /// Number of body bytes in frames. [B]
+    /// Number of body bytes that have been put into frames. [B]
     sent: usize,
     window: i64,
 }
@@ -53,12 +53,13 @@ pub struct Connection {
     reader: FrameReader,
     decoder: Decoder,
     encoder: Encoder,
-    /// Block of fields that is not complete, its stream, and whether the stream ends with the block.
+    /// Start of an incomplete block of header fields. `block_of` has its stream, and is `true` if the stream ends with
+    /// the block.
     block: Vec<u8>,
     block_of: Option<(u32, bool)>,
     coming: Vec<Coming>,
     going: VecDeque<Going>,
-    /// Windows that the client gives each answer, and all answers together. [B]
+    /// Flow-control windows that the client grants: to each answer, and to all answers together. [B]
     stream_window: i64,
     window: i64,
     /// Number of bytes that the client may still send. [B]
@@ -69,8 +70,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection from its first bytes, which must be the client's preface or a part of it; `None` if they
-    /// are anything else.
+    /// Creates a connection from its first bytes. They must be the client's preface or a part of it; otherwise the
+    /// result is `None`.
     pub fn begun_with(start: &[u8]) -> Option<Self> {
         let length = start.len().min(PREFACE.len());
         (start[..length] == PREFACE[..length]).then(Self::new)
@@ -102,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Calls `found` with every request that these bytes complete, and its stream.
+    /// Calls `found` with the stream of every request that these bytes complete.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -214,7 +215,7 @@ impl Connection {
             .iter()
             .position(|coming| coming.stream == stream)
         {
-            // These fields are trailers.
+            // These fields are trailers, which are ignored.
             found(self.coming.swap_remove(place).request, stream);
             return Ok(());
         }
@@ -268,7 +269,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Answers a request.
+    /// Writes the head of an answer, and queues its body if it has one.
     pub fn answer(&mut self, stream: u32, fields: &Fields, has_body: bool) {
         let start = self.out.len();
         self.out.extend_from_slice(&[0; HEAD_BYTES]);
@@ -286,7 +287,8 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes to write, after putting bodies into frames as far as windows and buffer permit.
+    /// Returns the bytes to write, after bodies have been put into frames as permitted by the windows and the output
+    /// limit.
     pub fn pending(&mut self, body: &[u8]) -> &[u8] {
         let mut waiting = 0;
         while self.out.len() - self.written < WRITE_AHEAD_BYTES
@@ -319,7 +321,7 @@ impl Connection {
         &self.out[self.written..]
     }
 
-    /// Removes the first `bytes` of the output, which were written.
+    /// Removes the first `bytes` bytes of the output, which have been written.
     pub fn advance(&mut self, bytes: usize) {
         self.written += bytes;
         if self.written == self.out.len() {
@@ -328,7 +330,7 @@ impl Connection {
         }
     }
 
-    /// Sends GOAWAY: no further request is accepted.
+    /// Sends GOAWAY, which announces that no further requests are accepted.
     pub fn send_goaway(&mut self) {
         frames::write_goaway(self.last_stream, ErrorCode::NoError, &mut self.out);
     }
@@ -357,7 +359,7 @@ mod tests {
         Ok(requests)
     }
 
-    /// Kinds and streams of all frames that the server has to send.
+    /// Kind, stream and length of every frame that the server has to send.
     fn said(connection: &mut Connection, body: &[u8]) -> Vec<(u8, u32, usize)> {
         let (mut reader, mut all) = (FrameReader::default(), Vec::new());
         loop {

@@ -20,8 +20,8 @@ pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     each.collect()
 }
 
-/// Binds a listener. The standard library limits the queue to 128 connections, which a burst of users overflows; this
-/// function uses the limit of the system.
+/// Binds a listener. The standard library limits the accept queue to 128 connections, which a burst of users overflows.
+/// This function uses the limit of the system instead.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     socket::listen(&listener, Backlog::MAXALLOWABLE)?;
@@ -33,7 +33,7 @@ fn following(first: SocketAddr, number: u16) -> io::Result<SocketAddr> {
     if first.port() != 0 {
         let beyond = || {
             io::Error::other(format!(
-                "there are fewer ports from {first} on than asked for"
+                "there are fewer ports from {first} on than requested"
             ))
         };
         address.set_port(first.port().checked_add(number).ok_or_else(beyond)?);
@@ -41,7 +41,7 @@ fn following(first: SocketAddr, number: u16) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Listeners of one thread. Each listener gets a thread; additional threads share listeners.
+/// Returns the listeners of one thread. Each listener gets at least one thread; additional threads share listeners.
 pub fn of_thread(
     listeners: &[TcpListener],
     thread: usize,

@@ -1,4 +1,5 @@
-//! A log of the arrival of each request and the departure of its answer, as the reference for a load generator.
+//! A log with the arrival time of each request and the departure time of its answer, as a reference for load
+//! generators.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const GATHERED_BYTES: usize = 64 << 10;
 
 /// Writes one line per request: the times of arrival and answer by `CLOCK_MONOTONIC` in nanoseconds, separated by a
-/// blank. Each thread writes to a clone of the file, so that complete lines alternate; only the lines of one thread are
-/// in the order of answers.
+/// blank. Each thread writes whole lines to a clone of the file, so that only the lines of the same thread are in the
+/// order of answers.
 #[derive(Clone, Debug)]
 pub struct Log {
     file: Arc<Mutex<File>>,

@@ -1,5 +1,5 @@
-//! Servers that violate the protocol. Each connection has a thread, since these servers are for tests and need no
-//! speed.
+//! Servers that violate the protocol. Each connection has a thread, since these servers are for tests and need not be
+//! fast.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,13 +16,13 @@ use super::requests::RequestReader;
 
 /// Length of the flood of header bytes. [B]
 const FLOOD_BYTES: usize = 100_000_000;
-/// Number of pieces: 10 MB on the wire, 10 GB decompressed.
+/// Number of pieces of the gzip bomb: 10 MB transferred, 10 GB decompressed.
 const BOMB_PIECES: usize = 2_500;
 const SLOW_EVERY: Duration = Duration::from_millis(100);
 /// Stack of a connection's thread; small, since thousands of connections may wait. [B]
 const STACK_BYTES: usize = 256 << 10;
 
-/// Accepts connections for ever in a separate thread.
+/// Accepts connections in a separate thread, without end.
 pub fn start(listener: TcpListener, kind: Kind, body_bytes: usize) {
     let payload = Arc::new(payload(kind, body_bytes));
     thread::spawn(move || {
@@ -31,13 +31,14 @@ pub fn start(listener: TcpListener, kind: Kind, body_bytes: usize) {
             let Ok(stream) = stream else { continue };
             let payload = Arc::clone(&payload);
             let connection = thread::Builder::new().stack_size(STACK_BYTES);
-            // Errors are ignored, since clients are expected to close early; without a thread the connection is closed.
+            // Errors are ignored, since clients are expected to close early. If no thread can be started, the
+            // connection is closed.
             let _ = connection.spawn(move || serve(stream, kind, &payload));
         }
     });
 }
 
-/// The bytes to send in answer to a request.
+/// Returns the bytes that are sent in response to a request.
 fn payload(kind: Kind, body_bytes: usize) -> Vec<u8> {
     match kind {
         Kind::Rubbish => b"\x16\x03\x01\x00 this is no HTTP \xff\xfe\r\n\r\n".repeat(20),
@@ -105,14 +106,14 @@ fn serve(mut stream: TcpStream, kind: Kind, payload: &[u8]) -> io::Result<()> {
             _ => stream.write_all(payload)?,
         }
         if matches!(kind, Kind::HalfSilent | Kind::Rubbish | Kind::ChunkGarbage) {
-            // Hold the connection until the client closes it.
+            // The connection is held open until the client closes it.
             return io::copy(&mut stream, &mut io::sink()).map(drop);
         }
     }
     Ok(())
 }
 
-/// Returns `true` if a request arrived before the client closed.
+/// Returns `true` if a request arrived before the client closed the connection.
 fn wait_for_request(stream: &mut TcpStream, reader: &mut RequestReader) -> io::Result<bool> {
     let mut buffer = [0; 16 << 10];
     let mut requests = 0;

@@ -75,7 +75,7 @@ impl Kind {
 #[derive(Debug, PartialEq)]
 pub struct Options {
     pub listen: String,
-    /// Number of ports to listen on; with a given port, consecutive ports from it on.
+    /// Number of ports to listen on. If a port is given, these are consecutive ports from it on.
     pub ports: u16,
     pub threads: usize,
     pub cpus: Option<Vec<usize>>,
@@ -90,13 +90,13 @@ pub struct Options {
     pub stall_for_s: Option<f64>,
     pub log: Option<PathBuf>,
     pub misbehave: Option<Kind>,
-    /// `true` if clients may use HTTP/2, by prior knowledge.
+    /// `true` if clients may use HTTP/2 with prior knowledge.
     pub http2: bool,
     pub until_stdin_closes: bool,
 }
 
 impl Options {
-    /// Parses the arguments after `null-server`; returns all faults at once.
+    /// Parses the arguments after `null-server`; returns all faults together.
     pub fn parse(arguments: &[String]) -> Result<Self, Vec<String>> {
         let mut options = Self {
             listen: "127.0.0.1:0".into(),
@@ -170,11 +170,11 @@ impl Options {
             (None, None) => None,
             (Some(every), Some(duration)) if duration < every => None,
             (Some(_), Some(_)) => Some("--stall-for must be less than --stall-every".into()),
-            _ => Some("--stall-every and --stall-for belong together".into()),
+            _ => Some("--stall-every and --stall-for must be given together".into()),
         }
     }
 
-    /// Creates the schedule of answers.
+    /// Creates the schedule of answers from the options.
     pub fn schedule(&self, started_ns: u64) -> Schedule {
         let stalls = self
             .stall_every_s
@@ -190,7 +190,7 @@ impl Options {
         }
     }
 
-    /// Creates the work of requests in the thread with this number.
+    /// Creates the CPU work of requests for the thread with this number.
     pub fn work(&self, thread: usize) -> Work {
         Work::new(
             (self.work_ms * 1e6) as u64,

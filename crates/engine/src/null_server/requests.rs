@@ -15,19 +15,19 @@ pub struct Request {
     pub is_last: bool,
 }
 
-/// A request and the length of its body. [B]
+/// A request, and the length of its body that has not been read. [B]
 type Head = (Request, u64);
 
-/// The bytes are not a request, or a request with a body of unknown length.
+/// Error: the bytes are not a request, or the length of the request's body is unknown.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// Splits the bytes of one connection into requests, however they are split.
+/// Splits the bytes of one connection into requests, whatever the pieces in which the bytes arrive.
 #[derive(Debug, Default)]
 pub struct RequestReader {
-    /// Start of a head that is not complete.
+    /// Start of an incomplete head.
     head: Vec<u8>,
-    /// The request whose body is being read, and the number of bytes left.
+    /// The request whose body is being read, and the number of bytes left to read.
     body: Option<Head>,
     has_begun: bool,
 }
@@ -67,7 +67,7 @@ impl RequestReader {
         }
     }
 
-    /// Parses the head that ends in these bytes, if any, and returns the bytes after it.
+    /// Parses the head that is completed by these bytes, if any, and returns the bytes after it.
     #[allow(clippy::type_complexity)] // a head with the length of its body, and the bytes after it
     fn next_head<'a>(
         &mut self,
@@ -81,7 +81,7 @@ impl RequestReader {
         }
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
-        // The end of the head may have begun in the previous bytes.
+        // The mark at the end of the head may have begun in the previous bytes.
         let from = before.saturating_sub(END_OF_HEAD.len() - 1);
         let Some(end) = memmem::find(&self.head[from..], END_OF_HEAD) else {
             return if self.head.len() > HEAD_BYTES {
@@ -102,7 +102,7 @@ fn parse(head: &[u8]) -> Result<Head, Refused> {
         .split(|&byte| byte == b'\n')
         .map(<[u8]>::trim_ascii_end);
     let start = lines.next().ok_or(Refused)?;
-    // Clients of HTTP/1.0 expect the connection to be closed, unless both sides state otherwise.
+    // Clients of HTTP/1.0 expect the connection to be closed, unless both sides agree to keep it.
     let mut request = Request {
         is_head: start.starts_with(b"HEAD "),
         is_last: start.ends_with(b" HTTP/1.0"),

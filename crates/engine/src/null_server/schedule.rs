@@ -1,17 +1,17 @@
 //! Computes the time of an answer from the arrival of its request.
 
-/// Periods without any answers; the first one begins `every_ns` after the start.
+/// Periods without any answers (stalls). One begins every `every_ns`, for the first time `every_ns` after the start.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names)] // the unit belongs to each name
 pub struct Stalls {
     pub started_ns: u64,
     pub every_ns: u64,
-    /// Length of a period, less than `every_ns`. [ns]
+    /// Length of a stall, less than `every_ns`. [ns]
     pub for_ns: u64,
 }
 
 impl Stalls {
-    /// Returns the instant, or the end of the stall that contains it.
+    /// Returns `instant_ns`, or the end of the stall that contains it.
     fn pass(&self, instant_ns: u64) -> u64 {
         let elapsed = instant_ns.saturating_sub(self.started_ns);
         let into = elapsed % self.every_ns;
@@ -23,7 +23,7 @@ impl Stalls {
     }
 }
 
-/// A constant delay, combined with stalls.
+/// Times of answers, with a constant delay and optional stalls.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     pub delay_ns: u64,
@@ -36,8 +36,8 @@ impl Schedule {
         self.delay_ns == 0 && self.stalls.is_none()
     }
 
-    /// Time of the answer to a request that arrived at `arrival_ns`. Later arrivals never have earlier answers, so that
-    /// a queue in the order of arrival is also in the order of answers.
+    /// Time of the answer to a request that arrived at `arrival_ns`. A later arrival never has an earlier answer, so a
+    /// queue in the order of arrival is also in the order of answers.
     pub fn answer_ns(&self, arrival_ns: u64) -> u64 {
         let delayed = arrival_ns + self.delay_ns;
         self.stalls.map_or(delayed, |stalls| stalls.pass(delayed))

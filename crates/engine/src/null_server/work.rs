@@ -1,4 +1,4 @@
-//! CPU time that a request costs, for a server with a known service demand.
+//! CPU work for each request, for a server with a known service demand.
 
 use towtank_linux::thread_cpu_ns;
 use towtank_load::rng::{Random, Stream};
@@ -21,7 +21,7 @@ impl Variation {
     }
 }
 
-/// The work of one thread, request by request.
+/// The CPU work of one thread, request by request.
 #[derive(Debug)]
 pub struct Work {
     mean_ns: u64,
@@ -39,7 +39,7 @@ impl Work {
         }
     }
 
-    /// Uses the CPU for the work of one request. Time in which other threads use the CPU does not count.
+    /// Uses the CPU for the work of one request. Time during which other threads use the CPU does not count.
     pub fn burn(&mut self) {
         if self.mean_ns == 0 {
             return;
@@ -93,7 +93,7 @@ mod tests {
         let drawn: Vec<f64> = (0..count).map(|_| work.next_ns() as f64 / 1e6).collect();
         let mean = drawn.iter().sum::<f64>() / f64::from(count);
         let square = drawn.iter().map(|time| time * time).sum::<f64>() / f64::from(count);
-        // Standard errors of 0.3 % and 1.4 %.
+        // The tolerances exceed the standard errors of 0.3 % and 1.4 %.
         assert!((mean - 1.0).abs() < 0.015, "{mean}");
         assert!((square - 2.0).abs() < 0.14, "{square}");
     }

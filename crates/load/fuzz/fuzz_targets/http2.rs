@@ -1,5 +1,5 @@
-//! A server that says anything, split anywhere: no panic, the same end as in one piece, no more kept than allowed, each
-//! exchange ended once at most.
+//! Fuzz test of the HTTP/2 client with a server that sends any bytes, split anywhere. The client must not panic or keep
+//! more than allowed. The result must not depend on the split, and each exchange must end at most once.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Parses any bytes: hyper must read the same response, unless a known difference of the parsers explains it.
+//! Fuzz test that parses any bytes with this project's parser and with hyper. Both must read the same response, unless
+//! a known difference between the parsers explains the result.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any bytes, split anywhere: no panic, the same end as in one piece, no more kept than allowed.
+//! Fuzz test of the HTTP/1 response parser with any bytes, split anywhere. The parser must not panic or keep more than
+//! allowed, and the result must not depend on the split.
 
 #![no_main]
 

@@ -57,8 +57,8 @@ fn number(token: &[u8], least: usize, most: usize) -> Option<i64> {
         .then(|| digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Seconds of `hh:mm:ss` since midnight; `None` if the token does not have this form; [`IMPOSSIBLE`] for a time that
-/// does not exist, which still counts as the time of the date.
+/// Seconds of `hh:mm:ss` since midnight; `None` if the token does not have this form. A time that does not exist gives
+/// [`IMPOSSIBLE`]: it still counts as the time of the date, which is then invalid.
 fn time_of(token: &[u8]) -> Option<i64> {
     let mut fields = token.splitn(3, |byte| *byte == b':');
     let (hours, minutes, seconds) = (fields.next()?, fields.next()?, fields.next()?);
@@ -112,7 +112,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// Dates by `date -u -d ... +%s`.
+    /// The expected times are from `date -u -d ... +%s`.
     #[test]
     fn dates_are_read_by_the_algorithm_of_cookies() {
         let cases = [

@@ -2,7 +2,7 @@
 
 use super::{Site, date, split_once};
 
-/// Limit on the length of a field; longer ones are ignored. [bytes]
+/// Limit on the length of a field. Longer fields are ignored. [bytes]
 const LONGEST: usize = 4096;
 
 /// Expiry time of a cookie that deletes the stored one. [ms since 1970]
@@ -69,8 +69,8 @@ impl<'a> SetCookie<'a> {
     }
 
     /// Returns the domain of the cookie, and `true` if hosts below the domain receive it too. Returns `None` if the
-    /// host is not in the domain, or the domain is a top-level name (RFC 6265, section 5.3, steps 4 to 6; of the list
-    /// of public suffixes only its rule `*`).
+    /// host is not in the domain, or the domain is a top-level name (RFC 6265, section 5.3, steps 4 to 6). Of the list
+    /// of public suffixes, only the rule `*` is applied.
     pub(super) fn domain_for<'s>(&'s self, site: &'s Site) -> Option<(&'s [u8], bool)> {
         let Some(domain) = self.domain.as_deref().filter(|domain| !domain.is_empty()) else {
             return Some((site.host(), false));
@@ -81,8 +81,8 @@ impl<'a> SetCookie<'a> {
         site.is_in(domain).then_some((domain, true))
     }
 
-    /// Returns `true` if the cookie fulfils the prefix of its name: Secure and an answer over TLS, and for `__Host-`
-    /// also `Path=/` and no domain (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
+    /// Returns `true` if the cookie fulfils the prefix of its name. Both prefixes require Secure and a response over
+    /// TLS; `__Host-` also requires `Path=/` and no domain (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
     pub(super) fn keeps_its_prefix(&self, site: &Site) -> bool {
         let begins = |prefix: &[u8]| {
             let start = self.name.get(..prefix.len());
@@ -96,8 +96,8 @@ impl<'a> SetCookie<'a> {
     }
 }
 
-/// Seconds of a Max-Age; `None` if the text is not a number (RFC 6265, section 5.2.2). Numbers that do not fit become
-/// the largest number.
+/// Seconds of a Max-Age; `None` if the text is not a number (RFC 6265, section 5.2.2). A number that does not fit
+/// becomes the largest possible number.
 fn seconds(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),

@@ -23,18 +23,19 @@ fn set(jar: &mut Jar, path: &str, field: &str) {
     jar.store(&plain("a.test"), path.as_bytes(), field.as_bytes(), NOW);
 }
 
-/// URL of the answer that sets the cookie, the field, URL of the request, and `true` if the cookie is sent.
+/// URL of the response that sets the cookie, its Set-Cookie field, URL of a later request, and `true` if this request
+/// sends the cookie.
 type Case = (&'static str, &'static str, &'static str, bool);
 
 #[rustfmt::skip]
 const GOES: &[Case] = &[
-        // Host-only (5.3, step 6); the port does not matter (8.5).
+        // Host-only cookies (RFC 6265, section 5.3, step 6); the port does not matter (section 8.5).
         ("http://a.test/", "c=1", "http://a.test/x", true),
         ("http://a.test:81/", "c=1", "http://A.TEST:82/", true),
         ("http://a.test/", "c=1", "http://www.a.test/", false),
         ("http://www.a.test/", "c=1", "http://a.test/", false),
         ("http://[::1]:81/", "c=1", "http://[::1]:82/", true),
-        // Domain (5.1.3, 5.2.3).
+        // Attribute Domain (RFC 6265, sections 5.1.3 and 5.2.3).
         (
             "http://w.a.test/",
             "c=1; Domain=a.test",
@@ -67,7 +68,8 @@ const GOES: &[Case] = &[
             "http://a.test/",
             true,
         ),
-        // Refused: a domain that the host is not in (5.3, step 6), and a public suffix (step 5).
+        // Refused cookies: a domain that does not contain the host (RFC 6265, section 5.3, step 6), and a public suffix
+        // (step 5).
         (
             "http://a.test/",
             "c=1; Domain=b.test",
@@ -106,7 +108,7 @@ const GOES: &[Case] = &[
             "http://10.0.0.1/",
             true,
         ),
-        // Default path (5.1.4).
+        // Default path without the attribute Path (RFC 6265, section 5.1.4).
         (
             "http://a.test/app/login?x=/y",
             "c=1",
@@ -134,7 +136,7 @@ const GOES: &[Case] = &[
             "http://a.test/",
             false,
         ),
-        // Path match (5.1.4).
+        // Path match of cookie and request (RFC 6265, section 5.1.4).
         (
             "http://a.test/",
             "c=1; Path=/app",
@@ -171,7 +173,7 @@ const GOES: &[Case] = &[
             "http://a.test/app",
             false,
         ),
-        // Secure (5.4); the other attributes do not matter.
+        // Attribute Secure (RFC 6265, section 5.4); the other attributes do not matter.
         ("https://a.test/", "c=1; Secure", "https://a.test/", true),
         ("https://a.test/", "c=1; secure=no", "http://a.test/", false),
         ("http://a.test/", "c=1; Secure", "https://a.test/", true),
@@ -181,7 +183,7 @@ const GOES: &[Case] = &[
             "http://a.test/",
             true,
         ),
-        // Prefixes of names (draft-ietf-httpbis-rfc6265bis, 4.1.3).
+        // Prefixes of names (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
         (
             "https://a.test/",
             "__Secure-c=1; Secure",
@@ -225,13 +227,13 @@ const GOES: &[Case] = &[
             "https://a.test/",
             false,
         ),
-        // Names and values (5.2).
+        // Names and values (RFC 6265, section 5.2).
         ("http://a.test/", "=1", "http://a.test/", false),
         ("http://a.test/", "nameless", "http://a.test/", false),
         ("http://a.test/", " c = 1 ;Path=/", "http://a.test/", true),
 ];
 
-/// The field is set by the answer to one URL; `true` if the cookie goes to the other URL.
+/// The response to one URL sets the cookie; the flag is `true` if a request of the other URL sends it.
 #[test]
 fn a_cookie_goes_where_rfc_6265_says() {
     for &(from, field, to, goes) in GOES {
@@ -264,14 +266,14 @@ fn a_cookie_lives_as_long_as_max_age_and_expires_say() {
         ("Max-Age=0", 0, false),
         ("Max-Age=-5", 0, false),
         ("Max-Age=9; Max-Age=2", 3_000, false),
-        // Ignored (5.2.2): values that are not numbers.
+        // Values that are not numbers are ignored (RFC 6265, section 5.2.2).
         ("Max-Age=2; Max-Age=+9", 3_000, false),
         ("Max-Age=2s", 3_000, true),
         ("Max-Age=-", 3_000, true),
         ("Max-Age=", 3_000, true),
         ("Max-Age=99999999999999999999", 1 << 50, true),
         ("Max-Age=-99999999999999999999", 0, false),
-        // NOW is 22:13:20.
+        // The cookies are set at 22:13:20, the time `NOW`.
         ("Expires=Tue, 14 Nov 2023 22:13:22 GMT", 1_999, true),
         ("Expires=Tue, 14 Nov 2023 22:13:22 GMT", 2_000, false),
         ("expires=Tue, 14-Nov-23 22:13:22 GMT", 2_000, false),
@@ -284,7 +286,7 @@ fn a_cookie_lives_as_long_as_max_age_and_expires_say() {
             3_000,
             false,
         ),
-        // Max-Age has precedence (5.3, step 3), in either order.
+        // Max-Age has precedence over Expires in either order (RFC 6265, section 5.3, step 3).
         (
             "Max-Age=9; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
             8_000,
@@ -323,7 +325,7 @@ fn longer_paths_go_first_then_earlier_creation() {
     assert_eq!(
         header(&mut jar, "/"),
         "a=2; d=1",
-        "its creation stays (5.3, step 11)"
+        "a replaced cookie keeps its time of creation (5.3, step 11)"
     );
 }
 
@@ -361,7 +363,7 @@ fn the_time_is_read_only_if_a_cookie_may_expire() {
     set(&mut jar, "/", "b=1; Max-Age=1");
     assert_eq!(sent(&mut jar, &plain("a.test"), "/", NOW + 1_000), "a=1");
     jar.join(&plain("a.test"), b"/", 0, &mut out, || {
-        panic!("none is left that expires")
+        panic!("no remaining cookie expires")
     });
 }
 
@@ -401,7 +403,7 @@ fn what_a_user_is_given_is_replaced_and_deleted_by_servers_and_comes_back() {
     assert_eq!(
         header(&mut jar, "/app/x"),
         "theme=dark; own=2; theme=light; sid=s",
-        "a cookie of another path is another one"
+        "cookies with different paths are different cookies"
     );
     set(&mut jar, "/app/x", "own=; Path=/; Max-Age=0");
     assert_eq!(header(&mut jar, "/"), "theme=light; sid=s");
@@ -429,7 +431,7 @@ fn a_server_cannot_fill_a_user_and_the_cookie_unused_for_longest_goes() {
     assert_eq!(
         jar.cookies.len(),
         MOST + 1,
-        "another domain has room of its own"
+        "each domain has a separate limit"
     );
     set(&mut jar, "/", &format!("long={}", "x".repeat(100_000)));
     assert_eq!(jar.cookies.len(), MOST + 1);

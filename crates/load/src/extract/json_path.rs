@@ -199,7 +199,8 @@ mod tests {
             path.select(&nested, 5_000).map(|found| found.len())
         };
         assert_eq!(count("$..a"), Some(100));
-        // Each element below all those around it: 100 * 99 / 2; with three descents 161 700.
+        // `$..a..a` finds each element once for every element around it: 100 * 99 / 2 values. With three descents it
+        // would be 161,700 values.
         assert_eq!(count("$..a..a"), Some(4_950));
         assert_eq!(count("$..a..a..a"), None);
     }

@@ -1,4 +1,4 @@
-//! Extractions and checks of answers.
+//! Extractions and checks of responses.
 
 mod json_path;
 
@@ -13,11 +13,11 @@ use crate::outcome::Failure;
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
 
-/// Limit on the total length of the texts that one extraction takes from a document. Nested values are written out once
-/// for each of their parents. [B]
+/// Limit on the total length of the texts that one extraction takes from a document. A nested value is written out once
+/// for each selected value that contains it. [B]
 const TEXT_BYTES_AT_MOST: usize = 64 << 20;
 
-/// Compiled extractions and checks of the answer to one request.
+/// Compiled extractions and checks of the response to one request.
 #[derive(Debug)]
 pub struct Inspection {
     status: StatusRule,
@@ -32,7 +32,7 @@ pub struct Inspection {
 
 #[derive(Debug)]
 enum StatusRule {
-    /// 2xx and 3xx succeed.
+    /// A status of 2xx or 3xx is a success.
     Usual,
     /// Every one of these sets must contain the status.
     Listed(Vec<StatusSet>),
@@ -154,7 +154,7 @@ impl Inspection {
         })
     }
 
-    /// Judges an answer and extracts its values: status first, then checks, then extractions.
+    /// Judges a response and extracts its values: first the status, then checks, then extractions.
     ///
     /// # Errors
     /// The failure of the request.
@@ -240,7 +240,7 @@ impl Check {
                 contains: Text::new(contains),
             },
             plan::Check::Status { .. } => {
-                return Err("a status check is no check of content".to_owned());
+                return Err("a status check does not check content".to_owned());
             }
         })
     }
@@ -302,12 +302,13 @@ fn plain_text(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Selects the values of a path in a document. A document has fewer values than bytes, which bounds the result.
+/// Selects the values of a path in a document; `None` if there are more values than the body has bytes.
 fn select<'a>(path: &JsonPath, document: &'a Value, answer: &Answer) -> Option<Vec<&'a Value>> {
     path.select(document, answer.body().len())
 }
 
-/// Converts values to texts; a null counts as no value. `None` if the texts exceed [`TEXT_BYTES_AT_MOST`] together.
+/// Converts values to texts; null values are left out. Returns `None` if the total length of the texts exceeds
+/// [`TEXT_BYTES_AT_MOST`].
 fn texts(values: Vec<&Value>) -> Option<Vec<Vec<u8>>> {
     let mut room_bytes = TEXT_BYTES_AT_MOST;
     let values = values.into_iter().filter(|value| !value.is_null());
@@ -347,7 +348,7 @@ impl Extract {
         matches!(self.finder, Finder::Json(_) | Finder::Regex(_))
     }
 
-    /// Finds the values of the extraction; `None` if they exceed the limit.
+    /// Finds the values of the extraction; `None` if they exceed a limit on their number or length.
     fn find(&self, answer: &Answer, document: Option<&Value>) -> Option<Vec<Vec<u8>>> {
         Some(match &self.finder {
             Finder::Status => vec![answer.status().to_string().into_bytes()],

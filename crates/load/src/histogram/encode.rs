@@ -1,9 +1,11 @@
 //! The interchange form of a histogram: `HdrHistogram` V2, deflated, base64.
 //!
-//! Layout as in `org.HdrHistogram.AbstractHistogram.encodeIntoCompressedByteBuffer`, all numbers big-endian:
-//! cookie, length of the deflated payload, payload; in the payload a cookie, length of the counts, normalizing
-//! offset, significant digits, lowest and highest value, conversion ratio, and the counts up to the highest that
-//! is not zero as zig-zag LEB128, a run of zeros as its negative length.
+//! The layout is as in `org.HdrHistogram.AbstractHistogram.encodeIntoCompressedByteBuffer`, with all numbers
+//! big-endian: a cookie, the length of the deflated payload, and the payload.
+//!
+//! The payload consists of a cookie, the length of the counts, the normalizing offset, the number of significant
+//! digits, the lowest and the highest value, the conversion ratio, and the counts. Counts are written up to the highest
+//! count that is not zero, as zig-zag LEB128 numbers. A run of zeros is written as its negative length.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +15,7 @@ use super::{
     Counter, HIGHEST_TRACKABLE_NS, Histogram, LOWEST_DISCERNIBLE_NS, PAGE_BITS, SIGNIFICANT_DIGITS,
 };
 
-/// Cookies of encoding V2; `0x10` states that counts are LEB128 numbers.
+/// Cookies (format markers) of encoding V2; `0x10` states that counts are LEB128 numbers.
 const COOKIE: u32 = 0x1c84_9303 | 0x10;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
 /// Length of the payload before its counts. [B]
@@ -84,7 +86,7 @@ impl Encoder {
                     &mut self.deflated,
                     FlushCompress::Finish,
                 )
-                .expect("deflating from memory to memory has no way to fail");
+                .expect("deflating from memory to memory cannot fail");
             if status == Status::StreamEnd {
                 break;
             }
@@ -94,12 +96,12 @@ impl Encoder {
     }
 }
 
-/// Appends the V2 form before compression.
+/// Writes the V2 form before compression to `out`.
 pub(super) fn payload<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&COOKIE.to_be_bytes());
-    out.extend_from_slice(&[0; 4]); // length of the counts, known below
-    out.extend_from_slice(&0_u32.to_be_bytes()); // normalizing offset, used by no writer we know of
+    out.extend_from_slice(&[0; 4]); // length of the counts, filled in below
+    out.extend_from_slice(&0_u32.to_be_bytes()); // normalizing offset, 0 in all known writers
     out.extend_from_slice(&u32::from(SIGNIFICANT_DIGITS).to_be_bytes());
     out.extend_from_slice(&LOWEST_DISCERNIBLE_NS.to_be_bytes());
     out.extend_from_slice(&HIGHEST_TRACKABLE_NS.to_be_bytes());

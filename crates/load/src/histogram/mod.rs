@@ -19,7 +19,7 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// Values are counted in units of `2^UNIT_MAGNITUDE` ns: the largest power of two not above the lowest
 /// discernible value.
 const UNIT_MAGNITUDE: u32 = LOWEST_DISCERNIBLE_NS.ilog2();
-/// Each octave has `2^HALF_COUNT_MAGNITUDE` counters, the least power of two that resolves three significant digits.
+/// Each octave has `2^HALF_COUNT_MAGNITUDE` counters, the smallest power of two that resolves three significant digits.
 const HALF_COUNT_MAGNITUDE: u32 = 10;
 const HALF_COUNT: usize = 1 << HALF_COUNT_MAGNITUDE;
 const SUB_BUCKET_MASK: u64 = ((2 * HALF_COUNT as u64) - 1) << UNIT_MAGNITUDE;
@@ -29,7 +29,7 @@ const PAGE_COUNTERS: usize = 1 << PAGE_BITS;
 /// Memory of a histogram with all of its counters, at four bytes each. [B]
 pub const FULL_BYTES: usize = PAGES * PAGE_COUNTERS * size_of::<u32>();
 const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
-/// Mark of a page that is not allocated; the number of a page fits into a byte below this mark.
+/// Entry of `table` for a page that is not allocated. The numbers of all pages are below this value.
 const NO_PAGE: u8 = u8::MAX;
 const _: () = assert!(PAGES < NO_PAGE as usize);
 
@@ -44,7 +44,7 @@ const fn index_of(value_ns: u64) -> usize {
     ((bucket as usize) << HALF_COUNT_MAGNITUDE) + sub_bucket
 }
 
-/// Least value that a counter counts, and the width of its range. [ns]
+/// Lowest value that a counter counts, and the width of its range. [ns]
 const fn range_of(index: usize) -> (u64, u64) {
     let octave = index >> HALF_COUNT_MAGNITUDE;
     let bucket = octave.saturating_sub(1);
@@ -91,7 +91,7 @@ impl Counter for u64 {
 pub struct Histogram<C: Counter = u32> {
     /// Position of each page in `counters`, or [`NO_PAGE`].
     table: [u8; PAGES],
-    /// Pages in the order of first use; zero beyond `used`.
+    /// Counters of the pages, in the order of first use; zero beyond the `used` pages.
     counters: Vec<C>,
     /// Number of pages in use.
     used: u8,

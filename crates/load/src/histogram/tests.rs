@@ -1,4 +1,4 @@
-//! The `hdrhistogram` crate is the oracle: same counters, same quantiles, same bytes.
+//! Compares histograms with the `hdrhistogram` crate: counters, quantiles and encoded bytes must be the same.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -116,7 +116,7 @@ fn an_encoder_serves_many_histograms() {
 
 #[test]
 fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
-    // The other direction: the output of another program states our counts, range by range.
+    // The opposite direction: the output of `hdrhistogram` must contain the same counts in each range.
     let (ours, theirs) = filled(&spread_values(8, 5_000));
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()
@@ -143,7 +143,8 @@ fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
 fn quantiles_are_those_of_the_oracle() {
     let (ours, theirs) = filled(&spread_values(9, 9_999));
     for quantile in [0.0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0] {
-        // Their quantile 0 is the least value; ours is the highest value of its range, as for every quantile.
+        // For quantile 0, `hdrhistogram` returns the lowest value. This crate returns the highest value of its range,
+        // as for every quantile.
         if quantile > 0.0 {
             assert_eq!(
                 ours.value_at_quantile(quantile),

@@ -1,10 +1,10 @@
-//! The kept part of an answer, the same for all versions of HTTP.
+//! The kept part of a response, in the same form for all versions of HTTP.
 
 use towtank_drivers::Digest;
 
 use super::response::ProtocolError;
 
-/// Limit on the memory for bodies and heads that is kept from one answer to the next. [B]
+/// Limit on the memory for bodies and heads that is kept from one response to the next. [B]
 pub(super) const KEPT_BYTES: usize = 16 << 10;
 
 /// Limits of a response.
@@ -25,18 +25,18 @@ pub struct Wanted {
     pub head: bool,
     /// Keep the body, up to [`Limits::capture_bytes`].
     pub body: bool,
-    /// The request was a HEAD: the answer has no body, whatever its fields state.
+    /// The request was a HEAD: the response has no body, whatever its fields state.
     pub method_is_head: bool,
 }
 
-/// Status, fields and body of an answer, as far as they are to be kept. The object is reused for the next answer.
+/// Requested parts of a response: status, fields and body. The object is reused for the next response.
 #[derive(Debug)]
 pub struct Answer {
     pub(super) limits: Limits,
     pub(super) wanted: Wanted,
     status: u16,
     body_bytes: u64,
-    /// The fields, if they are kept: `name:value` and a line feed each.
+    /// The fields, if they are kept. Each is stored as `name:value` and a line feed.
     pub(super) fields: Vec<u8>,
     pub(super) body: Vec<u8>,
     /// Digest of the body, if the caller requested one.
@@ -44,7 +44,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Creates an answer that keeps nothing; it allocates no memory before bytes arrive.
+    /// Creates an object that keeps no part of a response yet. It allocates no memory before bytes arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// Prepares for the next answer.
+    /// Prepares for the next response.
     #[inline]
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
@@ -70,7 +70,7 @@ impl Answer {
         self.body.shrink_to(KEPT_BYTES);
     }
 
-    /// Requests a digest of the body of the next answer, whatever its length.
+    /// Requests a digest of the body of the next response, whatever its length.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
@@ -81,7 +81,7 @@ impl Answer {
         self.digest.as_deref()
     }
 
-    /// Drops status and fields, since another head follows.
+    /// Drops status and fields of an informational response, since another head follows.
     #[inline]
     pub fn forget_head(&mut self) {
         self.status = 0;
@@ -127,13 +127,13 @@ impl Answer {
         self.body_bytes += bytes.len() as u64;
     }
 
-    /// Limits of the answer.
+    /// Limits of the response.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Returns the settings that the answer was read with.
+    /// Returns the settings that the response was read with.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         self.wanted

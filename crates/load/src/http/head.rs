@@ -1,8 +1,9 @@
 //! The status line and the fields that determine the length of the body (RFC 9112, sections 4, 5 and 6).
 //!
-//! Where the RFC leaves a choice, this module rejects: a folded field (obs-fold), blanks before the colon, a control
-//! character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an unrequested `101`. In each of
-//! these cases two readers of the same bytes may disagree on the end of the response, and a measurement must not guess.
+//! If the RFC leaves a choice, this module rejects the response: a folded field (obs-fold), blanks before the colon, a
+//! control character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an unrequested `101`. In
+//! each of these cases two parsers of the same bytes may disagree on the end of the response, so that the measurement
+//! could be wrong.
 
 use super::response::ProtocolError;
 
@@ -69,7 +70,7 @@ impl Head {
 
     /// Processes a field.
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), ProtocolError> {
-        // The length of the name rules out almost all fields at once.
+        // Comparing lengths of names first is fast, since it rules out almost all fields.
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.encoding(value),
@@ -84,7 +85,7 @@ impl Head {
         }
     }
 
-    /// Stores a `Content-Length`. Equal lengths may be repeated; different ones are an error.
+    /// Stores a `Content-Length`. Equal lengths may be repeated; different lengths are an error.
     fn length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for element in value.split(|&byte| byte == b',') {
             let length = decimal(trimmed(element)).ok_or(ProtocolError::BadLength)?;
@@ -97,7 +98,7 @@ impl Head {
     }
 
     /// Stores a `Transfer-Encoding`. Chunked must be the last coding and occur once. Empty codings, and codings with
-    /// characters that are not allowed in names, are errors, since readers disagree about them.
+    /// characters that are not allowed in names, are errors, since parsers disagree about them.
     fn encoding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for coding in value.split(|&byte| byte == b',').map(trimmed) {
             let end = memchr::memchr(b';', coding).unwrap_or(coding.len());

@@ -10,8 +10,8 @@ pub(super) struct LineBuffer {
 /// Result of one step of the line reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// A complete line without its end; `consumed` bytes of the piece belong to it. `strict` is `true` if it ended with
-    /// CR LF.
+    /// A complete line without its end; `consumed` bytes of the piece belong to the line. `strict` is `true` if the
+    /// line ended with CR LF.
     Whole {
         line: &'a [u8],
         consumed: usize,

@@ -1,14 +1,18 @@
 //! Parses the responses on a connection one after the other, however their bytes are split.
 //!
-//! Designed for a client that holds very many connections: only requested parts are kept, a head that arrives in one
-//! piece is not copied, and an idle connection holds no memory besides the scanner itself. Malformed input is detected
-//! at its first wrong byte if the grammar allows it. Choices that RFC 9112 leaves open:
+//! It is designed for a client that holds very many connections: only requested parts are kept, a head that arrives in
+//! one piece is not copied, and an idle connection holds no memory besides the scanner itself. Malformed input is
+//! detected at its first wrong byte if the grammar allows it.
 //!
-//! * A lone LF ends a line of a head like CR LF; a CR anywhere else is an error. Between chunks and in trailers it is
-//!   an error: some readers take it as a part of the line, and would find another end of the response.
+//! RFC 9112 leaves some choices open. They are made as follows:
+//!
+//! * A lone LF ends a line of a head like CR LF; a CR anywhere else is an error. Between chunks and
+//!   in trailers a lone LF is an error: some parsers take it as a part of the line, and would find another end of the
+//!   response.
 //! * `Content-Length` together with `Transfer-Encoding` is an error; neither overrides the other.
 //! * Repeated lengths must agree. Folded fields are errors. Trailers are read, checked and dropped.
-//! * Any `1xx` except `101` is skipped; the client never asks for an upgrade, so `101` is an error.
+//! * Any `1xx` except `101` is skipped. The client never requests an upgrade, so that `101` is an
+//!   error.
 //! * A response without length or chunks ends with the connection.
 
 use std::fmt;
@@ -66,7 +70,9 @@ impl fmt::Display for ProtocolError {
             Self::BadField => "a malformed field line",
             Self::HeaderTooLarge => "the header is larger than allowed",
             Self::BadLength => "a malformed or contradictory Content-Length",
-            Self::BadEncoding => "a Transfer-Encoding that does not end with one chunked",
+            Self::BadEncoding => {
+                "a Transfer-Encoding that does not end with a single chunked coding"
+            }
             Self::LengthAndEncoding => "both Content-Length and Transfer-Encoding",
             Self::Upgrade => "an upgrade that was not requested",
             Self::BadChunk => "a malformed chunk",
@@ -86,7 +92,7 @@ impl From<ProtocolError> for Failure {
     }
 }
 
-/// Part of a response that the next byte belongs to. Each state but the last two needs at least one more byte.
+/// Part of a response that the next byte belongs to. Each state before `UntilClose` needs at least one more byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     StatusLine,
@@ -101,7 +107,7 @@ enum State {
     Failed(ProtocolError),
 }
 
-/// Reads the responses of one connection; one object serves all of them in turn.
+/// Reads the responses of one connection one after the other.
 ///
 /// ```
 /// use towtank_load::http::response::{Limits, Progress, ResponseScanner, Wanted};
@@ -120,7 +126,7 @@ enum State {
 pub struct ResponseScanner {
     state: State,
     started: bool,
-    /// Head of the final response; an informational one is dropped at its end.
+    /// Head of the final response. The head of an informational response is dropped at its end.
     head: Option<Head>,
     /// Bytes of all heads and trailers of this response. [B]
     head_bytes: usize,
@@ -129,8 +135,8 @@ pub struct ResponseScanner {
 }
 
 impl ResponseScanner {
-    /// Creates a scanner that is ready for a response and keeps nothing of it; it allocates no memory before bytes
-    /// arrive.
+    /// Creates a scanner that is ready for a response. It keeps no part of the response, and allocates no memory before
+    /// bytes arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -160,9 +166,8 @@ impl ResponseScanner {
 
     /// Consumes bytes of the connection. Once the response is complete, further bytes are not touched.
     ///
-    /// # Errors
-    /// [`ProtocolError`] as soon as the bytes cannot become a response within the limits, and again at every further
-    /// call; the connection cannot be used then.
+    /// # Errors [`ProtocolError`] as soon as the bytes cannot become a response within the limits, and again at every
+    /// further call. The connection cannot be used afterwards.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ProtocolError> {
         self.started |= !bytes.is_empty();
         let mut consumed = 0;
@@ -205,13 +210,13 @@ impl ResponseScanner {
         &self.answer
     }
 
-    /// The answer, for a protocol that fills it with its own reader.
+    /// Returns the kept response for a protocol that fills it with its own parser.
     #[inline]
     pub fn answer_mut(&mut self) -> &mut Answer {
         &mut self.answer
     }
 
-    /// The fault of a failed response; `None` if it has none so far.
+    /// The error of a failed response; `None` if there is no error so far.
     #[must_use]
     pub fn fault(&self) -> Option<ProtocolError> {
         match self.state {

@@ -12,32 +12,32 @@ use crate::http::response::Answer;
 use crate::outcome::Failure;
 use crate::program::body::Outgoing;
 
-/// Limit on pending output up to which bodies are put into frames; without it a large window of the server would fill
-/// the memory of this side. [B]
+/// Amount of pending output from which no further bodies are put into frames. Without it, a server with a large window
+/// could fill the memory of the client. [B]
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 
-/// Limit on pending output while the server does not read. The output grows even then: by acknowledgements that the
-/// server's frames require, and by resets of requests that time out. [B]
+/// Limit on pending output if the server does not read. Even then the output grows, by acknowledgements that the
+/// server's frames require and by resets of requests that time out. [B]
 pub(super) const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Capacity that an empty frame buffer keeps. [B]
 const KEPT_BYTES: usize = 16 << 10;
 
-/// Limits and windows that this side announces.
+/// Limits and windows that the client announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Limit on concurrent requests.
     pub streams: u32,
-    /// Window of each answer. [B]
+    /// Window of each response. [B]
     pub stream_window: u32,
-    /// Window of all answers together, at least [`DEFAULT_WINDOW`]. [B]
+    /// Window of all responses together, at least [`DEFAULT_WINDOW`]. [B]
     pub connection_window: u32,
     /// Limit on the fields of a head. [B]
     pub header_bytes: usize,
 }
 
 impl Bounds {
-    /// Creates bounds with windows that do not slow down a server 100 ms away that sends 160 MB/s.
+    /// Creates bounds. The windows are large enough for a server that sends 160 MB/s at a round-trip time of 100 ms.
     #[must_use]
     pub fn new(streams: u32, header_bytes: usize) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Bounds {
 /// Result of an exchange that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The answer is complete.
+    /// The response is complete.
     Whole,
     /// The exchange failed.
     Failed(Failure),
@@ -78,9 +78,9 @@ pub enum Broken {
     Protocol(ErrorCode),
 }
 
-/// Finds the answer and the request body of an exchange by its token.
+/// Finds the response and the request body of an exchange by its token.
 pub trait Exchanges {
-    /// Counts bytes received for an exchange, and returns its answer.
+    /// Counts bytes received for an exchange, and returns its response.
     fn received(&mut self, token: u32, bytes: usize) -> &mut Answer;
     /// Counts bytes sent for an exchange, and returns the remaining part of its body.
     fn sent(&mut self, token: u32, bytes: usize) -> &mut Outgoing;
@@ -98,7 +98,7 @@ pub(super) struct Peer {
 pub struct Connection {
     pub(super) bounds: Bounds,
     pub(super) peer: Peer,
-    /// The settings of the server have arrived.
+    /// `true` once the settings of the server have arrived.
     pub(super) is_ready: bool,
     out: Vec<u8>,
     written: usize,
@@ -107,17 +107,19 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest stream that the server processes; the last stream opened, if the server does not read.
+    /// Highest stream that the server processes. If the server does not read, it is the last stream that was opened, so
+    /// that no further stream is opened.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
     /// Streams that have unsent parts of a body and room in their window.
     pub(super) sending: VecDeque<u32>,
-    /// Block of fields that is not complete, its stream (0: none), and whether the stream ends with the block.
+    /// An incomplete block of fields. The next two values are its stream (0: none), and `true` if the stream ends with
+    /// the block.
     pub(super) block: Vec<u8>,
     pub(super) block_stream: u32,
     pub(super) block_ends: bool,
-    /// Number of consecutive frames that advanced no answer.
+    /// Number of consecutive frames without progress of any response.
     pub(super) idle_frames: u32,
     /// Bytes that the server may still send for cancelled requests: the rest of the windows of these requests. [B]
     pub(super) late_bytes: u64,
@@ -125,7 +127,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection whose preface and settings wait to be written.
+    /// Creates a connection. Its preface and settings are the first pending output.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let mut out = PREFACE.to_vec();
@@ -190,7 +192,7 @@ impl Connection {
     }
 
     /// Returns `true` if no further request can be opened: the server refuses requests or does not read, the stream
-    /// numbers are used up, or this side has sent GOAWAY.
+    /// numbers are used up, or the client has sent GOAWAY.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_sent_goaway
@@ -285,7 +287,7 @@ impl Connection {
         let _ = self.give_up(stream, ErrorCode::Cancel);
     }
 
-    /// Closes a stream from this side. Until the server knows, it may send the rest of the stream's window.
+    /// Closes a stream by a reset. Until the server receives the reset, it may send the rest of the stream's window.
     pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         frames::write_reset(id, code, &mut self.out);
@@ -336,7 +338,7 @@ impl Connection {
         self.out.len() - self.written
     }
 
-    /// Returns `true` if this side ever opened the stream.
+    /// Returns `true` if the client ever opened the stream.
     pub(super) fn was_opened(&self, stream: u32) -> bool {
         stream % 2 == 1 && stream < self.next_stream
     }

@@ -75,9 +75,9 @@ pub enum ErrorCode {
 pub struct FrameHead {
     /// Length of the payload. [B]
     pub length: usize,
-    /// One of [`kind`]; other kinds are ignored.
+    /// One of [`kind`]. Frames of other kinds are ignored.
     pub kind: u8,
-    /// Union of [`flag`] bits.
+    /// Combination of [`flag`] bits.
     pub flags: u8,
     /// The stream; 0 stands for the connection.
     pub stream: u32,
@@ -224,7 +224,7 @@ pub fn number(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 
-/// The payload of DATA or HEADERS without padding and priority; `None` if these exceed the payload.
+/// The payload of DATA or HEADERS without padding and priority; `None` if the payload is too short for them.
 #[must_use]
 #[inline]
 pub fn content(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
@@ -240,8 +240,8 @@ pub fn content(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
     content.get(..content.len().checked_sub(padding)?)
 }
 
-/// Splits the bytes of a connection into frames, however they are split. A frame that is complete in one piece is not
-/// copied.
+/// Splits the bytes of a connection, which arrive in pieces of any length, into frames. A frame that arrives in one
+/// piece is not copied.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     partial: Vec<u8>,
@@ -253,11 +253,10 @@ pub struct TooLong;
 
 impl FrameReader {
     /// Takes the next whole frame from `bytes`, and advances `bytes` past it; `None` if more bytes are needed. The
-    /// frame borrows from `bytes`, or from `spare`, whose memory belongs to the reader; return it with
-    /// [`FrameReader::done`].
+    /// frame borrows from `bytes` or from `spare`. The memory in `spare` belongs to the reader and must be returned
+    /// with [`FrameReader::done`].
     ///
-    /// # Errors
-    /// [`TooLong`], as soon as the head of the frame states such a length.
+    /// # Errors [`TooLong`], as soon as the head of a frame states a length above the limit.
     #[inline]
     pub fn next<'a: 'b, 'b>(
         &mut self,
@@ -299,7 +298,7 @@ impl FrameReader {
         Ok(Some((head, &spare[HEAD_BYTES..])))
     }
 
-    /// Takes back the memory of a frame.
+    /// Takes back the memory of a processed frame for reuse.
     #[inline]
     pub fn done(&mut self, mut spare: Vec<u8>) {
         if spare.capacity() > 0 && self.partial.capacity() == 0 {

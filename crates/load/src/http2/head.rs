@@ -1,10 +1,10 @@
-//! Reads the fields of the head or the trailers of an answer (RFC 9113, section 8).
+//! Reads the fields of the head or the trailers of a response (RFC 9113, section 8).
 
 use super::hpack::FIELD_OVERHEAD_BYTES;
 use crate::http::head::{IS_TOKEN, decimal, is_field_content};
 use crate::http::response::Answer;
 
-/// An invalid head of an answer.
+/// An invalid head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -13,7 +13,7 @@ pub(super) struct Malformed;
 pub(super) enum Head {
     /// Another head follows.
     Informational,
-    /// Head of the final answer, with the length that it announces.
+    /// Head of the final response, with the length that it announces, if any.
     Final(Option<u64>),
     /// Fields after a body.
     Trailers,
@@ -62,7 +62,7 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Takes `:status`, the only pseudo-header field of answers; it must come first and only once.
+    /// Takes `:status`, the only pseudo-header field of responses; it must come first and only once.
     fn pseudo(&mut self, name: &[u8], value: &[u8]) {
         let is_status =
             name == b":status" && self.status == 0 && !self.has_fields && !self.is_trailers;
@@ -100,7 +100,7 @@ impl<'a> HeadReader<'a> {
         let fits = if self.is_trailers {
             ends
         } else {
-            // No request asks for another protocol, and an informational head cannot end the stream.
+            // No request upgrades to another protocol (101), and an informational head cannot end the stream.
             self.status != 0 && self.status != 101 && !(is_informational && ends)
         };
         if self.malformed || !fits {

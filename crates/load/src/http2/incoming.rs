@@ -8,8 +8,8 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Limit on consecutive frames that advance no answer; a server that exceeds it only keeps this side busy. One ping per
-/// second between two requests of a user stays far below it.
+/// Limit on consecutive frames without progress of any response. A server that exceeds it only keeps the client busy.
+/// One ping per second between two requests of a user stays far below this limit.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;
@@ -19,7 +19,7 @@ fn broken<T>(code: ErrorCode) -> Result<T, Broken> {
 }
 
 impl Connection {
-    /// Consumes bytes from the server, and adds the exchanges that end with them to `ended`. After an error, the
+    /// Consumes bytes from the server, and adds the exchanges that these bytes end to `ended`. After an error, the
     /// pending output holds a GOAWAY frame with the reason, and the connection must be closed.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Counts a frame that advanced no answer.
+    /// Counts a frame without progress of any response. Too many of them in a row are an error.
     fn count_idle(&mut self) -> Taken {
         self.idle_frames += 1;
         if self.idle_frames > IDLE_FRAMES_AT_MOST || self.unwritten() > UNREAD_BYTES_AT_MOST {
@@ -146,8 +146,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles data of a cancelled request, whose reset the server may not have received yet. A server that follows the
-    /// rules sends no more than the window of such a request, and nothing for a stream that it has ended.
+    /// Handles data of a cancelled request, whose reset the server may not have received yet. A correct server sends at
+    /// most the rest of the window of this request, and nothing for a stream that it has ended.
     fn late_data(&mut self, bytes: u64) -> Taken {
         let Some(left) = self.late_bytes.checked_sub(bytes) else {
             return broken(ErrorCode::StreamClosed);
@@ -202,8 +202,8 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         self.count_idle()?;
-        // The encoded form of an allowed head is no longer than its decoded form, except for one frame of table
-        // updates.
+        // The encoded form of an allowed head is no longer than its decoded form. Table updates may take one more
+        // frame.
         if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
             return broken(ErrorCode::EnhanceYourCalm);
         }
@@ -268,7 +268,7 @@ impl Connection {
             return;
         };
         if stream.sending {
-            // The server does not need the rest of the request body.
+            // The server has responded without the rest of the request body.
             frames::write_reset(id, ErrorCode::Cancel, self.out());
         }
         let answer = exchanges.received(stream.token, 0);
@@ -320,8 +320,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles GOAWAY: the server accepts no further requests, and has processed none above the stream number in the
-    /// frame.
+    /// Handles GOAWAY: the server accepts no further requests, and has processed no request above the stream number in
+    /// the frame.
     fn go_away(&mut self, head: FrameHead, payload: &[u8], ended: &mut Vec<Ended>) -> Taken {
         let Some(last) = frames::number(payload).filter(|_| payload.len() >= 8) else {
             return broken(ErrorCode::FrameSizeError);
@@ -403,7 +403,7 @@ impl Connection {
             setting::ENABLE_PUSH if value != 0 => return broken(ErrorCode::ProtocolError),
             setting::MAX_CONCURRENT_STREAMS => self.peer.streams = value,
             setting::INITIAL_WINDOW_SIZE => return self.set_window(i64::from(value)),
-            // Every peer must accept frames of this size.
+            // A smaller maximum is an error, since every peer must accept frames of this size.
             setting::MAX_FRAME_SIZE if !(FRAME_BYTES..1 << 24).contains(&(value as usize)) => {
                 return broken(ErrorCode::ProtocolError);
             }
@@ -412,7 +412,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The windows of all streams change by the difference (RFC 9113, section 6.9.2).
+    /// Sets the initial window. The windows of all streams change by the difference from its previous value (RFC 9113,
+    /// section 6.9.2).
     fn set_window(&mut self, window: i64) -> Taken {
         let change = window - self.peer.stream_window;
         self.peer.stream_window = window;

@@ -8,7 +8,7 @@ const CLOSED: u32 = u32::MAX;
 /// Limit on closed streams in the list before it is compacted.
 const CLOSED_AT_MOST: usize = 32;
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     pub(super) id: u32,
@@ -28,8 +28,8 @@ pub(super) struct Stream {
     pub(super) blocked: bool,
 }
 
-/// Streams in the order of their numbers. Answers mostly arrive in this order, so that the first stream is usually the
-/// one searched for.
+/// Streams in the order of their numbers. Responses mostly arrive in this order, so that a search usually ends at the
+/// first stream.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     all: VecDeque<Stream>,

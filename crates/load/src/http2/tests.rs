@@ -44,7 +44,7 @@ impl Exchanges for Side {
     }
 }
 
-/// A client, its exchanges, and the server's view of it.
+/// A client, its exchanges, and the exchanges that have ended. Methods play the server.
 struct Pair {
     client: Connection,
     side: Side,
@@ -298,13 +298,13 @@ fn pings_and_settings_are_answered() {
     pair.server(&frame(kind::PING, 0, 0, b"12345678"))
         .expect("a ping");
     pair.server(&frame(kind::PING, flag::ACK, 0, b"12345678"))
-        .expect("an answer to none");
+        .expect("an acknowledgement without a ping");
     pair.server(&settings(&[(0xf0f0, 1)]))
-        .expect("a setting that nobody knows");
+        .expect("an unknown setting");
     pair.server(&frame(kind::PRIORITY, 0, 1, &[0; 5]))
         .expect("a priority");
     pair.server(&frame(0xee, 0xff, 77, b"what"))
-        .expect("a kind that nobody knows");
+        .expect("an unknown kind of frame");
     let said = pair.said();
     assert_eq!(said.len(), 2);
     assert_eq!(
@@ -370,7 +370,7 @@ fn what_comes_for_a_request_given_up_is_passed_over_and_counts_for_windows() {
         pair.server(&head(*stream, 0, &[OK, ("x", "y")]))
             .expect("a head");
         pair.server(&frame(kind::DATA, 0, *stream, &[0; 1000]))
-            .expect("all that the window of the request took");
+            .expect("data within the window of the request");
     }
     assert_eq!(
         (pair.kinds(), pair.end()),

@@ -1,4 +1,4 @@
-//! Calls of drivers: operation, extractions, and checks of the answer.
+//! Calls of drivers: operation, extractions, and checks of the response.
 
 use serde::Deserialize;
 use towtank_drivers::{FileAction, Operation};
@@ -19,13 +19,13 @@ pub struct Call {
     /// Values of the operation in order; null stands for no value.
     #[serde(default)]
     pub values: Vec<Option<Template>>,
-    /// Values to extract from the answer.
+    /// Values to extract from the response.
     #[serde(default)]
     pub extract: Vec<CallExtract>,
-    /// Checks of the answer.
+    /// Checks of the response.
     #[serde(default)]
     pub checks: Vec<CallCheck>,
-    /// Time limit for the complete answer; overrides that of the plan. [s]
+    /// Time limit for the complete response; overrides the limit of the plan. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
     /// Consequence of a failure.
@@ -54,13 +54,13 @@ impl Call {
     }
 }
 
-/// A column of an answer.
+/// A column of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Column {
-    /// By position, from 0.
+    /// Position of the column, from 0.
     Place(usize),
-    /// By name.
+    /// Name of the column.
     Name(String),
 }
 
@@ -70,7 +70,7 @@ impl Default for Column {
     }
 }
 
-/// Extraction of a value from a column of an answer.
+/// Extraction of a value from a column of a response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallExtract {
@@ -94,43 +94,43 @@ fn yes() -> bool {
     true
 }
 
-/// Requirement on an answer.
+/// Requirement on a response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CallCheck {
-    /// Number of rows.
+    /// Limits on the number of rows.
     Rows {
-        /// At least.
+        /// Minimum number of rows.
         #[serde(default)]
         min: Option<u64>,
-        /// At most.
+        /// Maximum number of rows.
         #[serde(default)]
         max: Option<u64>,
     },
-    /// Number of changed rows.
+    /// Limits on the number of changed rows.
     Affected {
-        /// At least.
+        /// Minimum number of changed rows.
         #[serde(default)]
         min: Option<u64>,
-        /// At most.
+        /// Maximum number of changed rows.
         #[serde(default)]
         max: Option<u64>,
     },
-    /// Bytes received.
+    /// Limits on the number of bytes received.
     Size {
-        /// At least.
+        /// Minimum number of bytes.
         #[serde(default)]
         min: Option<u64>,
-        /// At most.
+        /// Maximum number of bytes.
         #[serde(default)]
         max: Option<u64>,
     },
-    /// A value of the first row.
+    /// Requirement on a value of the first row.
     Value {
         /// Column to check.
         #[serde(default)]
         column: Column,
-        /// Required value; without it, the column must exist.
+        /// Required value. Without it, the column must exist.
         #[serde(default)]
         equals: Option<Template>,
     },

@@ -11,17 +11,17 @@ pub struct Target {
     pub name: String,
     /// Scheme of the target.
     pub scheme: Scheme,
-    /// `host:port` or `unix:/path` each; empty if the driver needs no address.
+    /// Addresses, each as `host:port` or `unix:/path`; empty if the driver needs no address.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Further resolved addresses of the name behind each address; they are tried in this order if the address accepts
-    /// no connection. Empty if there are none.
+    /// For each address, the further addresses that its name resolves to. They are tried in this order if the address
+    /// accepts no connection. Empty if no name has further addresses.
     #[serde(default)]
     pub fallbacks: Vec<Vec<String>>,
     /// Choice of an address when a connection is opened.
     #[serde(default)]
     pub balance: Balance,
-    /// Name of the service at each address, for display; empty if there is only one.
+    /// Name of the service at each address, for display; empty if there is only one service.
     #[serde(default)]
     pub services: Vec<String>,
     /// Value of the Host header.
@@ -58,7 +58,7 @@ pub enum Scheme {
     Http,
     /// Over TLS.
     Https,
-    /// By a driver for a protocol other than HTTP.
+    /// A protocol other than HTTP, by a driver.
     Driver,
 }
 
@@ -66,10 +66,10 @@ pub enum Scheme {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Balance {
-    /// In turn, by a counter of the load thread that starts at the thread's number.
+    /// The addresses in turn, by a counter of the load thread that starts at the thread's number.
     #[default]
     RoundRobin,
-    /// At random, from the generator of the user.
+    /// A random address, chosen with the random generator of the user.
     Random,
     /// Each user keeps one address; the users of a group are assigned to the addresses in turn.
     User,
@@ -81,9 +81,9 @@ pub enum Balance {
 pub struct Tls {
     /// `true` if the certificate of the server must be valid for its name.
     pub verify: bool,
-    /// PEM file of the certificate authorities to trust, in place of those of this host.
+    /// PEM file of the certificate authorities to trust, instead of the authorities that this host trusts.
     pub ca: Option<String>,
-    /// Name to request and to verify, in place of that in `host`.
+    /// Server name to request and to verify, instead of the name in `host`.
     pub server_name: Option<String>,
     /// PEM file of the client's certificate and its intermediate certificates.
     pub client_certificate: Option<String>,
@@ -145,6 +145,6 @@ pub enum ConnectionMode {
     PerUser,
     /// The users of a thread share its part of the `size` connections.
     Pool,
-    /// Every request opens a connection of its own.
+    /// Every request opens a new connection.
     NewEachTime,
 }

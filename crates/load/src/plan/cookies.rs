@@ -29,12 +29,12 @@ pub enum CookiesKept {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenCookie {
-    /// Index of its target.
+    /// Index of the target of the cookie.
     pub target: usize,
-    /// Its path; the cookie is also sent to all paths below it.
+    /// Path of the cookie, which is also sent to all paths below it.
     pub path: String,
-    /// Its name.
+    /// Name of the cookie.
     pub name: String,
-    /// Its value.
+    /// Value of the cookie.
     pub value: String,
 }

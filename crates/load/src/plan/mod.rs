@@ -36,9 +36,9 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Assignment of connections to users.
     pub connections: Connections,
-    /// Bounds on waiting.
+    /// Time limits.
     pub timeouts: Timeouts,
-    /// Limits on accepted answers.
+    /// Limits on accepted responses.
     pub limits: PlanLimits,
     /// Data pools that users draw rows from.
     pub pools: Vec<Pool>,
@@ -80,7 +80,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Limits on accepted answers. [B]
+/// Limits on accepted responses. [B]
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanLimits {
@@ -108,10 +108,10 @@ impl Default for PlanLimits {
 pub struct Pool {
     /// Name, for display.
     pub name: String,
-    /// Names of the columns; taken from the file's first line with `csv`.
+    /// Names of the columns. With `csv`, they are taken from the first line of the file.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// Order in which rows are dealt.
+    /// Order in which users draw the rows.
     pub order: Order,
     /// The rows, unless `csv` names a file.
     #[serde(default)]
@@ -127,7 +127,7 @@ pub struct Pool {
     pub weight_column: Option<String>,
 }
 
-/// Order in which a pool deals its rows.
+/// Order in which users draw the rows of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -145,9 +145,9 @@ pub enum Order {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// Its name.
+    /// Name of the request or page.
     pub name: String,
-    /// Name of its transaction; `None` for operations of a group outside of transactions.
+    /// Name of the transaction that contains it; `None` for operations of a group outside of transactions.
     #[serde(default)]
     pub transaction: Option<String>,
 }
@@ -155,7 +155,7 @@ pub struct Named {
 /// A unit of work of a user.
 #[derive(Debug, Clone)]
 pub struct Transaction {
-    /// Its name.
+    /// Name of the transaction.
     pub name: String,
     /// Operations, in order.
     pub ops: Vec<Op>,
@@ -164,7 +164,7 @@ pub struct Transaction {
 /// A group of users with the same behaviour.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
     /// Share of all users, in (0, 1].
     pub share: f64,
@@ -172,7 +172,7 @@ pub struct Group {
     pub once: Vec<Op>,
     /// Pause between transactions.
     pub think: Option<Pause>,
-    /// Time from the intended start of one transaction to that of the next.
+    /// Time from the intended start of one transaction to the intended start of the next.
     pub pacing: Option<Pause>,
     /// Transactions to choose from, with their weights.
     pub mix: Vec<Weighted>,
@@ -196,32 +196,32 @@ pub struct Weighted {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "dist", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pause {
-    /// Always the same.
+    /// A constant pause.
     Fixed {
-        /// The pause.
+        /// Length of the pause.
         mean_s: f64,
     },
-    /// Exponential.
+    /// Exponential distribution.
     Exponential {
-        /// Its mean.
+        /// Mean of the distribution.
         mean_s: f64,
     },
-    /// Uniform over an interval.
+    /// Uniform distribution over an interval.
     Uniform {
-        /// Shortest.
+        /// Shortest pause.
         min_s: f64,
-        /// Longest.
+        /// Longest pause.
         max_s: f64,
     },
-    /// Normal, truncated by rejection.
+    /// Normal distribution, truncated by rejection of values outside the limits.
     Normal {
         /// Mean before truncation.
         mean_s: f64,
         /// Standard deviation before truncation.
         sd_s: f64,
-        /// Shortest.
+        /// Shortest pause.
         min_s: f64,
-        /// Longest.
+        /// Longest pause.
         max_s: f64,
     },
 }
@@ -237,7 +237,7 @@ pub enum Load {
         /// Stages in order.
         stages: Vec<ClosedStage>,
     },
-    /// Open load: transactions start at given instants, whether or not earlier ones have ended.
+    /// Open load: transactions start at given times, whether or not earlier transactions have ended.
     Open {
         /// Spacing of arrivals.
         arrivals: Arrivals,
@@ -275,7 +275,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The name in files.
+    /// The name of the phase in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -300,7 +300,7 @@ pub enum Until {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClosedStage {
-    /// Its name.
+    /// Name of the stage.
     pub name: String,
     /// Purpose of the stage.
     pub phase: Phase,
@@ -315,7 +315,7 @@ pub struct ClosedStage {
     /// Number of users at the end of the stage.
     #[serde(default)]
     pub users: Option<u32>,
-    /// Number of users of each group at the end of the stage, in place of `users`.
+    /// Number of users of each group at the end of the stage, instead of `users`.
     #[serde(default)]
     pub users_by_group: Option<Vec<u32>>,
 }
@@ -335,7 +335,7 @@ impl ClosedStage {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenStage {
-    /// Its name.
+    /// Name of the stage.
     pub name: String,
     /// Purpose of the stage.
     pub phase: Phase,
@@ -350,10 +350,10 @@ pub struct OpenStage {
     /// Arrival rate at the end of the stage. [1/s]
     #[serde(default)]
     pub rate: Option<f64>,
-    /// Arrival rates over the stage, in place of `rate`.
+    /// Arrival rates over the stage, instead of `rate`.
     #[serde(default)]
     pub rates: Option<Knots>,
-    /// Arrival rates of each group, in place of `rate`.
+    /// Arrival rates of each group, instead of `rate`.
     #[serde(default)]
     pub rates_by_group: Option<Vec<Rate>>,
 }
@@ -370,7 +370,8 @@ impl OpenStage {
     }
 }
 
-/// Pairs of a time since the start of the stage and the rate at that time; linear in between. [s, 1/s]
+/// Rate over time: pairs of a time since the start of the stage [s] and the rate at this time [1/s]. The rate is linear
+/// in between.
 pub type Knots = Vec<(f64, f64)>;
 
 /// Arrival rate over a stage.
@@ -395,7 +396,7 @@ impl Load {
         }
     }
 
-    /// Largest number of users of each group over all stages, with users by group.
+    /// Largest number of users of each group over all stages; empty if no stage states users by group.
     #[must_use]
     pub fn users_of_groups(&self) -> Vec<u32> {
         let Load::Closed { stages, .. } = self else {
@@ -418,9 +419,9 @@ impl Load {
 /// Stages that are appended to a load while it runs.
 #[derive(Debug, Clone)]
 pub enum StageList {
-    /// Of a closed load.
+    /// Stages of a closed load.
     Closed(Vec<ClosedStage>),
-    /// Of an open load.
+    /// Stages of an open load.
     Open(Vec<OpenStage>),
 }
 

@@ -59,9 +59,9 @@ pub enum Function {
     NowMs {},
     /// A random integer from `min` to `max`, both included.
     RandomInt {
-        /// Smallest.
+        /// Smallest value.
         min: i64,
-        /// Largest.
+        /// Largest value.
         max: i64,
     },
     /// Random letters and digits.
@@ -77,17 +77,17 @@ pub enum Function {
 pub enum Op {
     /// Run a transaction.
     Transaction {
-        /// Index.
+        /// Index of the transaction.
         transaction: usize,
     },
     /// Requests that make one page.
     Page {
-        /// Index.
+        /// Index of the page.
         page: usize,
         /// Operations of the page.
         ops: Vec<Op>,
     },
-    /// Make an exchange.
+    /// Send an HTTP request and receive its response.
     Request(Box<Request>),
     /// Call a driver.
     Call(Box<Call>),
@@ -98,28 +98,28 @@ pub enum Op {
     },
     /// Set a variable.
     Set {
-        /// Index.
+        /// Index of the variable.
         variable: usize,
-        /// The value.
+        /// Value to set.
         value: Template,
     },
     /// Draw a row of a pool.
     Draw {
-        /// Index.
+        /// Index of the pool.
         pool: usize,
-        /// For each column the variable that receives it, if any.
+        /// For each column, the variable that receives its value, if any.
         variables: Vec<Option<usize>>,
     },
     /// Append to a list.
     Push {
-        /// Index.
+        /// Index of the list.
         list: usize,
-        /// The value.
+        /// Value to append.
         value: Template,
     },
     /// Remove an element from a list.
     Pop {
-        /// Index.
+        /// Index of the list.
         list: usize,
         /// Variable that receives the value.
         variable: usize,
@@ -128,7 +128,7 @@ pub enum Op {
     },
     /// Copy a random element of a list.
     Pick {
-        /// Index.
+        /// Index of the list.
         list: usize,
         /// Variable that receives the value.
         variable: usize,
@@ -166,11 +166,11 @@ pub enum Op {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pick {
-    /// The first.
+    /// The first element.
     First,
-    /// The last.
+    /// The last element.
     Last,
-    /// Any, each as likely.
+    /// Any element, with equal probabilities.
     Random,
 }
 
@@ -200,7 +200,7 @@ pub enum Is {
 pub enum Count {
     /// Exactly this number.
     Exactly(u32),
-    /// A random number of times.
+    /// A random number.
     Between(Between),
 }
 
@@ -208,8 +208,8 @@ pub enum Count {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Between {
-    /// Fewest.
+    /// Smallest number.
     pub min: u32,
-    /// Most.
+    /// Largest number.
     pub max: u32,
 }

@@ -1,4 +1,4 @@
-//! HTTP requests, extractions from their answers, and checks.
+//! HTTP requests, and extractions and checks of their responses.
 
 use serde::Deserialize;
 
@@ -25,13 +25,13 @@ pub struct Request {
     /// Body of the request.
     #[serde(default)]
     pub body: Option<Body>,
-    /// Values to extract from the answer.
+    /// Values to extract from the response.
     #[serde(default)]
     pub extract: Vec<Extract>,
-    /// Checks of the answer.
+    /// Checks of the response.
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// Time limit for the complete answer; overrides that of the plan. [s]
+    /// Time limit for the complete response; overrides the limit of the plan. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
     /// Consequence of a failure.
@@ -50,7 +50,7 @@ pub struct Note {
     pub does: Does,
     /// Kind of the object.
     pub of: String,
-    /// Template of the key that identifies the object; with `stores` it may use values extracted from the answer.
+    /// Template of the key that identifies the object. With `stores`, it may use values extracted from the response.
     pub key: Template,
 }
 
@@ -58,7 +58,7 @@ pub struct Note {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Does {
-    /// Stores new content; the answer confirms it.
+    /// Stores new content; the response confirms it.
     Stores,
     /// Replaces the content of the object.
     Replaces,
@@ -69,7 +69,7 @@ pub enum Does {
 }
 
 impl Does {
-    /// The name in plans and result files.
+    /// The name of the effect in plans and result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ pub struct Auth {
     pub password: Template,
 }
 
-/// Next step of a user after a failed request.
+/// Consequence of a failed request for its user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
@@ -106,9 +106,9 @@ pub enum OnFailure {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Body {
-    /// A template.
+    /// A text from a template.
     Text {
-        /// The text.
+        /// Template of the text.
         template: Template,
     },
     /// The content of a file.
@@ -118,7 +118,7 @@ pub enum Body {
     },
     /// `multipart/form-data`.
     Multipart {
-        /// Its parts.
+        /// Parts of the body.
         parts: Vec<MultipartPart>,
     },
 }
@@ -132,7 +132,7 @@ pub struct MultipartPart {
     /// Name of the file.
     #[serde(default)]
     pub filename: Option<Template>,
-    /// Its content type.
+    /// Content type of the part.
     #[serde(default)]
     pub content_type: Option<String>,
     /// Content given by a template.
@@ -160,24 +160,24 @@ pub struct Generated {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Words.
+    /// Text that consists of words.
     Text,
     /// Random bytes, which do not compress.
     Random,
 }
 
-/// Extraction of a value from an answer.
+/// Extraction of a value from a response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extract {
     /// Destination of the value.
     pub into: Destination,
-    /// Part of the answer to search.
+    /// Part of the response to search.
     pub from: Source,
     /// Expression that finds the value; not needed for `status`.
     #[serde(default)]
     pub expression: String,
-    /// Which match is taken.
+    /// Choice among several matches.
     #[serde(default)]
     pub pick: ExtractPick,
     /// `true` if a missing value fails the request.
@@ -202,7 +202,7 @@ pub enum Destination {
     List(usize),
 }
 
-/// Part of the answer that an extraction searches.
+/// Part of the response that an extraction searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -216,14 +216,14 @@ pub enum Source {
     Status,
 }
 
-/// Which match an extraction takes.
+/// Choice among several matches of an extraction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractPick {
-    /// The first.
+    /// The first match.
     #[default]
     First,
-    /// The last.
+    /// The last match.
     Last,
     /// Any match, with equal probabilities.
     Random,
@@ -235,58 +235,58 @@ pub enum ExtractPick {
     Count,
 }
 
-/// Requirement on an answer.
+/// Requirement on a response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Check {
-    /// The status code.
+    /// Requirement on the status code.
     Status {
-        /// One of these codes.
+        /// List of allowed codes.
         #[serde(default, rename = "in")]
         within: Option<Vec<u16>>,
-        /// At least.
+        /// Lowest allowed code.
         #[serde(default)]
         min: Option<u16>,
-        /// At most.
+        /// Highest allowed code.
         #[serde(default)]
         max: Option<u16>,
     },
-    /// Bytes of the body.
+    /// Limits on the size of the body. [B]
     Size {
-        /// At least.
+        /// Minimum size.
         #[serde(default)]
         min: Option<u64>,
-        /// At most.
+        /// Maximum size.
         #[serde(default)]
         max: Option<u64>,
     },
-    /// Text in the body.
+    /// Text that the body must contain, or must not contain.
     Contains {
-        /// The text.
+        /// Text to search for.
         text: Template,
         /// `true` if the text must be absent.
         #[serde(default)]
         not: bool,
     },
-    /// A pattern in the body.
+    /// Pattern that the body must match, or must not match.
     Regex {
-        /// The pattern.
+        /// Regular expression.
         pattern: String,
-        /// `true` if the match must be absent.
+        /// `true` if the body must not match the pattern.
         #[serde(default)]
         not: bool,
     },
-    /// A value in a JSON body.
+    /// Requirement on a value in a JSON body.
     Json {
         /// Expression that finds the value.
         expression: String,
-        /// Required value; without it, the value must exist.
+        /// Required value. Without it, the value must exist.
         #[serde(default)]
         equals: Option<Template>,
     },
-    /// A header.
+    /// Requirement on a header.
     Header {
-        /// Its name.
+        /// Name of the header.
         name: String,
         /// Text that the value must contain.
         contains: Template,

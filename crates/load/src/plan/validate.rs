@@ -99,10 +99,10 @@ impl Checker<'_> {
             "must be below 1024".to_owned()
         });
         self.require(!plan.targets.is_empty(), "targets", || {
-            "must have one or more".to_owned()
+            "must have at least one entry".to_owned()
         });
         self.require(!plan.groups.is_empty(), "groups", || {
-            "must have one or more".to_owned()
+            "must have at least one entry".to_owned()
         });
         self.positive_seconds("timeouts.connect_s", plan.timeouts.connect_s);
         self.positive_seconds("timeouts.response_s", plan.timeouts.response_s);
@@ -121,7 +121,7 @@ impl Checker<'_> {
         });
         if let Some(rows) = &pool.rows {
             self.require(!rows.is_empty(), &format!("{place}.rows"), || {
-                "must have one row or more".to_owned()
+                "must have at least one row".to_owned()
             });
             for (index, row) in rows.iter().enumerate() {
                 self.require(
@@ -129,7 +129,7 @@ impl Checker<'_> {
                     &format!("{place}.rows[{index}]"),
                     || {
                         format!(
-                            "must have {} fields as there are columns, got {}",
+                            "must have {} fields, one for each column, got {}",
                             pool.columns.len(),
                             row.len()
                         )
@@ -139,7 +139,7 @@ impl Checker<'_> {
         }
         let weighted = pool.weights.is_some() || pool.weight_column.is_some();
         self.require(weighted == (pool.order == Order::Weighted), place, || {
-            "must have `weights` or `weight_column` with order `weighted`, and only then".to_owned()
+            "must have `weights` or `weight_column` with order `weighted`, and neither with another order".to_owned()
         });
         if let (Some(weights), Some(rows)) = (&pool.weights, &pool.rows) {
             self.require(
@@ -147,7 +147,7 @@ impl Checker<'_> {
                 &format!("{place}.weights"),
                 || {
                     format!(
-                        "must be one for each of {} rows, got {}",
+                        "must have one weight for each of {} rows, got {}",
                         rows.len(),
                         weights.len()
                     )
@@ -223,7 +223,7 @@ impl Checker<'_> {
             let named = !cookie.name.is_empty() && !cookie.name.contains('=');
             let good = named && sendable(&cookie.name) && sendable(&cookie.value);
             self.require(good, &place, || {
-                "must have a name without = and, as its value, no ; and no line break".to_owned()
+                "must have a name without `=`, and a value without `;` and line break".to_owned()
             });
         }
     }
@@ -247,7 +247,7 @@ impl Checker<'_> {
                 let reachable = min_s <= mean_s + 3.0 * sd_s && max_s >= mean_s - 3.0 * sd_s;
                 let wide = max_s - min_s >= sd_s / 100.0;
                 self.require(reachable && wide, place, || {
-                    "must have min_s to max_s within three sd_s of mean_s, and not narrower than sd_s / 100".to_owned()
+                    "must have an interval from min_s to max_s that begins or ends within three sd_s of mean_s and is at least sd_s / 100 wide".to_owned()
                 });
             }
         }

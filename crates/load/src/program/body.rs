@@ -1,4 +1,4 @@
-//! Bodies of requests. Small bodies are filled in at once, large ones are generated while they are sent.
+//! Bodies of requests. Small bodies are rendered before they are sent, large bodies are generated while they are sent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub type Files = HashMap<String, Arc<[u8]>>;
 #[derive(Debug)]
 pub(super) enum Body {
     None,
-    /// No body, although the method allows one; its length of zero is sent.
+    /// No body, although the method allows a body: a length of zero is sent.
     Empty,
     Text(Text),
     File(Arc<[u8]>),
@@ -198,7 +198,8 @@ impl Part {
         match &self.content {
             Content::Text(_) => {}
             Content::File(bytes) => segments.push(Segment::Shared(Arc::clone(bytes))),
-            // A single number of the user's generator seeds the content, whatever its size.
+            // The generator of the user is advanced only once, to seed the content, so that the size of the content
+            // does not change the user's later random numbers.
             Content::Generated(made) => {
                 let random = Random::from_seed(context.random.next_u64());
                 segments.push(Segment::Generated {
@@ -310,7 +311,7 @@ impl Outgoing {
         self.written == self.buffer.len() && self.segment == self.segments.len()
     }
 
-    /// Adds a file's bytes.
+    /// Adds the bytes of a file.
     pub fn push_shared(&mut self, bytes: Arc<[u8]>) {
         self.segments.push(Segment::Shared(bytes));
     }
@@ -419,7 +420,7 @@ fn generate(random: &mut Random, form: Form, bytes: usize, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Output that sends a generated content of some blocks between two texts, watched.
+    /// Creates an output that sends `bytes` bytes of generated content between two texts, with a digest of the content.
     fn outgoing(bytes: u64) -> Outgoing {
         let random = Random::from_seed(7);
         let mut out = Outgoing::default();
@@ -439,7 +440,7 @@ mod tests {
         out
     }
 
-    /// Sends `step` bytes at once, up to `at_most` in all.
+    /// Sends up to `step` bytes per write, until `at_most` bytes are sent.
     fn send(out: &mut Outgoing, step: usize, at_most: usize) -> Vec<u8> {
         let mut sent = Vec::new();
         while !out.is_done() && sent.len() < at_most {
@@ -461,7 +462,7 @@ mod tests {
         whole.update(&sent[6..6 + size]);
         let content = out.content().unwrap();
         assert_eq!((content.bytes(), content.hex()), (size as u64, whole.hex()));
-        // Sent once more, as HTTP/2 may have to: the same bytes.
+        // HTTP/2 may have to send a request again; its bytes must be the same.
         out.rewind();
         send(&mut out, 1000, BLOCK_BYTES);
         assert!(out.content().is_none(), "it is not whole yet");

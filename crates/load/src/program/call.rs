@@ -1,4 +1,4 @@
-//! Compiled driver calls, and the inspection of their answers.
+//! Compiled driver calls, and the inspection of their responses.
 
 use towtank_drivers::{Answer, Meter, Task, Value};
 
@@ -17,9 +17,9 @@ pub struct Call {
     pub step: usize,
     /// Index of the target.
     pub target: usize,
-    /// Time limit for the complete answer. [ns]
+    /// Time limit for the complete response. [ns]
     pub timeout_ns: u64,
-    /// `true` if the user goes on after a failure.
+    /// `true` if the user continues after a failure.
     pub go_on: bool,
     /// Note of the call, if any.
     pub note: Option<Note>,
@@ -89,8 +89,8 @@ fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'
 }
 
 impl Call {
-    /// Compiles the call with this number, and the task of its driver. `response_s` limits a call without a time-out of
-    /// its own, and `capture_bytes` limits the kept rows.
+    /// Compiles a call, and the task of its driver with this number. `response_s` is the time limit of a call without
+    /// its own limit; `capture_bytes` limits the kept rows.
     #[must_use]
     pub fn new(
         call: &plan::Call,
@@ -136,7 +136,7 @@ impl Call {
         }
     }
 
-    /// Checks an answer and extracts its values: checks first, then extractions.
+    /// Checks a response and extracts its values: checks first, then extractions.
     ///
     /// # Errors
     /// The failure of the call.

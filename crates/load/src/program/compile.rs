@@ -34,8 +34,8 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         faults,
         deepest: 0,
     };
-    // Loops in `once` and `exit` may enclose a transaction, so the loop counters of transactions are numbered after
-    // theirs.
+    // Loops in `once` and `exit` may enclose a transaction. The loop counters of transactions are therefore numbered
+    // after the loop counters of groups.
     let groups: Vec<GroupCode> = plan
         .groups
         .iter()
@@ -95,7 +95,7 @@ fn given(cookies: &[GivenCookie], targets: &[Target]) -> Jar {
     jar
 }
 
-/// Checks draws from files, whose columns are known only after reading them.
+/// Checks the columns of draws from pools. The columns of a file are known only after it has been read.
 fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     for instruction in code {
@@ -109,8 +109,9 @@ fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<
             let place = format!("pools[{index}]");
             let name = &plan.pools[*index as usize].name;
             let (columns, given) = (pool.columns(), variables.len());
-            let message =
-                format!("{name:?} has {columns} columns, a draw from it names {given} variables");
+            let message = format!(
+                "the pool {name:?} has {columns} columns, but a draw from it has {given} variables"
+            );
             faults.push(Fault { place, message });
         }
     }
@@ -249,7 +250,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles two branches: the test jumps to the second branch, the end of the first branch jumps over it.
+    /// Compiles two branches. The test jumps to the second branch; the end of the first branch jumps over the second
+    /// branch.
     fn ways(
         &mut self,
         test: impl Fn(u32) -> Instruction,

@@ -1,5 +1,5 @@
-//! The header fields of an HTTP/2 request. Fields that never change are prepared once for all requests. The others are
-//! filled in when the request begins, and written once the request has its connection.
+//! The header fields of an HTTP/2 request. Fields that never change are prepared once for all requests. The other
+//! fields are rendered when the request begins, and encoded when it has a connection.
 
 use std::collections::HashMap;
 
@@ -62,7 +62,7 @@ enum Field {
 pub(super) struct Fields {
     all: Vec<Field>,
     path: Text,
-    /// Names of the optional fields, in the order of their marks.
+    /// Names of the optional fields; the marks below are their indices.
     extra: [Name; 2],
 }
 
@@ -94,7 +94,8 @@ impl Fields {
         }
     }
 
-    /// Renders the varying parts into `values`, except those that depend on the body, and the path also into `path`.
+    /// Renders the varying fields into `values`, except fields that depend on the body. The path is also rendered into
+    /// `path`.
     pub(super) fn render(
         &self,
         values: &mut Vec<u8>,
@@ -136,7 +137,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Adds the cookies that `write` appends, if it appends any.
+    /// Adds a value with the cookies that `write` appends. Adds nothing if there are no cookies.
     pub(super) fn add_cookies(
         values: &mut Vec<u8>,
         write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Unsendable>,
@@ -151,7 +152,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Adds the length of the body.
+    /// Adds a value with the length of the body.
     pub(super) fn add_length(values: &mut Vec<u8>, length: u64) {
         values.push(CONTENT_LENGTH);
         push_value(values, |out| decimal(i128::from(length), out));
@@ -187,7 +188,7 @@ impl Fields {
 
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// Appends a value after its length.
+/// Appends the length of a value and the value.
 fn push_value(values: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = values.len();
     values.extend_from_slice(&[0; LENGTH_BYTES]);

@@ -44,7 +44,7 @@ pub enum Instruction {
     Draw(u32, Box<[Option<u32>]>),
     /// Append to a list.
     Push(u32, Text),
-    /// Take an element out of a list into a variable.
+    /// Move an element of a list into a variable.
     Pop(u32, u32, Pick),
     /// Copy a random element of a list into a variable.
     Pick(u32, u32),
@@ -56,7 +56,7 @@ pub enum Instruction {
     Jump(u32),
     /// Set the counter of a loop; jump if it is zero.
     LoopBegin {
-        /// Counter of the user.
+        /// Index of the loop counter of the user.
         slot: u32,
         /// Number of rounds.
         count: Count,
@@ -65,7 +65,7 @@ pub enum Instruction {
     },
     /// Count down; jump back to `begin` until the counter is zero.
     LoopEnd {
-        /// Counter of the user.
+        /// Index of the loop counter of the user.
         slot: u32,
         /// First instruction of the loop's body.
         begin: u32,
@@ -95,7 +95,7 @@ pub struct GroupCode {
     pub think: Option<Pause>,
     /// Time between intended starts of transactions.
     pub pacing: Option<Pause>,
-    /// Cookies that a user begins with.
+    /// Cookies of a user at its start.
     pub given: Jar,
     /// Lifetime of cookies from servers.
     pub cookies_kept: CookiesKept,
@@ -108,7 +108,7 @@ pub struct Program {
     pub code: Vec<Instruction>,
     /// First instruction of each transaction.
     pub entries: Vec<u32>,
-    /// Step of the first request of each transaction; a transaction that never starts is counted there.
+    /// Step of the first request of each transaction. A transaction that never starts is counted at this step.
     pub first_steps: Vec<Option<usize>>,
     /// The groups.
     pub groups: Vec<GroupCode>,

@@ -25,7 +25,7 @@ impl Note {
         }
     }
 
-    /// Returns `true` if the key is known before the answer, so that the note is written when the request begins.
+    /// Returns `true` if the key is known before the response, so that the note is written when the request begins.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         !matches!(self.does, Does::Stores)

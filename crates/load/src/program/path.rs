@@ -11,11 +11,11 @@ const IN_PATH: &[u8] = b" \"#<>^`{}";
 const IN_QUERY: &[u8] = b" \"#<>'";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Number of the set of the path in [`SETS`].
+/// Bit in [`SETS`] for the set of the path.
 const PATH: u8 = 1;
-/// Number of the set of the query in [`SETS`].
+/// Bit in [`SETS`] for the set of the query.
 const QUERY: u8 = 2;
-/// The sets that contain each octet.
+/// Bits of the sets that contain each octet.
 const SETS: [u8; 256] = sets();
 
 const fn sets() -> [u8; 256] {
@@ -45,7 +45,7 @@ pub(super) fn is_path(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }
 
-/// Encodes the path and query from `start` of `out` on; they are often encoded already.
+/// Encodes the path and query from `start` of `out` on. Paths that need no encoding, the usual case, stay unchanged.
 pub(super) fn encode(out: &mut Vec<u8>, start: usize) {
     let mark = memchr::memchr(b'?', &out[start..]).map_or(out.len(), |at| start + at);
     let is_in = |from: &[u8], set: u8| from.iter().any(|byte| SETS[usize::from(*byte)] & set != 0);
@@ -77,7 +77,7 @@ mod tests {
         String::from_utf8(out.split_off(4)).unwrap()
     }
 
-    /// Each line is what `new URL(path, "http://host").pathname + search` is by the URL standard.
+    /// Each expected value is `new URL(path, "http://host").pathname + search` by the URL standard.
     #[test]
     fn paths_are_sent_as_browsers_send_them() {
         for (path, sent) in [

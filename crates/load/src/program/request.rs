@@ -24,15 +24,15 @@ pub struct Request {
     pub step: usize,
     /// Index of the target.
     pub target: usize,
-    /// Time limit for the complete answer. [ns]
+    /// Time limit for the complete response. [ns]
     pub timeout_ns: u64,
-    /// `true` if the user goes on after a failure.
+    /// `true` if the user continues after a failure.
     pub go_on: bool,
     /// `true` if the method is HEAD.
     pub is_head: bool,
-    /// Inspection of the answer.
+    /// Inspection of the response.
     pub inspection: Inspection,
-    /// Note of the change to a stored thing, if any.
+    /// Note of the change to a stored object, if any.
     pub note: Option<Note>,
     /// Transaction and step, for messages about failures.
     label: Box<str>,
@@ -53,7 +53,7 @@ pub struct Request {
 #[derive(Debug)]
 enum Line {
     Literal(Box<[u8]>),
-    /// A header whose value varies, with all bytes before that value.
+    /// A header whose value varies, with all bytes before its value.
     Header(Box<[u8]>, Text),
     /// Basic authentication that varies, with all bytes before its value.
     Basic(Box<[u8]>, Text, Text),
@@ -68,7 +68,7 @@ pub enum Unsendable {
     Header,
 }
 
-/// Limit on the part of a path that a reason shows. [B]
+/// Limit on the part of a path in an error message. [B]
 const SHOWN_BYTES: usize = 60;
 
 impl Request {
@@ -129,7 +129,7 @@ impl Request {
                 let shown = String::from_utf8_lossy(&path[..path.len().min(SHOWN_BYTES)]);
                 let shown = match shown.split_once("://") {
                     // Only the host of an absolute URL is shown: each path would make a separate reason, and the user
-                    // name is a secret.
+                    // name in a URL is a secret.
                     Some((scheme, rest)) => {
                         let place = rest.split('/').next().unwrap_or_default();
                         let host = place.rsplit('@').next().unwrap_or_default();
@@ -138,7 +138,7 @@ impl Request {
                     None => shown.split('?').next().unwrap_or_default().to_owned(),
                 };
                 format!(
-                    "{label}: the path is {shown:?}: a path begins with / and has no blank; another host is a target of its own"
+                    "{label}: the path is {shown:?}: a path must begin with / and have no blank; for another host, add a target"
                 )
             }
         }
@@ -146,8 +146,7 @@ impl Request {
 
     /// Renders an HTTP/2 request: its varying values, its path, and its body into `out`, which is empty.
     ///
-    /// # Errors
-    /// [`Unsendable`], with nothing to be sent and the path in `path`.
+    /// # Errors [`Unsendable`]. Nothing is sent then, and `path` contains the path.
     pub fn render(
         &self,
         values: &mut Vec<u8>,
@@ -185,8 +184,7 @@ impl Request {
 
     /// Renders the request into `out`, which is empty, and its path into `path`.
     ///
-    /// # Errors
-    /// [`Unsendable`], with nothing to be sent and the path in `path`.
+    /// # Errors [`Unsendable`]. Nothing is sent then, and `path` contains the path.
     pub fn encode(
         &self,
         out: &mut Outgoing,
@@ -248,8 +246,8 @@ pub(crate) fn wall_ms() -> i64 {
     (sys::wall_ns() / 1_000_000) as i64
 }
 
-/// Returns the site of a request. As in browsers, its host is that of the Host header, which a step may set; if that
-/// header varies, it is the host of the target.
+/// Returns the site of a request. As in browsers, its host is the host in the Host header, which a step may set. If
+/// this header varies, the host of the target is used.
 fn site(request: &plan::Request, target: &plan::Target) -> Site {
     let host = |(name, _): &&(String, plan::Template)| name.eq_ignore_ascii_case("host");
     let given = request.headers.iter().find(host);

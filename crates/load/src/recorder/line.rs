@@ -278,8 +278,8 @@ impl LineBuilder {
         self.line.extend_from_slice(b"},");
     }
 
-    /// Appends answers by status code, for the codes that occurred. The key is written even without any: a missing key
-    /// means that nothing was counted.
+    /// Appends the number of responses by status code, for the codes that occurred. The key is written even without any
+    /// codes: a missing key means that nothing was counted.
     fn statuses(&mut self, statuses: &Statuses) {
         self.line.extend_from_slice(br#","status_codes":{"#);
         let mut comma = "";
@@ -345,12 +345,12 @@ impl LineBuilder {
     fn finish(&mut self) -> &[u8] {
         let checksum = crc32fast::hash(&self.line[PREFIX_BYTES..]);
         write!(&mut self.line[..PREFIX_BYTES - 1], "{checksum:08x}")
-            .expect("eight digits have their place");
+            .expect("the line begins with eight blanks for the digits");
         self.line.push(b'\n');
         &self.line
     }
 }
 
 fn put(line: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    line.write_fmt(text).expect("memory takes every byte");
+    line.write_fmt(text).expect("writing to memory cannot fail");
 }

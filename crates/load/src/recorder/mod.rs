@@ -1,4 +1,4 @@
-//! Counters of one load thread for one interval. They need no lock, and allocate nothing once memory has grown.
+//! Counters of one load thread for one interval. They need no lock, and allocate no memory once it has grown.
 
 mod line;
 mod notes;
@@ -11,7 +11,7 @@ use crate::histogram::{FULL_BYTES, Histogram};
 use crate::outcome::{Failure, NotStarted};
 use series::{Series, StepSeries};
 
-/// Numbers of names in a plan.
+/// Sizes of a plan: the number of its steps, pages, and other elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Number of steps.
@@ -42,13 +42,13 @@ pub(crate) struct AddressCounts {
 pub struct Exchange {
     /// Outcome.
     pub result: Result<(), Failure>,
-    /// Status code of a complete HTTP answer.
+    /// Status code of a complete HTTP response.
     pub status: Option<u16>,
     /// End minus intended start. [ns]
     pub response_ns: u64,
     /// End minus actual start. [ns]
     pub exchange_ns: u64,
-    /// First byte of the answer minus actual start; `None` if none came. [ns]
+    /// First byte of the response minus actual start; `None` if no byte arrived. [ns]
     pub first_byte_ns: Option<u64>,
     /// Bytes received. [B]
     pub bytes_in: u64,
@@ -56,8 +56,7 @@ pub struct Exchange {
     pub bytes_out: u64,
 }
 
-/// Sums over all requests, for the identity
-/// `offered = started + not_started`, `started = ok + failed + in_flight`.
+/// Sums over all requests. They satisfy `offered = started + not_started` and `started = ok + failed + in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Requests that were due.
@@ -110,7 +109,7 @@ impl Totals {
     }
 }
 
-/// Figures of one interval for the live display; those of several threads are merged.
+/// Counts of one interval for the live display. The counts of several threads are merged.
 #[derive(Clone, Debug, Default)]
 pub struct LiveCounts {
     /// Requests started.
@@ -143,7 +142,7 @@ pub struct Handshakes {
 /// Counts of received data that belongs to no request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
-    /// Data after a complete answer.
+    /// Data after a complete response.
     pub surplus: u64,
     /// Data on a connection without a request in progress: before the first request or between two.
     pub unasked: u64,
@@ -177,13 +176,13 @@ impl LiveCounts {
         self.handshakes.resumed += other.handshakes.resumed;
     }
 
-    /// Median response time of requests; `None` if none was answered. [ns]
+    /// Median response time of requests; `None` if no request has a response time. [ns]
     #[must_use]
     pub fn response_p50_ns(&self) -> Option<u64> {
         self.response.value_at_quantile(0.5)
     }
 
-    /// 95th percentile of the response time of requests; `None` if none was answered. [ns]
+    /// 95th percentile of the response time of requests; `None` if no request has a response time. [ns]
     #[must_use]
     pub fn response_p95_ns(&self) -> Option<u64> {
         self.response.value_at_quantile(0.95)
@@ -243,7 +242,7 @@ pub struct Recorder {
     places: Vec<AddressCounts>,
     /// Response times of all steps, for the live display.
     response: Histogram,
-    /// Notes of stored things: a JSON document per line.
+    /// Notes about stored objects, one JSON document per line.
     notes: Vec<u8>,
 }
 
@@ -331,8 +330,8 @@ impl Recorder {
         self.steps[step].not_started[reason.index()] += 1;
     }
 
-    /// Counts the end of a request. Its times are counted if an answer arrived or the wait for an answer timed out
-    /// ([`Failure::has_response_time`]); its bytes are always counted.
+    /// Counts the end of a request. Its times are counted if a response arrived or the wait for a response timed out
+    /// ([`Failure::has_response_time`]). Its bytes are always counted.
     #[inline]
     pub fn finished(&mut self, step: usize, exchange: Exchange) {
         if self.steps[step].finished(&exchange) {
@@ -377,16 +376,17 @@ impl Recorder {
         self.think_sum_ns += pause_ns;
     }
 
-    /// Counts the choice of this transaction by the mix of `group`; the transaction begins now. Choices are counted at
-    /// the start of the transaction: whether a start falls into an interval does not depend on the choice, whereas for
-    /// an end it does.
+    /// Counts the choice of this transaction from the mix of `group`. The transaction begins now.
+    ///
+    /// Choices are counted at the start of a transaction, because the end of a long transaction falls into an interval
+    /// less often: counts at the end would be biased towards short transactions.
     #[inline]
     pub fn picked(&mut self, transaction: usize, group: usize) {
         self.picked[transaction * self.shape.groups + group] += 1;
     }
 
     /// Counts the start of a pause of this length between two transactions of a user of `group`. It is counted at its
-    /// start for the same reason: within an interval, fewer long pauses end than were drawn.
+    /// start, since counts at the end would be biased towards short pauses.
     #[inline]
     pub fn rest(&mut self, group: usize, pause_ns: u64) {
         self.rests[group].record(pause_ns);
@@ -421,7 +421,7 @@ impl Recorder {
         }
     }
 
-    /// Counts data after a complete answer.
+    /// Counts data after a complete response.
     pub fn surplus(&mut self) {
         self.framing.surplus += 1;
     }
@@ -446,7 +446,7 @@ impl Recorder {
         totals
     }
 
-    /// Figures of the interval so far; taken just before the recorder is passed to the writer.
+    /// Returns the counts of the interval so far, just before the recorder is passed to the writer.
     #[must_use]
     pub fn snapshot(&self) -> LiveCounts {
         let totals = self.totals();

@@ -86,7 +86,7 @@ impl Notes {
             return Ok(());
         };
         if let Err(error) = file.write_all(&self.buffer) {
-            // As in segments, the incomplete line is removed; if that fails, readers skip it.
+            // As in segments, the incomplete line is removed. If the removal fails, readers of the file skip the line.
             let _ = file.set_len(self.written);
             return Err(self.failed(&error));
         }

@@ -86,12 +86,11 @@ impl Segments {
         result
     }
 
-    /// Writes a line with one system call, so that a killed process leaves complete lines and at most an incomplete
-    /// last one.
+    /// Writes a line with one system call. If the process is killed, all lines but the last are then complete.
     fn write(&mut self, line: &[u8]) -> Result<(), WriterFailed> {
         if let Err(error) = self.file.write_all(line) {
-            // If the disk became full within the line, the incomplete part is removed. If that fails too, readers skip
-            // it.
+            // If the disk became full within the line, the incomplete part is removed. If the removal fails, too,
+            // readers of the file skip the line.
             let _ = self.file.set_len(self.written);
             return Err(failed(&self.path, &error));
         }

@@ -1,11 +1,11 @@
-//! Counts of answers by status code.
+//! Counts of responses by status code.
 
-/// Number of codes for which memory is allocated at the start; a server that sends more of them makes the list grow
+/// Number of codes for which memory is allocated at the start. If a server sends more different codes, the list grows
 /// once.
 const USUAL: usize = 16;
 
 /// Counts by status code, in the order of first occurrence. A linear search is fast, since few codes occur and the
-/// first one is nearly always the most frequent.
+/// first code is nearly always the most frequent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Statuses {
     counts: Vec<(u16, u64)>,
@@ -24,7 +24,7 @@ impl Statuses {
         }
     }
 
-    /// Codes with their counts, in the order of their first answer.
+    /// Codes with their counts, in the order of their first response.
     pub(super) fn all(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         self.counts.iter().copied()
     }

@@ -71,7 +71,7 @@ fn answers_and_timeouts_have_times_other_failures_have_none() {
         assert_eq!(counts.map(Histogram::count), [expected; 4], "{failure:?}");
         assert_eq!(recorder.pages[0].response.count(), expected);
         assert_eq!(recorder.transactions[3].response.count(), expected);
-        assert_eq!(step.bytes_in, 300, "bytes count whatever came of them");
+        assert_eq!(step.bytes_in, 300, "bytes are counted whatever the outcome");
     }
 }
 
@@ -102,7 +102,7 @@ fn the_identities_hold_and_break() {
     recorder.finished(0, EXCHANGE);
     let mut totals = recorder.totals();
     assert!(totals.offered_holds());
-    assert!(!totals.started_holds(), "one is in flight");
+    assert!(!totals.started_holds(), "one request is in flight");
     totals.in_flight = 1;
     assert!(totals.started_holds());
     recorder.offered(0);

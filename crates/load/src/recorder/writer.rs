@@ -17,16 +17,17 @@ use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
 use crate::worker::Gaps;
 
-/// Length of a segment after which a new one begins: enough for hours, yet small enough to copy, or to lose. [B]
+/// Length of a segment after which a new one begins. A segment lasts for hours, but is small enough to be copied
+/// easily, and little is lost with it. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// Number of empty recorders at the start. The disk may be this many intervals behind before more recorders are
+/// Number of empty recorders at the start. If the disk is more than this number of intervals behind, more recorders are
 /// created.
 pub const STOCK: usize = 3;
-/// Limit on intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed, and memory
+/// Limit on intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed, since memory
 /// must not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// Time that a load thread waits for the disk once the limit is reached. The disk need not be slow: the thread itself
-/// may be late and pass on many intervals at once.
+/// Time that a load thread waits for the disk once the limit is reached. The cause may be the thread instead of the
+/// disk: a thread that was late passes on many intervals together.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// A stage of the load, as written in the header line.
@@ -59,7 +60,7 @@ pub struct Stage {
 /// Name of a step or page, and its transaction.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// Its name.
+    /// Name of the step or page.
     pub name: String,
     /// Name of the transaction.
     pub transaction: String,
@@ -146,7 +147,7 @@ impl EndReason {
     }
 }
 
-/// Results can no longer be written, so that the run must end.
+/// Error: results can no longer be written, so that the run must end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterFailed {
     /// The file.
@@ -243,7 +244,7 @@ impl SegmentWriter {
             .spawn(move || {
                 let mut writing = writing;
                 if let Err(failed) = writing.work(&orders, &give_back) {
-                    // Only this thread sets the cell.
+                    // Only this thread sets the cell, so that setting it cannot fail.
                     let _ = reported.set(failed);
                 }
                 writing.lag

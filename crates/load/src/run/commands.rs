@@ -11,7 +11,7 @@ use crate::worker::Edits;
 use super::control::print_line;
 use super::timeline::Timeline;
 
-/// Limit on the length of a command. A trace of a million instants takes about half of it. [B]
+/// Limit on the length of a command. A rate with a million points in time takes about half of it. [B]
 const LINE_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Time from the proposal of an edit until the edit, so that all threads see it in time. [ns]
@@ -44,7 +44,8 @@ impl Input {
                 .collect();
         }
         if self.bytes.len() > LINE_BYTES_AT_MOST {
-            // The remaining part of the line is refused when its end arrives.
+            // The line is too long. Its remaining part is refused as an invalid command when the end of the line
+            // arrives.
             self.bytes.clear();
         }
         (lines, !open)
@@ -75,7 +76,7 @@ pub(super) struct Commander<'a> {
 }
 
 impl Commander<'_> {
-    /// Executes a line, or reports why it cannot.
+    /// Executes a command, or reports the reason why it cannot be executed.
     pub(super) fn obey(&self, line: &[u8], timeline: &mut Timeline, stopped: bool) {
         let command: Command = match serde_json::from_slice(line) {
             Ok(command) => command,
@@ -108,7 +109,7 @@ impl Commander<'_> {
         }
     }
 
-    /// Makes a change in all threads at one instant slightly in the future.
+    /// Makes a change in all threads at the same time, slightly in the future.
     fn make(&self, change: Change, timeline: &mut Timeline) -> Result<(), Refused> {
         let mut edit = Edit { at_ns: 0, change };
         for attempt in 0..TRIES {
@@ -117,7 +118,7 @@ impl Commander<'_> {
             edit.at_ns = at_ns.max(timeline.last_edit_ns());
             timeline.stages().check(&edit, now_ns)?;
             let proposal = self.edits.propose(edit.clone());
-            // Ordering: the clock is read after all threads can see the proposal.
+            // The clock must be read after all threads can see the proposal.
             let in_time = timeline.now_ns() < edit.at_ns;
             let made = if in_time {
                 proposal.decide()
@@ -130,7 +131,7 @@ impl Commander<'_> {
             }
         }
         Err(Refused(
-            "the threads did not take the edit in time".to_owned(),
+            "the load threads did not receive the change in time".to_owned(),
         ))
     }
 }

@@ -54,7 +54,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Creates the control; to be called before any thread is started.
+    /// Creates the control. It must be created before any thread is started.
     ///
     /// # Errors
     /// If the system refuses signals or descriptors.
@@ -73,7 +73,7 @@ impl Control {
         })
     }
 
-    /// Returns the waker of the watching thread. It is used when a thread has ended, or by a caller of
+    /// Returns the waker of the watching thread. It is used by a load thread that has ended, and by callers of
     /// [`Control::stop`].
     #[must_use]
     pub fn waker(&self) -> Arc<Waker> {
@@ -99,7 +99,7 @@ impl Control {
         self.timeline.listed()
     }
 
-    /// The edits made, in the form of the results.
+    /// The edits made so far, in the form of the result files.
     pub(super) fn edits(&self) -> Vec<Value> {
         self.timeline.edits()
     }
@@ -160,7 +160,7 @@ impl Control {
     fn obey(&mut self, shared: &[Shared], commander: &Commander<'_>, line: &[u8]) {
         let stopped = self.stopped_at_ns.is_some();
         commander.obey(line, &mut self.timeline, stopped);
-        // Wakes sleeping threads, so that they see the change in time.
+        // A change of the stages must reach sleeping threads in time.
         for thread in shared {
             thread.waker.wake();
         }
@@ -177,7 +177,8 @@ impl Control {
         until_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
     }
 
-    /// Counts `times` further requests to stop: the first one stops gracefully, the second one at once.
+    /// Counts `times` requests to stop. The first request stops the run gracefully; a second request stops it
+    /// immediately.
     fn stop(&mut self, shared: &[Shared], times: usize) {
         if times == 0 {
             return;
@@ -233,7 +234,7 @@ impl Control {
     }
 }
 
-/// Prints a line. If nobody reads standard output, the line is lost and the run continues, since its results are files.
+/// Prints a line. If standard output is closed, the line is lost and the run continues, since its results are files.
 pub(super) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

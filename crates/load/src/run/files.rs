@@ -1,8 +1,8 @@
 //! Determines how many open files a plan needs, and divides them among threads.
 //!
 //! The kernel applies the limit on open files to each table of descriptors, and the threads of one process need not
-//! share a table. If a plan needs more connections than one table holds, each load thread gets a table of its own, and
-//! there are as many threads as needed.
+//! share a table. If a plan needs more connections than one table can hold, each load thread gets a separate table, and
+//! as many threads as necessary are started.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ const THREADS_AT_MOST: u64 = 1024;
 /// Limit on connections of a thread that wait for the server to close, if there are enough files.
 const LINGERING_AT_MOST: u64 = 1024;
 
-/// Divisor: connections that wait for the server to close may take this part of a table.
+/// Connections that wait for the server to close may take the table's limit divided by this number.
 const LINGERING_SHARE: u64 = 4;
 
 /// Division of open files among threads.
@@ -28,7 +28,7 @@ const LINGERING_SHARE: u64 = 4;
 pub(super) struct Spread {
     /// Limit on the files of a table; `None` if the system sets no limit.
     pub(super) limit: Option<u64>,
-    /// Limit on the connections that the plan can have open at once.
+    /// Maximum number of connections that the plan can have open at the same time.
     pub(super) needed: u64,
     /// Load threads.
     pub(super) threads: u64,
@@ -48,18 +48,18 @@ impl Spread {
 /// Number of connections that a plan needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
-    /// Number of users, or of connections of a pool.
+    /// Number of users, or of connections of a pool to one target.
     owners: u64,
-    /// Connections of each user, or of each connection of a pool.
+    /// Number of connections of each user, or of targets for which a pool has the connection.
     each: u64,
-    /// Limit on connections at once.
+    /// Limit on simultaneous connections.
     ceiling: u64,
     /// Connections per thread that wait for the server to close.
     lingering: u64,
 }
 
 impl Need {
-    /// Connections of the thread that has most, of `threads` threads.
+    /// Largest number of connections of a thread if there are `threads` threads.
     fn of_thread(self, threads: u64) -> u64 {
         self.owners.div_ceil(threads) * self.each
     }
@@ -91,7 +91,7 @@ fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
             need.each = 1;
             need.lingering = LINGERING_AT_MOST;
             let of_place = |place: &ResolvedTarget| reach(plan, place, ports);
-            // Connections are limited by ports: further ones fail, whatever the number of threads.
+            // Ports limit the connections: further connections fail, whatever the number of threads.
             need.ceiling = places
                 .iter()
                 .map(of_place)
@@ -135,7 +135,7 @@ pub(super) fn spread(plan: &Plan, places: &[ResolvedTarget]) -> Result<Spread, F
     divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
         place: "load.users_at_most".to_owned(),
         message: format!(
-            "must fit {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn); they cannot hold {} connections",
+            "must be small enough for {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn), which cannot hold {} connections",
             sys::file_limit().unwrap_or_default(),
             need.in_all()
         ),
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn no_table_is_fuller_than_the_limit_and_no_thread_too_many() {
-        // A million over 51 threads: 19,608 connections, 51 wakers and 64 spare files each. Over 50 threads, 20,000
-        // connections each would leave no files for wakers and spare ones.
+        // A million connections over 51 threads: 19,608 connections, 51 wakers and 64 spare files for each thread. Over
+        // 50 threads, 20,000 connections for each thread would leave no files for wakers and spare files.
         assert_eq!(threads(PER_USER, 1, 20_000), Some((51, true)));
         assert_eq!(threads(PER_USER, 60, 20_000), Some((60, true)));
         let two_targets = Need {
@@ -282,7 +282,8 @@ mod tests {
             lingering: LINGERING_AT_MOST,
             ..PER_USER
         };
-        // Limit of a login: a quarter of the table for lingering connections, and 16 users beside them.
+        // The usual limit of a login session, 1,024 files: lingering connections take a quarter of the table, and 16
+        // users fit as well.
         let spread = divide(need, 1, Some(1_024)).unwrap();
         assert_eq!((spread.threads, spread.lingering), (1, 256));
         assert_eq!(divide(need, 1, None).unwrap().lingering, LINGERING_AT_MOST);

@@ -30,7 +30,7 @@ pub struct Report<'a> {
     pub connect_failures: &'a BTreeMap<String, u64>,
     /// Numbers of requests that could not be sent, by reason.
     pub unsendable: &'a BTreeMap<String, u64>,
-    /// Numbers of incomplete answers, by reason.
+    /// Numbers of incomplete responses, by reason.
     pub broken: &'a BTreeMap<String, u64>,
     /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,
@@ -40,7 +40,7 @@ pub struct Report<'a> {
     pub end_ns: u64,
     /// The final stages.
     pub stages: &'a [Stage],
-    /// The edits of the stages.
+    /// The edits of the stages during the run.
     pub edits: Vec<Value>,
     /// Division of open files among threads.
     pub(super) spread: Spread,
@@ -55,7 +55,7 @@ fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
     )
 }
 
-/// Number of CPUs that the load threads can use at once.
+/// Number of CPUs that the load threads can use at the same time.
 fn cores(plan: &Plan) -> usize {
     let mut cpus = plan.cpus.clone();
     cpus.sort_unstable();

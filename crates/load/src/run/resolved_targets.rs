@@ -105,7 +105,7 @@ fn resolved(address: &str) -> Result<Vec<Address>, String> {
     }
     if all.is_empty() {
         return Err(format!(
-            "{address:?} is no known address: is the name spelled right, and does this host resolve it (getent hosts)?"
+            "{address:?} cannot be resolved: is the name spelled correctly, and does this host resolve it (getent hosts)?"
         ));
     }
     Ok(all)
@@ -123,7 +123,7 @@ pub(super) fn sources(
         if let Err(error) = Socket::try_source(*source) {
             faults.push(Fault {
                 place: format!("connections.sources[{index}]"),
-                message: format!("connections cannot leave from {source}: {error}"),
+                message: format!("connections cannot use the source address {source}: {error}"),
             });
         }
     }
@@ -147,7 +147,7 @@ pub(super) fn sources(
             faults.push(Fault {
                 place: "connections.sources".to_owned(),
                 message: format!(
-                    "must have one of the family of every address of target {:?}",
+                    "must have an address of the same family (IPv4 or IPv6) as each address of target {:?}",
                     target.name
                 ),
             });

@@ -16,7 +16,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Creates the timeline of a run that began at this instant of the monotonic clock.
+    /// Creates the timeline of a run that began at `origin_ns` of the monotonic clock.
     pub(super) fn new(stages: Stages, origin_ns: u64) -> Self {
         Self {
             listed: stages.listed(),
@@ -35,7 +35,7 @@ impl Timeline {
         &self.stages
     }
 
-    /// The stages in the form of the results; the last one is the drain.
+    /// The stages in the form of the result files; the last stage is the drain.
     pub(super) fn listed(&self) -> &[Stage] {
         &self.listed
     }
@@ -45,17 +45,17 @@ impl Timeline {
         self.stages.len()
     }
 
-    /// Index of the stage at this time; after the last stage, that of the drain.
+    /// Index of the stage at this time; after the last stage, the index of the drain.
     pub(super) fn stage_at(&self, now_ns: u64) -> usize {
         self.stages.stage_at(now_ns).unwrap_or(self.drain())
     }
 
-    /// End of a stage; the drain has none. [ns]
+    /// End of a stage; the drain has no end. [ns]
     pub(super) fn end_ns(&self, stage: usize) -> u64 {
         self.stages.end_ns(stage).unwrap_or(u64::MAX)
     }
 
-    /// Instant of the last edit. [ns]
+    /// Time of the last edit. [ns]
     pub(super) fn last_edit_ns(&self) -> u64 {
         self.edits.last().map_or(0, |edit| edit.at_ns)
     }
@@ -67,7 +67,7 @@ impl Timeline {
         self.edits.push(edit);
     }
 
-    /// All edits in the form of the results.
+    /// All edits in the form of the result files.
     pub(super) fn edits(&self) -> Vec<Value> {
         let mut first = self.drain();
         let counts = self.edits.iter().rev().map(|edit| {

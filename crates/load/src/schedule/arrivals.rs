@@ -11,11 +11,12 @@ use super::stages::Stages;
 /// Arrival of an open load: the intended start of one transaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number in its sequence: the common sequence, or that of its group, which begins at the number of the group.
+    /// Number of the arrival in its sequence. A sequence of one group begins at the number of the group, a common
+    /// sequence at 0.
     pub index: u64,
     /// Intended start. [ns]
     pub at_ns: u64,
-    /// Time since the previous arrival of the sequence; for the first one, since the start of the run. [ns]
+    /// Time since the previous arrival of the sequence; for the first arrival, time since the start of the run. [ns]
     pub gap_ns: u64,
     /// Group of its user.
     pub group: usize,
@@ -66,8 +67,8 @@ impl RatePiece {
         length_s * f64::midpoint(self.from, self.reached())
     }
 
-    /// Time at which the integral reaches `wanted`, if it does within the piece. If a piece is shortened, arrivals
-    /// before its end keep their times to the nanosecond. [ns]
+    /// Time at which the integral of the rate reaches `wanted`; `None` if it is outside the piece. If a piece is
+    /// shortened, arrivals before its end keep their times to the nanosecond. [ns]
     fn instant_of(self, wanted: f64) -> Option<u64> {
         if wanted >= self.duration_s * f64::midpoint(self.from, self.to) {
             return None;
@@ -76,8 +77,8 @@ impl RatePiece {
         (self.cut_ns.is_none_or(|cut_ns| at_ns < cut_ns)).then_some(at_ns)
     }
 
-    /// Time within the piece at which the integral reaches `wanted`: the root of from t + (to - from) t² / (2 duration)
-    /// = wanted, in the form without cancellation.
+    /// Time t within the piece at which the integral of the rate reaches `wanted`. It is the root of from t + (to -
+    /// from) t² / (2 duration) = wanted, in the form without cancellation.
     fn time_of(self, wanted: f64) -> f64 {
         if wanted <= 0.0 {
             return 0.0;
@@ -91,8 +92,8 @@ impl RatePiece {
     }
 }
 
-/// Converts times of the unit process to times of the run. Must be called with increasing times, as it passes each
-/// piece once.
+/// Converts times of the unit process, whose rate is 1, to times of the run. It must be called with increasing times,
+/// as it passes each piece once.
 #[derive(Debug, Clone)]
 struct TimeChange {
     pieces: Arc<[RatePiece]>,
@@ -125,12 +126,13 @@ impl TimeChange {
 
 /// The arrivals of an open load, in order of time.
 ///
-/// Arrival k is at the time t with Λ(t) = k (constant), or Λ(t) = `E_0` + ... + `E_k` with exponential E of mean 1
-/// (Poisson), where Λ is the integral of the rate: the time change of a unit process (E. Çinlar, *Introduction to
-/// Stochastic Processes*, Prentice-Hall, 1975, chapter 4). The transaction of an arrival is part of the unit process
-/// too, so that an edit of the stages changes the times of arrivals and nothing else. If groups have their own
-/// arrivals, each group has a separate sequence; of arrivals at the same instant, that of the group named first comes
-/// first.
+/// Let Λ(t) be the integral of the rate up to the time t. Arrival k is at the time t with Λ(t) = k (constant), or Λ(t)
+/// = `E_0` + ... + `E_k` with independent exponential variables `E_i` of mean 1 (Poisson). This is the time change of a
+/// unit process (E. Çinlar, *Introduction to Stochastic Processes*, Prentice-Hall, 1975, chapter 4).
+///
+/// The transaction of an arrival is part of the unit process, too, so that an edit of the stages changes only the times
+/// of arrivals. If groups have their own arrivals, each group has a separate sequence. Of arrivals at the same time,
+/// the arrival of the group named first comes first.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     lanes: Vec<Lane>,
@@ -145,9 +147,9 @@ struct Lane {
     /// Group of the sequence; `None` if all groups share it.
     group: Option<usize>,
     time: TimeChange,
-    /// The next arrival of the unit process, without its time of the run.
+    /// The next arrival of the unit process, which has no time of the run yet.
     next: Unit,
-    /// Position in the unit process and time of the previous arrival. [ns]
+    /// Position of the previous arrival in the unit process, and its time [ns].
     before: Option<(f64, u64)>,
     /// The next arrival with its time, once computed.
     ahead: Option<Arrival>,
@@ -166,7 +168,8 @@ struct Unit {
 
 impl Lane {
     fn new(plan: &Plan, group: Option<usize>, pieces: Arc<[RatePiece]>) -> Self {
-        // The common sequence uses the generators of number 0, a group those of its number counted from 1.
+        // The common sequence uses the random generators of number 0; the sequence of a group uses the number of the
+        // group, counted from 1.
         let number = group.map_or(0, |group| group as u64 + 1);
         Self {
             group,
@@ -183,8 +186,8 @@ impl Lane {
         self.time = TimeChange::new(pieces);
         self.ahead = None;
         if let Some((target, at_ns)) = &mut self.before {
-            // The arrival was taken, unless it belongs to another thread and was only computed in advance; then an edit
-            // may delay or cancel it.
+            // The previous arrival may belong to another thread and have been computed only in advance. In this case,
+            // an edit may delay or cancel it.
             *at_ns = self.time.instant_of(*target).unwrap_or(*at_ns);
         }
     }
@@ -266,8 +269,8 @@ impl Arrivals {
         }
     }
 
-    /// Continues with the stages after an edit. Arrivals before the instant of the edit keep their times, since the
-    /// earlier stages do.
+    /// Continues with the stages after an edit. Arrivals before the edit keep their times, since the stages before it
+    /// do not change.
     pub fn follow(&mut self, stages: &Stages) {
         for (lane, pieces) in self.lanes.iter_mut().zip(stages.pieces()) {
             lane.follow(pieces.concat().into());

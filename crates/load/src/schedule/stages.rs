@@ -10,7 +10,7 @@ use crate::recorder::writer::Stage;
 use super::arrivals::RatePiece;
 use super::user_changes::Ramp;
 
-/// Name of the last stage, which the engine appends to those of the plan: users finish their current work.
+/// Name of the last stage, which the engine appends to the stages of the plan: users finish their current work.
 pub const DRAIN: &str = "drain";
 
 /// A change of the stages.
@@ -22,7 +22,7 @@ pub enum Change {
     Append(StageList),
 }
 
-/// A change of the stages, and the instant at which all threads make it.
+/// A change of the stages, and the time at which all threads make it.
 #[derive(Debug, Clone)]
 pub struct Edit {
     /// Time of the change, a whole millisecond. Events before it are unchanged. [ns]
@@ -41,7 +41,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The stages in order, with actual times as far as they are known.
+/// The stages in order, with their actual times if these are known, otherwise with planned times.
 #[derive(Debug, Clone, Default)]
 pub struct Stages {
     in_order: Vec<Timed>,
@@ -116,7 +116,8 @@ impl Timed {
         RatePiece::new(self.start_s, self.duration_s, (from, to), self.cut_ns())
     }
 
-    /// Pieces of the rate: one between each two knots, and one with the last rate up to the end of the stage.
+    /// Pieces of the rate: one piece between each two knots, and one piece with the last rate up to the end of the
+    /// stage.
     fn moving_pieces(&self, knots: &[(f64, f64)]) -> Vec<RatePiece> {
         let last = knots.last().map(|(at_s, rate)| {
             let rest_s = (self.duration_s - at_s).max(0.0);
@@ -200,7 +201,7 @@ impl Stages {
         self.edits
     }
 
-    /// End of each stage except the drain, which has none. [ns]
+    /// End of each stage except the drain, which has no end. [ns]
     #[must_use]
     pub fn ends_ns(&self) -> Vec<u64> {
         self.in_order
@@ -239,13 +240,13 @@ impl Stages {
                 refused(format!("there is no stage {stage} of {}", self.len()))
             }
             Change::Next(stage) if stage != current => refused(format!(
-                "stage {stage} is not under way, stage {current} is"
+                "stage {stage} is not the current stage, stage {current} is"
             )),
-            Change::Next(stage) if !self.in_order[stage].ends_by_command => {
-                refused(format!("stage {stage} has no until: command"))
-            }
+            Change::Next(stage) if !self.in_order[stage].ends_by_command => refused(format!(
+                "stage {stage} cannot be ended, since it has no until: command"
+            )),
             Change::Next(stage) if edit.at_ns >= nanoseconds(self.in_order[stage].end_s) => {
-                refused(format!("stage {stage} is about to end by itself"))
+                refused(format!("stage {stage} is about to end anyway"))
             }
             Change::Append(_) if self.stage_at(edit.at_ns).is_none() => {
                 refused("the drain is about to begin".to_owned())
@@ -275,7 +276,7 @@ impl Stages {
         }
     }
 
-    /// The stages in the form of the results, followed by the drain, which has no nominal length.
+    /// The stages in the form of the result files, followed by the drain, which has no nominal length.
     #[must_use]
     pub fn listed(&self) -> Vec<Stage> {
         let ramps: Vec<Vec<Ramp>> = self.ramps();

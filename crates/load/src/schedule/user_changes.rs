@@ -2,7 +2,7 @@
 
 use super::stages::Stages;
 
-/// Start of a user, or request that it leave.
+/// Start of a user, or a request to the user to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserChange {
     /// Time of the change. [ns]
@@ -20,8 +20,8 @@ pub(super) struct Ramp {
     duration_ns: u64,
     from: u32,
     to: u32,
-    /// Number of users that start or leave during the stage; less than the difference of `from` and `to` if the stage
-    /// was shortened.
+    /// Number of users that start or leave during the stage. It is less than the difference of `from` and `to` if the
+    /// stage was shortened.
     steps: u32,
 }
 
@@ -90,9 +90,11 @@ impl Ramp {
 
 /// Starts and departures of all users of a closed load, in order of time.
 ///
-/// User i of a ramp from a to b over d starts at d (i - a) / (b - a), i = a ... b - 1; in a ramp from b down to a the
-/// users leave in turn from the highest number, at the same instants. If groups have their own users, each group has
-/// its own ramps; of changes at the same instant, that of the group named first comes first.
+/// In a ramp from a to b users over a duration d, user i starts at the time d (i - a) / (b - a), i = a ... b - 1. In a
+/// ramp from b down to a, the users leave in the order of decreasing numbers, at the same times.
+///
+/// If groups have their own users, each group has its own ramps. Of changes at the same time, the change of the group
+/// named first comes first.
 #[derive(Debug, Clone)]
 pub struct UserChanges {
     lanes: Vec<Lane>,
@@ -109,7 +111,7 @@ struct Lane {
 }
 
 impl Lane {
-    /// Returns to the first change at or after this instant, if the lane is past it.
+    /// Returns to the first change at or after this time, if the lane is past it.
     fn go_back(&mut self, at_ns: u64) {
         let mut ahead = (self.ramps.len(), 0);
         for (number, ramp) in self.ramps.iter().enumerate() {
@@ -151,8 +153,9 @@ impl UserChanges {
         }
     }
 
-    /// Continues with the stages after an edit at this instant. Changes before it remain, even those not taken yet.
-    /// Later ones that were taken (skipped, because they belong to another thread) are computed anew.
+    /// Continues with the stages after an edit at this time. Changes before the edit remain, even if they have not been
+    /// taken yet. Later changes that were already taken (skipped, because they belong to another thread) are computed
+    /// again.
     pub fn follow(&mut self, stages: &Stages, at_ns: u64) {
         for (lane, ramps) in self.lanes.iter_mut().zip(stages.ramps()) {
             lane.go_back(at_ns);

@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 
-/// Limit on the pieces written with one call. A handshake ends with two pieces, a request adds one; further pieces are
-/// written with the next call.
+/// Limit on the pieces written with one call. A handshake ends with two pieces and a request adds one. Further pieces
+/// are written with the next call.
 const PIECES_AT_ONCE: usize = 16;
 
 /// Destination of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A TCP port.
+    /// An IP address and a TCP port.
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// The TCP port, if it is one.
+    /// The TCP address; `None` for a Unix socket.
     #[must_use]
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
@@ -48,10 +48,11 @@ impl fmt::Display for Address {
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// Begins to connect without waiting; from `source`, if given, with any port that is free for this connection.
+    /// Begins to connect without waiting. With `source`, the connection comes from this address and from any port that
+    /// is free for it.
     ///
-    /// # Errors
-    /// If the system refuses at once. Unix sockets always do, even if only their queue is full.
+    /// # Errors If the system refuses immediately. Unix sockets always do this, even if only the queue of the server is
+    /// full.
     pub fn connect(address: &Address, source: Option<IpAddr>) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => {
@@ -150,7 +151,7 @@ impl Socket {
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let mut error: libc::c_int = 0;
         let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-        // Safety: both variables are valid for the call, and the length is that of the first.
+        // Safety: both variables are valid for the call, and `length` is the size of `error`.
         let result = unsafe {
             libc::getsockopt(
                 self.as_raw_fd(),
@@ -174,18 +175,18 @@ impl Socket {
         count > 0
     }
 
-    /// Closes with a reset, so that the port is free at once.
+    /// Closes the connection with a reset, so that its port is free immediately.
     pub fn abort(self) {
         let linger = libc::linger {
             l_onoff: 1,
             l_linger: 0,
         };
-        // If the socket refuses the option, it is closed in the usual way.
+        // If the socket refuses the option, it is closed without a reset.
         let _ = self.set(libc::SOL_SOCKET, libc::SO_LINGER, &linger);
     }
 }
 
-/// Treats a connection in progress as success.
+/// Treats a connection that is still being established as success.
 fn started(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),

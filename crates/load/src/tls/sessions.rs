@@ -1,5 +1,5 @@
-//! TLS sessions to resume. Each connection slot has its own session, so that a new user makes a full handshake whatever
-//! others did before: with one store for all, a thousand users would look like one user.
+//! TLS sessions to resume. Each connection slot has its own session, so that a new user makes a full handshake,
+//! independently of other users. With one store for all slots, a thousand users would look like one user.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ struct SessionCache {
     kept: HashMap<u32, Kept>,
 }
 
-/// The newest session data of each kind; a slot holds one connection at a time.
+/// The newest session data of each kind. A slot holds only one connection at a time, so that more data is not needed.
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,
@@ -38,7 +38,7 @@ impl Sessions {
         self.lock().kept.remove(&place);
     }
 
-    /// Locks the cache; there is no contention, since each thread has its own.
+    /// Locks the cache. There is no contention, since each thread has its own cache.
     fn lock(&self) -> MutexGuard<'_, SessionCache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -18,7 +18,7 @@ pub(super) fn authorities(
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates);
     if roots.is_empty() {
-        return Err("it has no certificate of an authority".to_owned());
+        return Err("the file has no certificate of an authority".to_owned());
     }
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()
@@ -26,7 +26,7 @@ pub(super) fn authorities(
         .map_err(|error| error.to_string())
 }
 
-/// Accepts any certificate, provided that the server has its key.
+/// Accepts any certificate, provided that the server has the private key of the certificate.
 pub(super) fn everybody(provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
     Arc::new(Everybody(provider.signature_verification_algorithms))
 }

@@ -3,10 +3,10 @@
 use rustls::{AlertDescription as Alert, CertificateError, Error, OtherError};
 
 /// Next step if a certificate is not trusted.
-const TRUST: &str = "give the certificate of its authority (--cacert FILE, key `ca`), or verify none (--insecure, `verify: false`)";
+const TRUST: &str = "give the certificate of its authority (--cacert FILE, key `ca`), or disable verification (--insecure, `verify: false`)";
 /// Next step if the server's certificate is wrong.
 const RENEW: &str =
-    "give the server another certificate, or verify none (--insecure, `verify: false`)";
+    "give the server another certificate, or disable verification (--insecure, `verify: false`)";
 /// Hint for the user if the server refuses the certificate of the client.
 const OWN: &str =
     "check the client's certificate and key (--cert, --key) and the log of the server";
@@ -15,7 +15,7 @@ const PORT: &str =
     "does the port speak TLS, without a proxy that changes bytes? See the log of the server";
 /// Next step if the two sides have no option in common.
 const OFFERED: &str =
-    "let the server offer TLS 1.2 or 1.3 with a suite of ECDHE and AES-GCM or ChaCha20";
+    "let the server offer TLS 1.2 or 1.3 with a cipher suite of ECDHE and AES-GCM or ChaCha20";
 
 /// Describes a failure of TLS, with a next step.
 #[must_use]
@@ -25,26 +25,29 @@ pub fn sentence(error: &Error) -> String {
         Error::AlertReceived(alert) => alert_of(*alert),
         Error::NoCertificatesPresented => (
             "the server has sent no certificate".to_owned(),
-            "configure one at the server",
+            "configure a certificate at the server",
         ),
         Error::PeerIncompatible(why) => (
-            format!("server and client have nothing in common ({})", named(why)),
+            format!(
+                "server and client have no option in common ({})",
+                named(why)
+            ),
             OFFERED,
         ),
         Error::NoApplicationProtocol => (
-            "the server speaks none of the offered versions of HTTP".to_owned(),
+            "the server supports none of the offered versions of HTTP".to_owned(),
             "load it with HTTP/1.1, or enable HTTP/2 at the server",
         ),
         Error::InvalidMessage(why) => (
-            format!("what the server sent is not TLS ({})", named(why)),
+            format!("the bytes from the server are not TLS ({})", named(why)),
             PORT,
         ),
         Error::PeerMisbehaved(why) => (
-            format!("the server breaks the rules of TLS ({})", named(why)),
+            format!("the server violates the TLS protocol ({})", named(why)),
             PORT,
         ),
         Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => (
-            "the server sent a message of TLS out of turn".to_owned(),
+            "the server sent a TLS message in the wrong order".to_owned(),
             PORT,
         ),
         Error::DecryptError => (
@@ -56,15 +59,15 @@ pub fn sentence(error: &Error) -> String {
             PORT,
         ),
         Error::UnsupportedNameType => (
-            "the name of the server is of a kind that certificates do not have".to_owned(),
-            "give a host name or a number (`server_name`)",
+            "certificates cannot contain a server name of this kind".to_owned(),
+            "give a host name or an IP address (`server_name`)",
         ),
         Error::InvalidEncryptedClientHello(why) => (
-            format!("the encrypted greeting was refused ({})", named(why)),
+            format!("the encrypted client hello was refused ({})", named(why)),
             PORT,
         ),
         Error::InvalidCertRevocationList(why) => (
-            format!("a list of revoked certificates is wrong ({})", named(why)),
+            format!("a certificate revocation list is invalid ({})", named(why)),
             RENEW,
         ),
         Error::InconsistentKeys(_) => (
@@ -72,17 +75,17 @@ pub fn sentence(error: &Error) -> String {
             OWN,
         ),
         Error::FailedToGetCurrentTime => (
-            "the time of this machine is not known".to_owned(),
+            "the time of this machine cannot be read".to_owned(),
             "set its clock",
         ),
         Error::FailedToGetRandomBytes => (
-            "this machine gives no random bytes".to_owned(),
+            "this machine provides no random bytes".to_owned(),
             "allow the system call getrandom in its sandbox",
         ),
         Error::General(why) => (why.clone(), PORT),
         Error::Other(why) => (format!("it failed ({})", named(why)), PORT),
         Error::EncryptError | Error::HandshakeNotComplete | Error::BadMaxFragmentSize => (
-            "the generator used TLS wrongly".to_owned(),
+            "the load engine used TLS incorrectly".to_owned(),
             "please report this with the plan",
         ),
         _ => ("the handshake failed".to_owned(), PORT),
@@ -90,11 +93,14 @@ pub fn sentence(error: &Error) -> String {
     format!("TLS: {fact}: {step}")
 }
 
-/// A fault of the server's certificate.
+/// Describes a fault of the server's certificate, with a next step.
 fn certificate(fault: &CertificateError) -> (String, &'static str) {
     use CertificateError as Fault;
     let (fact, step) = match fault {
-        Fault::UnknownIssuer => ("is signed by nobody that this machine trusts", TRUST),
+        Fault::UnknownIssuer => (
+            "is not signed by an authority that this machine trusts",
+            TRUST,
+        ),
         Fault::BadSignature => (
             "is not signed by the key of the authority that it names",
             TRUST,
@@ -102,7 +108,7 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
         Fault::Expired | Fault::ExpiredContext { .. } => ("has expired", RENEW),
         Fault::NotValidYet | Fault::NotValidYetContext { .. } => (
             "is not valid yet",
-            "set the clocks of both machines, or verify none (--insecure, `verify: false`)",
+            "set the clocks of both machines, or disable verification (--insecure, `verify: false`)",
         ),
         Fault::Revoked => ("is revoked", RENEW),
         Fault::NotValidForName => ("is not valid for the name", NAME),
@@ -123,21 +129,22 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
             RENEW,
         ),
         Fault::BadEncoding => ("is malformed", RENEW),
-        Fault::UnhandledCriticalExtension => ("has a critical extension that is not known", RENEW),
+        Fault::UnhandledCriticalExtension => ("has an unknown critical extension", RENEW),
         Fault::UnknownRevocationStatus
         | Fault::ExpiredRevocationList
-        | Fault::ExpiredRevocationListContext { .. } => {
-            ("may be revoked: its list is out of date", RENEW)
-        }
+        | Fault::ExpiredRevocationListContext { .. } => (
+            "may be revoked, since its revocation list is out of date",
+            RENEW,
+        ),
         #[allow(deprecated, reason = "the library still names it")]
         Fault::UnsupportedSignatureAlgorithm
         | Fault::UnsupportedSignatureAlgorithmContext { .. }
         | Fault::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => (
-            "is signed in a way that is not supported, as SHA-1 or an unusual curve",
+            "has a signature that is not supported, such as SHA-1 or an unusual curve",
             RENEW,
         ),
         Fault::InvalidOcspResponse => (
-            "comes with a wrong proof that it is not revoked (OCSP)",
+            "has an invalid OCSP response, which should prove that it is not revoked",
             RENEW,
         ),
         Fault::ApplicationVerificationFailure => ("was refused by this client", TRUST),
@@ -148,43 +155,44 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
 }
 
 /// Next step if a certificate is for another name.
-const NAME: &str = "load it by a name of its certificate (--connect-to ADDRESS connects elsewhere, `server_name` asks for \
-                    another name), or verify none (--insecure, `verify: false`)";
+const NAME: &str = "use a name of its certificate (--connect-to ADDRESS connects to another address, `server_name` requests \
+                    another name), or disable verification (--insecure, `verify: false`)";
 
-/// Fact and next step if a certificate has no names of hosts: a common name is no such name (RFC 9525, section 2).
+/// Fact and next step if a certificate has no host names in subjectAltName; a common name does not count as a host name
+/// (RFC 9525, section 2).
 const WITHOUT_NAME: &str = "the certificate of the server names no host in subjectAltName (clients no longer accept a \
                             common name alone)";
-const ADD_NAME: &str = "make one with `openssl req -addext subjectAltName=DNS:NAME` (`IP:NUMBER` for an address), or \
-                        verify none (--insecure, `verify: false`)";
+const ADD_NAME: &str = "create one with `openssl req -addext subjectAltName=DNS:NAME` (`IP:NUMBER` for an address), or \
+                        disable verification (--insecure, `verify: false`)";
 
 /// Describes a certificate fault that the library does not classify.
 fn of_chain(why: &OtherError) -> (String, &'static str) {
     let name = format!("{why:?}");
     if name.contains("CaUsedAsEndEntity") {
         return (
-            "the certificate of the server is that of an authority (CA:TRUE), as `openssl req -x509` makes it"
+            "the certificate of the server is a certificate of an authority (CA:TRUE), as `openssl req -x509` creates it"
                 .to_owned(),
-            "make one for the server with -addext basicConstraints=critical,CA:FALSE, or verify none (--insecure, \
+            "create one for the server with -addext basicConstraints=critical,CA:FALSE, or disable verification (--insecure, \
              `verify: false`)",
         );
     }
     if name.contains("EndEntityUsedAsCa") {
         return (
-            "the certificate of the server is signed by one that is no authority (CA:FALSE)"
+            "the certificate of the server is signed with a certificate that does not belong to an authority (CA:FALSE)"
                 .to_owned(),
-            "sign it with the certificate of an authority, or verify none (--insecure, `verify: false`)",
+            "sign it with the certificate of an authority, or disable verification (--insecure, `verify: false`)",
         );
     }
     (
         format!(
-            "the certificate of the server breaks the rules of its form ({})",
+            "the certificate of the server is malformed ({})",
             named(why)
         ),
         RENEW,
     )
 }
 
-/// Alert that the server sent in answer to the handshake (RFC 8446, section 6.2; RFC 5246, section 7.2.2).
+/// Describes an alert that the server sent during the handshake (RFC 8446, section 6.2; RFC 5246, section 7.2.2).
 fn alert_of(alert: Alert) -> (String, &'static str) {
     let (fact, step) = match alert {
         Alert::CloseNotify | Alert::UserCanceled => ("has ended the handshake", PORT),
@@ -195,14 +203,14 @@ fn alert_of(alert: Alert) -> (String, &'static str) {
             ("accepts none of the offered versions of TLS", OFFERED)
         }
         Alert::CertificateRequired | Alert::NoCertificate => (
-            "asks for a certificate of the client",
+            "requires a certificate of the client",
             "give one with --cert and --key (`client_certificate`, `client_key`)",
         ),
         Alert::BadCertificate | Alert::UnsupportedCertificate | Alert::CertificateUnknown => {
             ("refuses the client's certificate", OWN)
         }
-        Alert::CertificateRevoked => ("says that the client's certificate is revoked", OWN),
-        Alert::CertificateExpired => ("says that the client's certificate has expired", OWN),
+        Alert::CertificateRevoked => ("reports that the client's certificate is revoked", OWN),
+        Alert::CertificateExpired => ("reports that the client's certificate has expired", OWN),
         Alert::UnknownCA => (
             "does not trust the authority of the client's certificate",
             OWN,
@@ -212,11 +220,11 @@ fn alert_of(alert: Alert) -> (String, &'static str) {
             ("could not get the client's certificate", OWN)
         }
         Alert::UnrecognisedName => (
-            "does not know the name that was asked for",
-            "load it by a name that it serves (`server_name` asks for another one)",
+            "does not serve the requested name",
+            "use a name that it serves (`server_name` requests another name)",
         ),
         Alert::NoApplicationProtocol => (
-            "speaks none of the offered versions of HTTP",
+            "supports none of the offered versions of HTTP",
             "load it with HTTP/1.1, or enable HTTP/2 at the server",
         ),
         Alert::InternalError => ("has an internal fault", "see the log of the server"),
@@ -227,9 +235,9 @@ fn alert_of(alert: Alert) -> (String, &'static str) {
         | Alert::DecompressionFailure
         | Alert::IllegalParameter
         | Alert::DecodeError
-        | Alert::DecryptError => ("could not read what the client sent", PORT),
+        | Alert::DecryptError => ("could not read a message of the client", PORT),
         Alert::NoRenegotiation | Alert::MissingExtension | Alert::UnsupportedExtension => {
-            ("takes no part in what the client offered", PORT)
+            ("does not support an option of the client", PORT)
         }
         Alert::BadCertificateStatusResponse => {
             ("has no proof that its certificate is valid", RENEW)
@@ -238,7 +246,7 @@ fn alert_of(alert: Alert) -> (String, &'static str) {
             "does not know the session that was resumed",
             "switch resumption off (`resumption: false`)",
         ),
-        Alert::EncryptedClientHelloRequired => ("asks for an encrypted greeting", PORT),
+        Alert::EncryptedClientHelloRequired => ("requires an encrypted client hello", PORT),
         _ => (
             "has ended the handshake with an alert that is not known",
             PORT,

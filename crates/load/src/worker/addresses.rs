@@ -1,4 +1,4 @@
-//! Choice of addresses: that of the target, and the source address of a connection.
+//! Choice of the target address and of the source address of a connection.
 
 use std::net::IpAddr;
 
@@ -75,7 +75,8 @@ impl Ways {
         }
     }
 
-    /// The address of the next attempt, and the number of attempts left including it; `None` after the last.
+    /// The address of the next attempt, and the number of attempts left, including this attempt; `None` after the last
+    /// address.
     pub(super) fn next(&self, attempt: &Attempt) -> Option<(&Address, usize)> {
         let left = self.all.len() - attempt.tried;
         (left > 0).then(|| (&self.all[attempt.place(attempt.tried)], left))
@@ -86,7 +87,7 @@ impl Ways {
         self.first = attempt.place(attempt.tried.saturating_sub(1));
     }
 
-    /// The addresses tried so far, in order; `None` if the name has a single one.
+    /// The addresses tried so far, in order; `None` if the name has only one address.
     pub(super) fn tried(&self, attempt: &Attempt) -> Option<String> {
         let tried = (0..attempt.tried).map(|number| self.all[attempt.place(number)].to_string());
         (self.all.len() > 1).then(|| tried.collect::<Vec<_>>().join(", "))

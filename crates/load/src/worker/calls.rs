@@ -1,4 +1,4 @@
-//! Driver calls: passes them to the executor of this thread, and ends them when it returns their results.
+//! Passes driver calls to the executor of this thread, and ends them when the executor returns their results.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use super::connections::Ownership;
 use super::reasons::Reason;
 use super::user::{NONE, Phase, State};
 
-/// Flag in [`super::user::Exchange::request`] if the number is that of a call.
+/// Flag in [`super::user::Exchange::request`]: the number is the number of a call.
 pub(super) const CALL: u32 = 1 << 31;
 
 fn kind_of(failed: &Failed) -> Failure {
@@ -138,7 +138,7 @@ impl Worker<'_> {
         let Some(calls) = &mut self.calls else { return };
         let place = done.place as usize;
         if calls.places[place].generation != done.generation {
-            // The call timed out meanwhile.
+            // The call has timed out in the meantime, so that its result is ignored.
             return;
         }
         let exchange = calls.places[place].exchange as usize;
@@ -196,9 +196,11 @@ impl Worker<'_> {
         kind_of(failed)
     }
 
-    /// Sets the start of a call to the instant at which a call thread began it. The time before that is start lag,
-    /// except for the wait for a session of the pool, which is part of the exchange. Other calls start when they are
-    /// passed on: they wait at most for the server to roll back the previous transaction.
+    /// Sets the start of a call that a call thread executes to the time at which this thread began it. The time before
+    /// is start lag, except for the wait for a session of the pool, which is part of the exchange.
+    ///
+    /// Other calls start when they are passed to the executor. They wait at most until the server has rolled back the
+    /// previous transaction.
     fn note_leaving(&mut self, exchange: usize, place: usize, left_ns: u64) {
         let Some(calls) = &self.calls else { return };
         let handed_ns = calls.sessions[place].handed_ns;
@@ -219,7 +221,7 @@ impl Worker<'_> {
             let entry = &self.exchanges[exchange];
             let lag_ns = entry.started_ns.saturating_sub(entry.intended_ns);
             self.recorder.lag(lag_ns);
-            // The call got no session, so it changed nothing.
+            // The call got no session, so that it changed nothing at the server.
             self.note_call_end(exchange, Err(Failure::Connect), None, now_ns);
             self.finish_call(exchange, None, Err(Failure::Timeout), now_ns);
             return;
@@ -251,8 +253,9 @@ impl Worker<'_> {
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
     }
 
-    /// Handles a deadline that has passed while the session of a call may still be opening. Returns `true` if nothing
-    /// remains to be done: the call failed to connect, or it continues because it has more time than its session had.
+    /// Handles a deadline that has passed, possibly while the session of the call was still opening. Returns `true` if
+    /// nothing remains to be done: the call failed to connect, or its own time limit has not passed yet and it
+    /// continues.
     fn end_opening(&mut self, exchange: usize, place: usize, now_ns: u64) -> bool {
         let one = &self.exchanges[exchange];
         let call = &self.program.calls[(one.request & !CALL) as usize];
@@ -278,7 +281,7 @@ impl Worker<'_> {
             ended_ns: monotonic_ns(),
             result: Err(Failed::new(
                 FailureKind::Connect,
-                "no session within the time",
+                "no session within the connect time-out",
             )),
             is_open: false,
             is_held: false,
@@ -330,7 +333,7 @@ impl Worker<'_> {
         self.later(index);
     }
 
-    /// Returns a session to its pool, unless its user holds it.
+    /// Returns a session to its pool, unless a database transaction of its user is still open.
     fn release_session(&mut self, user: usize, place: usize, target: usize) {
         let Some(calls) = &mut self.calls else { return };
         calls.places[place].exchange = NONE;
@@ -364,7 +367,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Rolls back the sessions of a user after its transaction failed.
+    /// Rolls back the open database transactions of a user after its transaction failed.
     pub(super) fn undo_sessions(&mut self, user: usize) {
         let Some(calls) = &mut self.calls else { return };
         for column in 0..calls.targets.len() {

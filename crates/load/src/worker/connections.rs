@@ -18,7 +18,7 @@ pub(super) enum Model {
     PerUser,
     /// One pool for each target.
     Pool(Vec<Pool>),
-    /// Each request opens a connection, whose index is that of its user.
+    /// Each request opens a connection, which has the index of its user.
     NewEachTime,
 }
 
@@ -54,13 +54,13 @@ impl Ownership {
     }
 }
 
-/// Data for the events of a connection. An event of an earlier socket in the same slot has another generation.
+/// Data for the events of a connection. An event of an earlier socket in the same slot has a different generation.
 fn event_data(connection: usize, generation: u32) -> u64 {
     (u64::from(generation) << 32) | connection as u64
 }
 
 impl Worker<'_> {
-    /// Assigns an existing connection to an exchange, opens one, or waits for one.
+    /// Assigns an existing connection to an exchange, opens a new connection, or waits for a free connection.
     #[inline]
     pub(super) fn launch(&mut self, exchange: usize, target: usize, now_ns: u64) -> Flow {
         let user = self.exchanges[exchange].user as usize;
@@ -88,7 +88,7 @@ impl Worker<'_> {
                 self.open_stream_in_turn(exchange, connection);
                 return Flow::Wait;
             }
-            // The last request of the user's own connection has ended.
+            // The connection accepts no further request, and its last request has ended.
             self.close(connection);
         }
         let place = &mut self.connections[connection];
@@ -118,12 +118,11 @@ impl Worker<'_> {
         entry.attempt = target.addresses[choice].begin(choice, turn);
     }
 
-    /// Begins to connect to the next address of the name; `met` is the reason why the previous one failed. The
+    /// Begins to connect to the next address of the name; `met` is the reason why the previous address failed. The
     /// remaining time is divided evenly among the remaining addresses, so that an address that does not respond leaves
-    /// time for the others.
+    /// time for the other addresses.
     ///
-    /// # Errors
-    /// The reason why there is no connection, once all addresses were tried.
+    /// # Errors The reason of the failure, after all addresses were tried.
     fn try_next(
         &mut self,
         exchange: usize,
@@ -163,7 +162,8 @@ impl Worker<'_> {
         })
     }
 
-    /// Begins the next attempt; returns the number of attempts that were left including it, or `None` after the last.
+    /// Begins the next attempt. Returns the number of attempts left, including this attempt, or `None` after the last
+    /// attempt.
     fn begin_next(
         &mut self,
         exchange: usize,
@@ -246,14 +246,15 @@ impl Worker<'_> {
         }
         let place = &mut self.connections[connection];
         place.phase = Phase::Busy;
-        // In HTTP/1 the client sends first; bytes that have arrived already would be taken for the answer.
+        // In HTTP/1 the client sends first. Bytes that have already arrived are counted as unrequested, because they
+        // would be taken for the response.
         if !place.secure && place.socket.as_ref().is_some_and(Socket::has_bytes) {
             self.recorder.unasked();
         }
         self.send(exchange);
     }
 
-    /// Reads from an idle connection, which receives either its end or bytes that cannot be an answer.
+    /// Closes an idle connection that has become readable: it received its end, or bytes that cannot be a response.
     pub(super) fn close_unasked(&mut self, connection: usize) {
         let socket = self.connections[connection].socket.as_ref();
         if socket.is_some_and(Socket::has_bytes) {
@@ -297,7 +298,8 @@ impl Worker<'_> {
                 return;
             };
             self.end_wait(exchange, now_ns);
-            // A request that cannot connect releases its slot at once, and the next one tries.
+            // A request that cannot connect releases its slot immediately, and the loop continues with the next
+            // request.
             let _ = self.launch_over(exchange, connection, now_ns);
         }
     }
@@ -315,7 +317,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection that was opened for a single request, after that request; the server may close it first.
+    /// Closes a connection after its single request. After a complete response, the server has time to close the
+    /// connection first.
     fn part(&mut self, connection: usize, now_ns: u64) {
         let place = &self.connections[connection];
         let (answered, ended) = (place.answered, place.ended);

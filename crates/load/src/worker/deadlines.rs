@@ -1,10 +1,10 @@
 //! Time-outs of requests, on a timing wheel. A user has at most one entry, however many requests it makes, so that a
-//! request that is answered in time costs nothing here.
+//! request with a response in time needs no change of the wheel.
 
 use crate::wheel::Wheel;
 
-/// Width of a slot: a time-out is detected late by less than this, and the time-outs of one slot wake the thread once.
-/// [ns]
+/// Width of a slot. A time-out is detected late by less than this width, and all time-outs of one slot wake the thread
+/// once. [ns]
 pub const SLOT_NS: u64 = 1_000_000;
 
 /// Slot of a user without an entry.
@@ -27,7 +27,7 @@ impl Deadlines {
         Self(Wheel::new(users))
     }
 
-    /// Enters a user in a slot, in place of its earlier slot.
+    /// Enters a user in a slot, instead of its previous slot.
     pub fn insert(&mut self, slot: u64, user: u32) {
         self.0.insert(user, slot.saturating_mul(SLOT_NS));
     }
@@ -48,7 +48,7 @@ impl Deadlines {
 mod tests {
     use super::*;
 
-    /// Step that the wheel rounds up to. [ns]
+    /// Length of the ticks to which the wheel rounds up. [ns]
     const TICK_NS: u64 = 1 << 14;
 
     fn due(deadlines: &mut Deadlines, now_ns: u64) -> Vec<u32> {
@@ -83,7 +83,7 @@ mod tests {
             users.extend(found);
         }
         assert_eq!(users, [0, 1, 2]);
-        // At most one per level of the wheel for each of the two instants, not one per slot of 30 s.
+        // At most one wake-up per level of the wheel for each of the two times, instead of one for every slot of 30 s.
         assert!(wakes.len() <= 14, "{wakes:?}");
     }
 

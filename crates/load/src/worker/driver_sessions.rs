@@ -18,14 +18,15 @@ use super::reasons::Reasons;
 use super::setup::Setup;
 use super::user::{Connection, Phase};
 
-/// State of a session besides that in the executor.
+/// State of a session that is not part of the executor.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     /// Time at which the current call was sent, by the monotonic clock; 0 before. [ns]
     pub(super) left_ns: Arc<AtomicU64>,
     /// Time at which the call was passed to the executor. [ns]
     pub(super) handed_ns: u64,
-    /// Index of the address of its last opening; a session that the server closed while idle is opened there again.
+    /// Index of the address at which the session was last opened. A session that the server closed while it was idle is
+    /// opened there again.
     pub(super) location: usize,
     /// `true` if the session is open.
     pub(super) is_open: bool,
@@ -67,7 +68,7 @@ pub(super) struct Calls {
     /// call.
     pub(super) places: Vec<Connection>,
     pub(super) sessions: Vec<Session>,
-    /// Slots of pool sessions that users hold, by user and column.
+    /// Slots of pool sessions with an open database transaction, by user and column.
     pub(super) kept: HashMap<(u32, usize), u32>,
     pub(super) refusals: Reasons,
     pub(super) done: Vec<Done>,
@@ -162,8 +163,8 @@ impl Calls {
         i64::from(is_open) - i64::from(was_open)
     }
 
-    /// Returns the slot of the session through which a user calls a target: its own, or one of the pool; `None` if the
-    /// user must wait.
+    /// Returns the slot of the session through which a user calls a target: its own session, or a session of the pool;
+    /// `None` if the user must wait.
     pub(super) fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
         match self.ownership {
             Ownership::PerUser | Ownership::NewEachTime => Some(self.own_place(user, column)),

@@ -1,10 +1,12 @@
-//! Edits of the stages on their way from the control thread to the load threads.
+//! Passes edits of the stages from the control thread to the load threads.
 //!
-//! Either all threads make an edit at the same instant, or none does. The control thread proposes an edit for an
-//! instant slightly in the future. If the clock is still before that instant once all threads can see the proposal, the
-//! control thread accepts the edit: a thread looks for proposals after reading the clock, so that it cannot pass the
-//! instant without seeing this one. A thread that reaches the instant before a decision rejects the edit for all
-//! threads; the control thread then tries again.
+//! Either all threads make an edit at the same time, or none does. The control thread proposes an edit for a time
+//! slightly in the future. If this time is still ahead when all threads can see the proposal, the control thread
+//! accepts the edit. A load thread looks for proposals after reading the clock, so that it cannot pass the time of an
+//! edit without seeing the edit.
+//!
+//! A thread that reaches the time of an edit before the decision rejects the edit for all threads. The control thread
+//! then tries again.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -48,7 +50,7 @@ impl Proposal {
     }
 }
 
-/// All proposals of a run, in the order of their instants.
+/// All proposals of a run, in the order of their times.
 #[derive(Debug, Default)]
 pub struct Edits {
     count: AtomicUsize,
@@ -56,7 +58,7 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// Publishes an edit to all threads. Its instant must not be before that of the previous one.
+    /// Publishes an edit to all threads. Its time must not be before the time of the previous edit.
     pub fn propose(&self, edit: Edit) -> Arc<Proposal> {
         let proposal = Arc::new(Proposal {
             edit,
@@ -64,12 +66,13 @@ impl Edits {
         });
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         list.push(Arc::clone(&proposal));
-        // Ordering: a thread that reads the count has read the clock before; see the module documentation.
+        // Sequential consistency is required, since a thread reads the clock before it reads the count; see the module
+        // documentation.
         self.count.store(list.len(), Ordering::SeqCst);
         proposal
     }
 
-    /// Proposals after the first `seen`. Costs a single load if there is none.
+    /// Proposals after the first `seen`. Costs a single load of the count if there are none.
     fn after(&self, seen: usize) -> Vec<Arc<Proposal>> {
         if self.count.load(Ordering::SeqCst) == seen {
             return Vec::new();
@@ -79,7 +82,7 @@ impl Edits {
     }
 }
 
-/// Removes and returns the first proposal whose instant has come. [ns]
+/// Removes and returns the first proposal whose time has come. [ns]
 fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<Proposal>> {
     let due = proposals
         .front()
@@ -89,7 +92,7 @@ fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<
 
 impl Worker<'_> {
     /// Collects new proposals; must be called after the clock was read. `before_ns` is the previous reading: all work
-    /// up to that instant is done.
+    /// up to that time is done.
     pub(super) fn look_for_edits(&mut self, before_ns: u64) {
         let new = self.edits.after(self.edits_seen);
         if new.is_empty() {
@@ -112,7 +115,7 @@ impl Worker<'_> {
         self.clock.expect_edit(next);
     }
 
-    /// Makes the edits up to this instant, at which an interval has just ended.
+    /// Makes the edits up to this time, at which an interval has just ended.
     pub(super) fn make_edits(&mut self, now_ns: u64) {
         while let Some(proposal) = take_due(&mut self.proposals, now_ns) {
             if proposal.decline() {

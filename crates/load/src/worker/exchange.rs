@@ -1,4 +1,4 @@
-//! HTTP exchanges: from the start of a request to the end of its answer.
+//! HTTP exchanges: from the start of a request to the end of its response.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -17,9 +17,9 @@ use super::interpret::Flow;
 use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
-/// Limit on consecutive reads of one connection, so that one endless body does not keep the thread from the other
-/// users. A read fills the buffer, which may hold 20,000 chunks of one byte: with more than one read in a row, four
-/// servers that sent such chunks took most of the time of the thread.
+/// Limit on consecutive reads of one connection, so that an endless body does not keep the thread from other users. A
+/// read fills the buffer, which may hold 20,000 chunks of one byte. With more than one read in a row, four servers that
+/// sent such chunks took most of the time of the thread.
 pub(super) const READS_IN_A_ROW: usize = 1;
 
 /// Limit on consecutive writes of one connection, of one block each, so that a large body does not keep the thread busy
@@ -94,7 +94,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Times out exchanges whose deadline is before `now_ns`; enters users again whose entry was too early.
+    /// Times out exchanges whose deadline has passed at `now_ns`. A user with a later deadline is entered again.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         while let Some(index) = self.deadlines.pop(now_ns) {
             let user = &mut self.users[index as usize];
@@ -144,7 +144,7 @@ impl Worker<'_> {
         }
         match place.phase {
             Phase::Idle if event.readable() && place.secure => self.on_idle_secure(connection),
-            // Bytes on an idle connection cannot be the answer to a request.
+            // Bytes on an idle connection cannot be the response to a request.
             Phase::Idle if event.readable() => self.close_unasked(connection),
             Phase::Idle => {}
             Phase::Closed => self.lingering.on_event(event),
@@ -153,7 +153,8 @@ impl Worker<'_> {
             Phase::Connecting => {
                 if event.writable() || event.closed() {
                     self.connected(connection);
-                    // An HTTP/2 server sends first: this edge reports its bytes as well.
+                    // An HTTP/2 server sends first. This event also reports its bytes, so that no further event
+                    // follows.
                     if event.readable() && self.connections[connection].phase == Phase::Shared {
                         self.receive_shared(connection, event.closed());
                     }
@@ -215,7 +216,7 @@ impl Worker<'_> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The server may have answered before it closed; if so, the answer can still be read.
+                // The server may have responded before it closed the connection. If so, the response can still be read.
                 Err(_) => {
                     self.revisit.push(entry.connection, place.generation, true);
                     return;
@@ -225,7 +226,7 @@ impl Worker<'_> {
         self.revisit.push(entry.connection, place.generation, false);
     }
 
-    /// Reads until the answer is complete or the socket is empty.
+    /// Reads until the response is complete or the socket is empty.
     pub(super) fn receive(&mut self, exchange: usize, closed: bool) {
         for _ in 0..READS_IN_A_ROW {
             let entry = &mut self.exchanges[exchange];
@@ -257,8 +258,8 @@ impl Worker<'_> {
                     self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
                     return;
                 }
-                // A read that does not fill the buffer has emptied the socket, and a new edge reports further bytes.
-                // The end of the stream causes no further edge.
+                // A read that does not fill the buffer has emptied the socket, and a new event reports further bytes.
+                // The end of the stream causes no further event.
                 Ok(Progress::More) if count < self.buffer.len() && !closed => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Complete { consumed }) => {
@@ -289,7 +290,7 @@ impl Worker<'_> {
         );
     }
 
-    /// Handles a complete answer: stores cookies, performs checks, and extracts values.
+    /// Handles a complete response: stores cookies, performs checks, and extracts values.
     pub(super) fn answered(&mut self, exchange: usize, now_ns: u64, close: bool) {
         let entry = &mut self.exchanges[exchange];
         self.connections[entry.connection as usize].answered = true;
@@ -316,7 +317,7 @@ impl Worker<'_> {
         self.end_exchange(exchange, result, now_ns, close);
     }
 
-    /// Ends an exchange; continues the next exchange of its connection, and its user.
+    /// Ends an exchange. Continues with the next exchange of its connection, and with its user.
     pub(super) fn end_exchange(
         &mut self,
         exchange: usize,
@@ -332,8 +333,8 @@ impl Worker<'_> {
         self.go_on(user);
     }
 
-    /// Continues a user: at once after an answer; after a failure in the next turn, so that immediate failures do not
-    /// keep the thread from the other users.
+    /// Continues a user immediately after a response. After a failure, the user continues in the next turn, so that
+    /// immediate failures do not keep the thread from other users.
     fn go_on(&mut self, user: usize) {
         if self.users[user].state == State::Exchanging {
             self.run(user);
@@ -387,7 +388,8 @@ impl Worker<'_> {
             Err(_) if request.go_on => {}
             Err(failure) => self.fail(index, failure),
         }
-        // In the next turn, since a request that fails without waiting must not keep the thread from the other users.
+        // The user continues in the next turn, since a request that fails without waiting must not keep the thread from
+        // other users.
         self.later(index);
         Flow::Wait
     }

@@ -11,14 +11,14 @@ use super::Worker;
 use super::setup::TargetState;
 use super::user::{NONE, State};
 
-/// Limit on the instructions of a user in one turn, for a user that never waits (a mix without requests and pauses) and
-/// would keep the thread from the others.
+/// Limit on the instructions of a user in one turn. Without it, a user that never waits (a mix without requests and
+/// pauses) would keep the thread from other users.
 const TURN: usize = 1000;
 
 /// Next step of a user after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// Go on with the next instruction.
+    /// Continue with the next instruction.
     Next,
     /// Wait for an event.
     Wait,

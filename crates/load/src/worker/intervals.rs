@@ -15,7 +15,7 @@ pub const INTERVAL_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Clock {
     origin_ns: u64,
-    /// End of each stage of the plan; the drain after them has no end.
+    /// End of each stage of the plan. The drain, which follows the stages, has no end.
     stage_ends_ns: Vec<u64>,
     stage: usize,
     interval_start_ns: u64,
@@ -65,7 +65,7 @@ impl Clock {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }
 
-    /// Converts an instant of the monotonic clock to time of the run. [ns]
+    /// Converts a time of the monotonic clock to a time of the run. [ns]
     pub(super) fn of_run_ns(&self, monotonic_ns: u64) -> u64 {
         monotonic_ns.saturating_sub(self.origin_ns)
     }
@@ -74,7 +74,7 @@ impl Clock {
         self.interval_end_ns
     }
 
-    /// Makes an interval end at this instant, since the stages may change then.
+    /// Makes an interval end at this time, since the stages may change then.
     pub(super) fn expect_edit(&mut self, at_ns: Option<u64>) {
         self.edit_at_ns = at_ns;
         self.set_edge();
@@ -116,8 +116,8 @@ impl Clock {
         self.gaps.note(until_ns.saturating_sub(from_ns), within);
     }
 
-    /// Passes stages that are over (and stages of no length) and sets the next edge: a whole second or the end of a
-    /// stage.
+    /// Passes stages that are over or have no length. Sets the end of the interval to the next whole second, end of a
+    /// stage or edit.
     fn enter_stage(&mut self) {
         let start_ns = self.interval_start_ns;
         while self
@@ -165,8 +165,8 @@ impl Worker<'_> {
     /// Passes the current interval, ended at `end_ns`, to the writer and begins the next.
     pub(super) fn close_interval(&mut self, end_ns: u64) {
         let (in_flight, connections) = (self.in_flight(), self.open_connections);
-        // A call is in flight from when it is sent, as in exchange times; calls that wait for a thread count as start
-        // lag.
+        // A call is in flight from the time at which it is sent, as in exchange times. Calls that wait for a thread
+        // count as start lag.
         let late = self.calls.as_ref().map_or(0, |calls| calls.kept_waiting());
         let in_flight = in_flight.saturating_sub(late);
         let clock = &mut self.clock;

@@ -8,10 +8,10 @@ use crate::sys::{Event, Socket};
 const LINGER_NS: u64 = 1_000_000_000;
 
 /// Connections of a single request that wait for the server to close first. The side that closes first keeps the port
-/// for a minute (TIME-WAIT of RFC 9293), and this side needs its ports.
+/// for a minute (TIME-WAIT of RFC 9293), and the load engine needs its ports.
 #[derive(Debug)]
 pub(super) struct LingeringClose {
-    /// Limit on waiting connections, beyond which the oldest one is reset.
+    /// Limit on waiting connections, beyond which the oldest connection is reset.
     at_most: usize,
     sockets: HashMap<u64, Socket>,
     until_ns: VecDeque<(u64, u64)>,
@@ -50,7 +50,7 @@ impl LingeringClose {
         }
     }
 
-    /// Resets the connections whose time is over.
+    /// Resets the connections that have waited for `LINGER_NS`.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         while self.next_ns().is_some_and(|until_ns| until_ns <= now_ns) {
             self.abort_first();

@@ -67,21 +67,22 @@ pub use secure::TargetTls;
 pub use setup::{Ended, Setup, TargetState, WorkerFailed};
 pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 
-/// Limit on events per system call: enough to make the call worthwhile, few enough for due users not to wait long.
+/// Limit on events per system call. It is large enough to save system calls, and small enough that due users do not
+/// wait long.
 const EVENTS_AT_ONCE: usize = 512;
 
 /// Limit on the delay of time-outs in a thread that always has unprocessed events. [ns]
 const LOOK_WITHIN_NS: u64 = 1_000_000_000;
 
-/// Limit on the starts of arrivals, or of users whose pause is over, between two looks at the sockets. The end of an
-/// answer is recorded after at most this many starts.
+/// Limit on the starts of arrivals, or of users whose pause is over, between two readings of the sockets. The end of a
+/// response is recorded after at most this number of starts.
 const AT_ONCE: usize = 32;
 
 /// Size of the read buffer; large, so that large bodies need few reads. [B]
 const READ_BYTES: usize = 128 * 1024;
 
-/// Limit on the memory that the recorders of all threads allocate before the load begins, so that the engine is no
-/// larger after an hour than after a minute. The recorders of plans with more names grow during the run. [B]
+/// Limit on the memory that the recorders of all threads allocate before the load begins, so that the memory of the
+/// engine does not grow during the run. The recorders of plans with more names grow during the run. [B]
 const ROOM_BYTES: usize = 16 << 20;
 
 /// Limit on the concurrent requests and waiting arrivals of all threads for which memory is allocated before the load
@@ -120,7 +121,7 @@ pub(crate) struct Worker<'a> {
     sources: &'a Sources,
     model: Model,
     connections: Vec<Connection>,
-    /// TLS of the connections; empty when no target speaks it.
+    /// TLS sessions of the connections; empty if no target uses TLS.
     sessions: Vec<Option<Box<Session>>>,
     http2: Multiplexing,
     /// Bytes that TLS decrypted last.
@@ -129,7 +130,7 @@ pub(crate) struct Worker<'a> {
     reasons: Reasons,
     /// Reasons of requests that could not be sent.
     unsendable: Reasons,
-    /// Reasons of incomplete answers.
+    /// Reasons of incomplete responses.
     broken: Reasons,
     /// Ticket of the last exchange that began to wait for a connection.
     tickets: u64,
@@ -167,9 +168,9 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
         sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
     if setup.own_files {
-        // First of all, so that all files below are opened in the table of this thread.
+        // This comes first, so that all files are opened in the table of this thread.
         let what = "this plan needs more connections than one process may have open files (ulimit -Hn), and the \
-                    system does not let threads have open files of their own";
+                    system does not allow a separate table of open files for each thread";
         sys::own_files().map_err(|error| refused(what, &error))?;
     }
     sys::sharp_timers();
@@ -190,17 +191,17 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
     if roomy {
         writer.make_room();
     }
-    // After the start of the writing thread, which must not inherit the priority.
+    // This follows the start of the writing thread, which must not inherit the priority.
     sys::come_first();
-    let epoll =
-        Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
+    let epoll = Epoll::new(EVENTS_AT_ONCE)
+        .map_err(|error| refused("cannot create an epoll instance", &error))?;
     epoll
         .add(&*setup.shared.waker, WAKER)
-        .map_err(|error| refused("cannot watch the waker", &error))?;
-    // After this thread got its priority, which call threads inherit because they record times.
+        .map_err(|error| refused("cannot register the waker", &error))?;
+    // This follows the change of the priority: call threads must inherit it, because they record times.
     let registry = epoll
         .registry()
-        .map_err(|error| refused("cannot share an epoll", &error))?;
+        .map_err(|error| refused("cannot share the epoll instance", &error))?;
     let calls = Calls::new(&setup, tables.users.len(), registry);
     let mut worker = Worker::new(setup, tables, recorder, writer, epoll);
     worker.calls = calls;
@@ -278,7 +279,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Allocates memory for as many concurrent requests as a stall of the server causes.
+    /// Allocates memory for the number of concurrent requests that a stall of the server causes.
     fn make_room(&mut self) {
         let count = self
             .users
@@ -301,7 +302,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Time of the run. [ns]
+    /// Time since the start of the run. [ns]
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
     }
@@ -333,8 +334,8 @@ impl<'a> Worker<'a> {
             self.admit(now_ns);
             self.fire(now_ns);
             self.take_turns();
-            // If this thread stood still, bytes that arrived in time may still be unread, and the server is not at
-            // fault.
+            // If this thread stood still, bytes that arrived in time may still be unread. Time-outs are therefore
+            // checked only up to the time at which all received bytes were processed.
             self.sweep(self.looked_ns.max(now_ns.saturating_sub(LOOK_WITHIN_NS)));
             self.lingering.sweep(now_ns);
             self.flush_gathered();
@@ -394,7 +395,7 @@ impl<'a> Worker<'a> {
                 .saturating_sub(now_ns)
                 .min(LONGEST_WAIT_NS)
         };
-        // Counted from the last reading of the clock; the rest of this turn is negligible.
+        // The intended wait is measured from the last reading of the clock; the rest of this turn is negligible.
         self.clock.meant_to_wait_ns = now_ns + timeout_ns - self.clock.ticked_ns;
         let waited = self.epoll.wait(timeout_ns);
         let count = waited

@@ -1,6 +1,7 @@
-//! HTTP/2 exchanges: many at once over one connection.
+//! HTTP/2 exchanges: many at the same time over one connection.
 //!
-//! The output of a connection is collected while the answers of one read are processed, and then written with one call.
+//! The output of a connection is collected while the responses of one read are processed, and then written with one
+//! call.
 
 use std::io::{ErrorKind, Read, Write};
 use std::mem;
@@ -31,7 +32,7 @@ const GATHERED_AT_MOST: usize = 32;
 struct Link {
     connection: Connection,
     target: usize,
-    /// `true` if the connection is in the list of those with collected output.
+    /// `true` if the connection is in the list of connections with collected output.
     is_gathered: bool,
     /// Limit on concurrent requests that was last passed to the pool.
     limit: u32,
@@ -71,7 +72,7 @@ pub struct Counts {
     pub connections: u64,
     /// Connections on which the server sent GOAWAY.
     pub goaways: u64,
-    /// Requests that this side cancelled.
+    /// Requests that the client cancelled.
     pub cancelled: u64,
     /// Requests that the server reported as not processed, and that were sent once more.
     pub sent_again: u64,
@@ -155,9 +156,9 @@ impl Worker<'_> {
         self.open_stream(exchange, connection);
     }
 
-    /// Opens a request over a user's own connection, at once or as soon as the server accepts one.
+    /// Opens a request over a user's own connection, immediately or when the server accepts a request.
     pub(super) fn open_stream_in_turn(&mut self, exchange: usize, connection: usize) {
-        // A pool itself counts the free capacity of its connections.
+        // A pool counts the free capacity of its connections itself.
         if matches!(self.model, Model::PerUser)
             && let Some(link) = self.http2.link(connection)
             && !link.has_room()
@@ -339,8 +340,8 @@ impl Worker<'_> {
             if !self.process_received(connection, count, close_notify) {
                 return;
             }
-            // A read that does not fill the buffer has emptied the socket, and a new edge reports further bytes. The
-            // end of the stream causes no further edge.
+            // A read that does not fill the buffer has emptied the socket, and a new event reports further bytes. The
+            // end of the stream causes no further event.
             if count < self.buffer.len() && !closed {
                 return;
             }
@@ -349,7 +350,7 @@ impl Worker<'_> {
     }
 
     /// Processes received bytes, which are in `plain` with TLS, otherwise in `buffer`. Returns `true` if the connection
-    /// goes on.
+    /// continues.
     pub(super) fn process_received(
         &mut self,
         connection: usize,
@@ -448,8 +449,8 @@ impl Worker<'_> {
         taken
     }
 
-    /// Sends a request again that the server reported as not processed; over another connection if this one accepts no
-    /// more.
+    /// Sends a request again that the server reported as not processed. If this connection accepts no more requests,
+    /// another connection is used.
     fn send_again(&mut self, exchange: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         let (connection, request) = (
@@ -498,8 +499,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection once the server accepts no more requests and has answered all that it accepted. A waiting
-    /// request is sent over a new connection.
+    /// Closes a connection once the server accepts no more requests and has responded to all requests that it accepted.
+    /// A waiting request is sent over a new connection.
     fn close_if_drained(&mut self, connection: usize) {
         let Some(link) = self.http2.link(connection) else {
             return;

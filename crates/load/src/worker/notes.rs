@@ -15,17 +15,17 @@ use super::calls::CALL;
 /// Facts for the note of an ended request or call.
 struct Ending {
     result: Result<(), Failure>,
-    /// Status of the answer to a request; `None` for calls.
+    /// Status of the response to a request; `None` for calls.
     status: Option<u16>,
-    /// `true` if the server answered to a call that the object does not exist.
+    /// `true` if the server responded to a call that the object does not exist.
     is_absent: bool,
-    /// `true` if a call timed out that may have stored content of unknown digest.
+    /// `true` if a call timed out or lost its connection, and may have stored content of unknown digest.
     is_unknown: bool,
     content: Option<Content>,
 }
 
 impl Worker<'_> {
-    /// Begins the note of a request: requests digests of its body and its answer.
+    /// Begins the note of a request, and requests a digest of its body or of its response.
     pub(super) fn note_begin(&mut self, exchange: usize) {
         let program = self.program;
         let entry = &mut self.exchanges[exchange];
@@ -99,8 +99,8 @@ impl Worker<'_> {
         self.note_ending(exchange, note, ending, now_ns);
     }
 
-    /// Notes an intended change before the request is sent: a later check of the stored objects needs it, whatever the
-    /// outcome.
+    /// Notes an intended change before the request is sent. A later check of the stored objects needs this note,
+    /// whatever the outcome of the request.
     fn note_intent(&mut self, exchange: usize, note: &Note) {
         let entry = &mut self.exchanges[exchange];
         entry.key.clear();
@@ -131,7 +131,7 @@ impl Worker<'_> {
 
     fn note_ending(&mut self, exchange: usize, note: &Note, ending: Ending, now_ns: u64) {
         let kind = match (note.does, ending.result) {
-            // The storage was not confirmed to the user.
+            // The storage was not confirmed to the user, so that there is no note.
             (Does::Stores, Err(_)) => return,
             (Does::Stores | Does::Replaces, Ok(())) => "stored",
             (Does::Removes, Ok(())) => "removed",

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use super::stream_pool::StreamPool;
 use super::user::{Connection, Exchange, Phase};
 
-/// Free connections and the exchanges that wait for one, first come, first served.
+/// Free connections, and the exchanges that wait for a connection in the order of their arrival.
 ///
 /// While an exchange waits, no connection is free: [`super::Worker`] assigns a connection that becomes free to the
 /// first waiting exchange before any user runs.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: Free,
-    /// Exchanges and the tickets under which they wait. An exchange that has given up meanwhile has another ticket.
+    /// Waiting exchanges with their tickets. An exchange that has given up in the meantime has a different ticket.
     waiting: VecDeque<(u32, u64)>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Pool {
 enum Free {
     /// Connections that carry one request at a time, and are idle.
     Single {
-        /// Connections that were open when put back; the one used last is at the end.
+        /// Connections that were open when put back; the most recently used connection is at the end.
         open: Vec<u32>,
         /// Closed connections.
         closed: Vec<u32>,
@@ -42,7 +42,7 @@ impl Pool {
         }
     }
 
-    /// Creates a pool of connections that carry many requests at once.
+    /// Creates a pool of connections that carry many requests at the same time.
     pub(super) fn shared(places: std::ops::Range<u32>) -> Self {
         Self {
             free: Free::Shared(StreamPool::new(places)),
@@ -50,7 +50,7 @@ impl Pool {
         }
     }
 
-    /// Takes a free connection: the one used last, so that no more connections are opened than needed.
+    /// Takes a free connection: the most recently used connection, so that no more connections are opened than needed.
     pub(super) fn take(&mut self, connections: &[Connection]) -> Option<u32> {
         let (open, closed) = match &mut self.free {
             Free::Single { open, closed } => (open, closed),
@@ -100,8 +100,8 @@ impl Pool {
         self.waiting.push_back((exchange, ticket));
     }
 
-    /// Takes the first exchange that still waits, and a connection for it; `None` if none waits or no connection is
-    /// free. An exchange past its deadline gets no connection, since it is about to time out.
+    /// Takes the first exchange that still waits, and a connection for it; `None` if no exchange waits or no connection
+    /// is free. An exchange past its deadline gets no connection, since it is about to time out.
     pub(super) fn serve(
         &mut self,
         now_ns: u64,

@@ -8,10 +8,11 @@ use super::user::State;
 use super::{AT_ONCE, Worker};
 
 impl Worker<'_> {
-    /// Admits starts, departures and arrivals that are due, up to [`AT_ONCE`] arrivals. Late arrivals beyond that wait
-    /// for another look at the sockets, since answers that have arrived free users with open connections. Without that
-    /// look, a delay of some milliseconds would start a new user with a new connection for every arrival within it. New
-    /// connections cost the server more than requests, and so would cause the next delay.
+    /// Admits starts, departures and arrivals that are due, up to [`AT_ONCE`] arrivals. Further arrivals wait until the
+    /// sockets have been read again, since responses that have arrived free users with open connections.
+    ///
+    /// Without this limit, a delay of some milliseconds would start a new user with a new connection for every arrival
+    /// within the delay. New connections cost the server more than requests, and so would cause the next delay.
     pub(super) fn admit(&mut self, now_ns: u64) {
         if self.drain_until_ns.is_some() {
             return;
@@ -39,7 +40,7 @@ impl Worker<'_> {
     }
 
     /// Admits the arrivals of the last stage that the thread did not reach before the end of the stage. They were due,
-    /// so they are counted.
+    /// so that they must be counted.
     fn admit_rest(&mut self, now_ns: u64) {
         while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
             if next.index % u64::from(self.workers) == u64::from(self.number) {
@@ -48,7 +49,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Time of the next due start, departure or arrival. Those of other threads are skipped, so that they do not wake
+    /// Time of the next due start, departure or arrival. Events of other threads are skipped, so that they do not wake
     /// this thread.
     pub(super) fn next_admission_ns(&mut self) -> Option<u64> {
         if self.drain_until_ns.is_some() {
@@ -85,7 +86,7 @@ impl Worker<'_> {
         self.run(index);
     }
 
-    /// Makes a user leave at the end of its transaction, or at once if it is between transactions.
+    /// Makes a user leave at the end of its transaction, or immediately if it is between transactions.
     fn dismiss(&mut self, index: usize) {
         let now_ns = self.now_ns();
         let exit = self.program.groups[usize::from(self.users[index].group)].exit;
@@ -124,7 +125,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles an arrival: assigns it to an idle user, or a new one, or queues it, or counts it as overflow.
+    /// Handles an arrival: assigns it to an idle user or to a new user, queues it, or counts it as overflow.
     fn arrive(&mut self, arrival: Arrival) {
         self.recorder.arrival(arrival.group, arrival.gap_ns);
         let idle = self.idle[arrival.group].pop();
@@ -158,7 +159,7 @@ impl Worker<'_> {
         let user = &mut self.users[index];
         let group = usize::from(user.group);
         if user.arrival.is_none() {
-            // A user without an arrival can only come from the end of a transaction.
+            // A user without an arrival has just ended a transaction, so that it is no longer active.
             self.clock.count_users(user.clock_ns, -1);
             if let Some(next) = self.backlog[group].pop_front() {
                 self.waiting -= 1;

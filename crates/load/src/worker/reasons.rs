@@ -12,60 +12,58 @@ use crate::tls;
 
 use super::user::Exchange;
 
-/// Limit on distinct reasons, so that a server that causes ever new ones does not fill the memory.
+/// Limit on distinct reasons, so that a server that causes more and more reasons does not fill the memory.
 const REASONS_AT_MOST: usize = 64;
 
-const LATE: &str = "no connection within the time: is the host up, does a firewall drop packets to this port, and is the \
-                    server's queue long enough?";
-const HANDSHAKE_LATE: &str =
-    "no TLS handshake within the time: does the port speak TLS, and has the server CPU time left?";
-const HANDSHAKE_CLOSED: &str =
-    "closed within the TLS handshake: does the port speak TLS? See the log of the server";
+const LATE: &str = "no connection within the connect time-out: is the host up, does a firewall drop packets to this port, \
+                    and is the accept queue of the server long enough?";
+const HANDSHAKE_LATE: &str = "no TLS handshake within the connect time-out: does the port speak TLS, and does the server have idle CPU time?";
+const HANDSHAKE_CLOSED: &str = "the server closed the connection during the TLS handshake: does the port speak TLS? See the log of the server";
 const NO_HTTP2: &str = "no HTTP/2: load it with HTTP/1.1, or enable HTTP/2 at the server";
-const NO_SETTINGS: &str = "closed before the settings of HTTP/2: does the port speak HTTP/2 without TLS? See the log of \
-                           the server";
-/// After RFC 9112, section 9.6, and RFC 9110, section 9.2.2.
-const CROSSED: &str = "the server closed a kept connection before any byte of an answer, as the request was on its way: \
-                       a browser sends a GET again (it was not sent again here); let the server keep idle connections \
-                       longer, or pause less";
-const UNANSWERED: &str = "the server closed the connection before any byte of an answer: see the log of the server for \
-                          the reason, as a crash or a limit on connections";
-const CUT: &str = "the server closed the connection within its answer: see the log of the server, and of proxies, for the reason";
+const NO_SETTINGS: &str = "the server closed the connection before it had sent its HTTP/2 settings: does the port speak \
+                           HTTP/2 without TLS? See the log of the server";
+/// Advice for this case: RFC 9112, section 9.6, and RFC 9110, section 9.2.2.
+const CROSSED: &str = "the server closed an idle connection while the request was on its way, and sent no response: a \
+                       browser would send a GET again, but the load engine does not; let the server keep idle \
+                       connections longer, or shorten the pauses";
+const UNANSWERED: &str = "the server closed the connection before any byte of a response: see the log of the server for \
+                          the reason, such as a crash or a limit on connections";
+const CUT: &str = "the server closed the connection within its response: see the logs of the server and of proxies for the reason";
 const BROKEN_FRAMES: &str =
-    "the server breaks the rules of HTTP/2: load it with HTTP/1.1, or see the log of the server";
-const BROKEN_TLS: &str = "the server breaks the rules of TLS within its answer: see the log of the server, and of proxies";
+    "the server violates the HTTP/2 protocol: load it with HTTP/1.1, or see the log of the server";
+const BROKEN_TLS: &str = "the server violates the TLS protocol within its response: see the logs of the server and of proxies";
 
-/// Describes an answer that is not HTTP, with a next step.
+/// Describes a response that is not valid HTTP, with a next step.
 fn protocol(fault: ProtocolError) -> &'static str {
     match fault {
         ProtocolError::Truncated => CUT,
         ProtocolError::NotHttp => {
-            "the answer is not HTTP/1.x: does the port speak HTTP, and without TLS (https://)?"
+            "the response is not HTTP/1.x: does the port speak HTTP, or does it require TLS (https://)?"
         }
         ProtocolError::BadField => {
-            "a malformed field line in the head of the answer: see its bytes (curl -v), and mend the server"
+            "the head of the response has a malformed field line: see its bytes (curl -v), and fix the server"
         }
         ProtocolError::HeaderTooLarge => {
-            "the head of the answer is larger than allowed: raise the plan's limit `header_bytes`, or send less"
+            "the head of the response is larger than allowed: raise the plan's limit `header_bytes`, or let the server send less"
         }
         ProtocolError::BadLength => {
-            "a malformed or contradictory Content-Length: see the head of the answer (curl -v), and mend the server"
+            "the response has a malformed or contradictory Content-Length: see its head (curl -v), and fix the server"
         }
         ProtocolError::BadEncoding => {
-            "a Transfer-Encoding that does not end with one chunked: see the head of the answer (curl -v), and mend \
-             the server"
+            "the response has a Transfer-Encoding that does not end with a single chunked coding: see its head (curl -v), \
+             and fix the server"
         }
         ProtocolError::LengthAndEncoding => {
-            "both Content-Length and Transfer-Encoding: see the head of the answer (curl -v), and mend the server"
+            "the response has both Content-Length and Transfer-Encoding: see its head (curl -v), and fix the server"
         }
         ProtocolError::Upgrade => {
-            "an upgrade that was not requested: is this the right path, and not that of a WebSocket?"
+            "the response is an upgrade that was not requested: is the path for WebSocket clients only?"
         }
         ProtocolError::BadChunk => {
-            "a malformed chunk: see the bytes of the answer (curl --raw -v), and mend the server"
+            "the response has a malformed chunk: see its bytes (curl --raw -v), and fix the server"
         }
         ProtocolError::BodyTooLarge => {
-            "the body is larger than allowed: raise the plan's limit `body_bytes`, or ask for less"
+            "the body of the response is larger than allowed: raise the plan's limit `body_bytes`, or request less"
         }
     }
 }
@@ -79,9 +77,9 @@ pub(super) enum Reason {
     Own(String),
     /// The connection was not established within the connect time-out.
     Late,
-    /// None of these addresses of a name accepted the connection; the reason is that of the last one.
+    /// None of these addresses of a name accepted the connection; the second value is the reason of the last address.
     Tried(String, Box<Reason>),
-    /// Reason of an incomplete answer.
+    /// Reason of an incomplete response.
     Broken(&'static str),
     /// The TLS handshake was not done within the connect time-out.
     HandshakeLate,
@@ -117,7 +115,7 @@ impl Reason {
         }
     }
 
-    /// Reason of a failed exchange, if its answer was incomplete.
+    /// Reason of a failed exchange, if its response was incomplete.
     pub(super) fn of_answer(failure: Failure, exchange: &Exchange, is_http2: bool) -> Option<Self> {
         match failure {
             Failure::Closed if exchange.bytes_in > 0 => Some(Self::Broken(CUT)),

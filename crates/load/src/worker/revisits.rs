@@ -1,4 +1,5 @@
-//! Connections whose turn ended before everything was sent or read. Each waits once, first come, first served.
+//! Connections whose turn ended before everything was sent or read. Each connection is queued at most once, in the
+//! order of arrival.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -7,13 +8,13 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
-    /// Generation of the connection. If the slot has a later one, this connection has been closed.
+    /// Generation of the connection. If the slot has a later generation, this connection has been closed.
     pub generation: u32,
     /// `true` if the peer has closed the connection.
     pub closed: bool,
 }
 
-/// Connections to continue with, first come, first served.
+/// Connections to continue with, in the order of arrival.
 #[derive(Debug, Default)]
 pub struct Revisits {
     /// Queued connections with their generations.
@@ -23,8 +24,8 @@ pub struct Revisits {
 }
 
 impl Revisits {
-    /// Queues a connection. A connection that is queued already keeps its position, even if further events occur; with
-    /// an entry for each event it would get more and more turns.
+    /// Queues a connection. A connection that is already queued keeps its position, even if further events occur. With
+    /// an entry for each event, it would get more and more turns.
     pub fn push(&mut self, connection: u32, generation: u32, closed: bool) {
         let key = (connection, generation);
         match self.closed.entry(key) {
@@ -84,7 +85,7 @@ mod tests {
             waiting.push(1, 7, closed);
             waiting.push(2, 7, false);
         }
-        // Another socket in the same place.
+        // A later socket in the same slot.
         waiting.push(1, 8, false);
         let turns: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
         let turn = |connection, generation, closed| Revisit {

@@ -37,7 +37,7 @@ pub(super) struct Session {
     tls: ClientConnection,
     target: usize,
     begun_ns: u64,
-    /// `true` until the first byte of an answer has arrived: an error still belongs to the handshake. With TLS 1.3 a
+    /// `true` until the first byte of a response has arrived: an error still belongs to the handshake. With TLS 1.3 a
     /// server rejects the client's certificate only after the handshake.
     fresh: bool,
     /// Bytes received since the last content. [B]
@@ -136,7 +136,7 @@ impl Worker<'_> {
             return;
         }
         if closed {
-            // No further edge will report the end of the stream.
+            // No further event will report the end of the stream.
             self.revisit.push(connection as u32, generation, true);
         }
     }
@@ -228,7 +228,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Reads once from the socket, and decrypts all of it.
+    /// Reads once from the socket, and decrypts all bytes that were read.
     pub(super) fn read_decrypted(&mut self, connection: usize) -> Result<ReadResult, Trouble> {
         self.plain.clear();
         let session = self.sessions[connection].as_mut();
@@ -255,7 +255,7 @@ impl Worker<'_> {
         let close_notify = session.take_in(&self.buffer[..count], &mut self.plain);
         let close_notify = close_notify.map_err(Trouble::Tls)?;
         if session.tls.wants_write() {
-            // Sends the answer to a key update; the rest is sent with the next request.
+            // Sends the response to a key update; the rest is sent with the next request.
             self.flush(connection).map_err(|_| Trouble::Socket)?;
         }
         Ok(ReadResult::Bytes {
@@ -264,7 +264,7 @@ impl Worker<'_> {
         })
     }
 
-    /// Reads until the answer is complete or the socket is empty.
+    /// Reads until the response is complete or the socket is empty.
     pub(super) fn receive_secure(&mut self, exchange: usize, closed: bool) {
         let connection = self.exchanges[exchange].connection as usize;
         for _ in 0..READS_IN_A_ROW {
@@ -288,8 +288,8 @@ impl Worker<'_> {
             if self.digest(exchange, connection, close_notify, closed, now_ns) {
                 return;
             }
-            // As without TLS: a read that does not fill the buffer has emptied the socket, and the end of the stream
-            // causes no further edge.
+            // As without TLS, a read that does not fill the buffer has emptied the socket, and the end of the stream
+            // causes no further event.
             if count < self.buffer.len() && !closed {
                 return;
             }
@@ -358,7 +358,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Returns `true` if no byte of an answer has arrived.
+    /// Returns `true` if no byte of a response has arrived.
     pub(super) fn is_fresh(&self, connection: usize) -> bool {
         let session = self.sessions[connection].as_ref();
         session.is_some_and(|session| session.fresh)

@@ -26,7 +26,7 @@ use super::user::{Connection, User};
 /// Address and connection settings of a target.
 #[derive(Debug, Clone)]
 pub struct TargetState {
-    /// Resolved addresses: for each address of the target, those of its name.
+    /// Resolved addresses: for each address of the target, all addresses of its name.
     pub addresses: Vec<Ways>,
     /// Choice of an address.
     pub balance: Balance,
@@ -75,7 +75,7 @@ pub struct Setup<'a> {
     pub streams: u32,
     /// Source addresses of connections.
     pub sources: &'a Sources,
-    /// Limits on answers.
+    /// Limits on responses.
     pub limits: Limits,
     /// Time limit for establishing a connection. [ns]
     pub connect_timeout_ns: u64,
@@ -85,8 +85,8 @@ pub struct Setup<'a> {
     pub cpu: Option<usize>,
     /// `true` if this thread has a separate table of open files.
     pub own_files: bool,
-    /// Limit on connections of a single request that wait for the server to close, beyond which the oldest one is
-    /// reset.
+    /// Limit on connections of a single request that wait for the server to close, beyond which the oldest connection
+    /// is reset.
     pub lingering_at_most: usize,
     /// First line of the segments. The start of the run is filled in once it is known.
     pub header: Header,
@@ -101,7 +101,7 @@ pub struct Setup<'a> {
 pub struct Ended {
     /// Sums over the run.
     pub totals: Totals,
-    /// All counts of the run, for the start lag.
+    /// All counts of the run, which include the start lag.
     pub counts: LiveCounts,
     /// End of the thread. [ns]
     pub end_ns: u64,
@@ -109,7 +109,7 @@ pub struct Ended {
     pub connect_failures: BTreeMap<String, u64>,
     /// Numbers of requests that could not be sent, by reason.
     pub unsendable: BTreeMap<String, u64>,
-    /// Numbers of incomplete answers, by reason.
+    /// Numbers of incomplete responses, by reason.
     pub broken: BTreeMap<String, u64>,
     /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,
@@ -169,7 +169,7 @@ impl UserTables {
     }
 }
 
-/// Numbers of names for which the recorder has counters.
+/// Numbers of steps, pages and other names for which the recorder has counters.
 pub(super) fn shape_of(setup: &Setup<'_>) -> Shape {
     let header = &setup.header;
     Shape {

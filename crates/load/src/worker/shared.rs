@@ -11,7 +11,7 @@ use crate::sys::Waker;
 pub const RUN: u32 = 0;
 /// `command` of [`Shared`]: no new work, users finish and leave.
 pub const STOP: u32 = 1;
-/// `command` of [`Shared`]: leave at once.
+/// `command` of [`Shared`]: leave immediately.
 pub const LEAVE: u32 = 2;
 
 /// State shared between one load thread and the control thread. In every turn the thread reads only the command.

@@ -1,4 +1,5 @@
-//! A pool of connections that carry several requests at once; the next request goes to the connection with the fewest.
+//! A pool of connections that carry several requests at the same time. The next request goes to the connection with the
+//! fewest requests.
 
 /// State of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -11,8 +12,8 @@ struct Slot {
     position: Option<u32>,
 }
 
-/// Connections to one target by their number of requests. The time of every operation is independent of the number of
-/// connections.
+/// Connections to one target, arranged by their number of requests. The time of every operation is independent of the
+/// number of connections.
 #[derive(Debug)]
 pub(super) struct StreamPool {
     first: u32,
@@ -42,9 +43,9 @@ impl StreamPool {
         }
     }
 
-    /// Takes capacity for one request: of an open connection without requests, otherwise of one to be opened, otherwise
-    /// of the one with the fewest requests. A connection that is being opened gets no second request before its limit
-    /// is known.
+    /// Takes capacity for one request. It is taken from an open connection without requests, otherwise from a closed
+    /// connection, which must then be opened, otherwise from the open connection with the fewest requests. A connection
+    /// that is being opened gets no second request before its limit is known.
     pub(super) fn take(&mut self) -> Option<u32> {
         if self.open[0].is_empty()
             && let Some(place) = self.closed.pop()
@@ -121,7 +122,7 @@ mod tests {
         pool.set_limit(4, 3);
         assert_eq!(pool.take(), Some(4));
         pool.set_limit(5, 3);
-        // One request at 5, two at 4.
+        // Connection 5 has one request, connection 4 has two requests.
         let taken = [pool.take(), pool.take(), pool.take(), pool.take()];
         assert_eq!(
             taken.map(|place| place.is_some()),
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!([pool.take(), pool.take()], [Some(0), None]);
     }
 
-    /// Compared with a linear search.
+    /// Compares the pool with a linear search.
     #[test]
     fn the_least_loaded_is_taken_whatever_happened_before() {
         let mut random = Random::from_seed(3);

@@ -17,7 +17,7 @@ use super::deadlines::UNLISTED;
 /// Stands for no transaction, page, request or exchange.
 pub const NONE: u32 = u32::MAX;
 
-/// Length of a usual request, and of the head of a usual answer. [B]
+/// Length of a usual request, and of the head of a usual response. [B]
 const USUAL_BYTES: usize = 512;
 
 /// State of a user.
@@ -31,7 +31,7 @@ pub enum State {
     Thinking,
     /// Pausing between transactions.
     Resting,
-    /// Waiting for an answer.
+    /// Waiting for a response.
     Exchanging,
     /// Idle until an arrival (open load).
     Idle,
@@ -103,7 +103,8 @@ pub struct User {
 }
 
 impl User {
-    /// Creates a user that has not started. Its memory is allocated at its start, to keep users small that start late.
+    /// Creates a user that has not started. Its memory is allocated at its start, so that users that start late need
+    /// little memory before.
     #[must_use]
     pub fn new(number: u32, group: u16, rank: u32, seed: u64) -> Self {
         Self {
@@ -140,7 +141,7 @@ impl User {
         }
     }
 
-    /// Records the intended start of a request or call; the first one of a page begins the page.
+    /// Records the intended start of a request or call. The first request or call of a page begins the page.
     #[inline]
     pub fn note_exchange(&mut self, intended_ns: u64) {
         if self.page != NONE {
@@ -153,8 +154,8 @@ impl User {
         }
     }
 
-    /// Begins a round. If cookies are kept for one round, those of the previous round are dropped. Operations before
-    /// the first round belong to it.
+    /// Begins a round. If cookies are kept for one round, the cookies of the previous round are dropped. Operations
+    /// before the first round belong to the first round.
     #[inline]
     pub fn begin_round(&mut self, group: &GroupCode) {
         let is_first = self.rounds == 0;
@@ -195,9 +196,9 @@ impl User {
 pub enum Phase {
     /// No connection.
     Closed,
-    /// Being established, for the current exchange.
+    /// Connecting, for the current exchange.
     Connecting,
-    /// In the TLS handshake.
+    /// Performing the TLS handshake.
     Securing,
     /// Carries the current exchange.
     Busy,
@@ -220,7 +221,7 @@ pub struct Connection {
     pub phase: Phase,
     /// `true` if the connection uses TLS.
     pub secure: bool,
-    /// `true` if the current answer is complete.
+    /// `true` if the current response is complete.
     pub answered: bool,
     /// `true` if the peer has closed the connection.
     pub ended: bool,
@@ -242,7 +243,7 @@ impl Connection {
     }
 }
 
-/// A request in progress. Only users that wait for an answer have an exchange; exchanges are reused.
+/// A request in progress. Only users that wait for a response have an exchange; exchanges are reused.
 #[derive(Debug)]
 pub struct Exchange {
     /// Index of the user in this thread.
@@ -257,13 +258,13 @@ pub struct Exchange {
     pub intended_ns: u64,
     /// Actual start. [ns]
     pub started_ns: u64,
-    /// Start of its connection, if a new one was opened. [ns]
+    /// Start of the attempt to connect, if a new connection was opened. [ns]
     pub connecting_ns: u64,
     /// Addresses at which this connection was attempted.
     pub attempt: Attempt,
-    /// `true` if the connection had answered an earlier request.
+    /// `true` if the connection had carried an earlier request and its response.
     pub reused: bool,
-    /// First byte of the answer. [ns]
+    /// Arrival of the first byte of the response. [ns]
     pub first_byte_ns: Option<u64>,
     /// Deadline of the exchange. [ns]
     pub deadline_ns: u64,
@@ -273,9 +274,9 @@ pub struct Exchange {
     pub bytes_out: u64,
     /// Bytes that are still to be sent.
     pub out: Outgoing,
-    /// Scanner that reads the answer.
+    /// Scanner that reads the response.
     pub scanner: ResponseScanner,
-    /// Path of the request, which its cookies need.
+    /// Path of the request, which is needed to store cookies.
     pub path: Vec<u8>,
     /// Key of the object that the request or call stores, replaces, removes or reads, as JSON text.
     pub key: Vec<u8>,
@@ -283,7 +284,7 @@ pub struct Exchange {
     pub noted_ns: u64,
     /// Rendered varying fields of the request (HTTP/2).
     pub fields: Vec<u8>,
-    /// Number of its stream (HTTP/2).
+    /// Number of the stream of the request (HTTP/2).
     pub stream: u32,
     /// Number of times that the request was sent again because the server reported it as not processed (HTTP/2).
     pub sent_again: u8,
@@ -318,7 +319,7 @@ impl Exchange {
         }
     }
 
-    /// Allocates memory for a usual request and the head of its answer now.
+    /// Allocates memory for a usual request and the head of its response now.
     pub fn make_room(&mut self) {
         self.out.make_room(USUAL_BYTES);
         self.scanner.make_room(USUAL_BYTES);

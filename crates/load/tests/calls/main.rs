@@ -26,8 +26,8 @@ fn answers(protocol: Protocol) -> Stub {
     Stub::start(protocol, |_| Reply::Row("7".to_owned()))
 }
 
-/// Repeats the plan's transaction this many times: once in the load, and otherwise when the user leaves, so that the
-/// end of the load interrupts none. Each transaction has a separate row; several users share the rows.
+/// Repeats the plan's transaction `times` times: once in the load, and the other times when the user leaves, so that
+/// the end of the load interrupts no transaction. Each transaction has a separate row; several users share the rows.
 fn so_often(mut plan: Value, times: usize) -> Value {
     let rows: Vec<Value> = (0..times)
         .map(|number| json!([number.to_string()]))
@@ -44,7 +44,7 @@ fn so_often(mut plan: Value, times: usize) -> Value {
     plan
 }
 
-/// Returns `true` if a user made this call, and not the driver itself.
+/// Returns `true` if a user made this call, `false` if the driver itself made it.
 fn is_asked(seen: &Seen) -> bool {
     seen.text != "ROLLBACK" && !seen.text.starts_with('<')
 }
@@ -110,7 +110,7 @@ fn a_wait_behind_a_slow_call_counts_from_the_intended_start() {
         let totals = &results.engine["totals"];
         let stopped = totals["not_started"]["stopped"].as_u64().unwrap_or(0);
         assert_eq!(totals["ok"].as_u64().map(|ok| ok + stopped), Some(40));
-        // The arrival 50 ms after the slow one waits for the rest of its 400 ms.
+        // The arrival 50 ms after the slow call waits for the rest of its 400 ms.
         let lag_ms = results.engine["generator"]["lag_p99_ms"]
             .as_f64()
             .expect("a lag");
@@ -166,7 +166,7 @@ fn a_server_that_is_not_there_is_a_failure_to_connect_by_its_reason() {
             plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))])),
             3,
         );
-        // The address of a port that was free just before.
+        // An address without a server: its port was free immediately before.
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         plan["targets"][0]["addresses"] =
             json!([free.local_addr().expect("an address").to_string()]);

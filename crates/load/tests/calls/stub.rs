@@ -165,7 +165,7 @@ impl Session {
 }
 
 impl Reply {
-    /// Bytes of a row or of an error; empty if there is no answer.
+    /// Bytes of a row or of an error; `None` if the server sends nothing more.
     fn bytes(
         self,
         row: impl Fn(&str) -> Vec<u8>,

@@ -1,4 +1,4 @@
-//! Requests end in the same way for all owners and kinds of connections as with a connection per user.
+//! Checks that requests end in the same way for all kinds and owners of connections.
 
 mod certificates;
 mod secure;
@@ -83,7 +83,7 @@ fn each(check: impl Fn(Way, &Value, &str)) {
     }
 }
 
-/// A load of one user that makes two requests.
+/// Operations of a user that makes two requests.
 fn twice() -> Value {
     json!([get(0, &json!(["/a"])), get(1, &json!(["/b"]))])
 }
@@ -149,8 +149,8 @@ fn a_large_request_goes_whole() {
     });
 }
 
-/// Reads two requests of this length alternately, one piece each. Returns how much of the first one had arrived when
-/// the other began. [B]
+/// Reads two requests of `bytes` bytes in alternation. Returns the number of bytes of one request that had arrived when
+/// the other request began. [B]
 fn read_by_turns(listener: &TcpListener, bytes: usize) -> usize {
     let mut streams = [(); 2].map(|()| listener.accept().expect("a client").0);
     for stream in &streams {
@@ -250,7 +250,7 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
         let ops = json!([get(0, &path), get(1, &path)]);
         let mut case = case(way, model, &ops, |_| answer(200, "", ""));
         case.plan["threads"] = json!(threads);
-        // Long enough for a thread that starts late.
+        // The load lasts long enough for a thread that starts late.
         case.plan["load"] = closed(6, 4.0);
         let results = run(case.plan);
         assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?} {model}");
@@ -271,7 +271,8 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
-/// Records the largest number of concurrent requests in `most`; answers none before `size` requests are open at once.
+/// Records the largest number of concurrent requests in `most`. Answers no request before `size` requests are open at
+/// the same time.
 fn counting(most: &Arc<AtomicUsize>, size: usize) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
     move |_| {
@@ -323,7 +324,7 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
         answer(200, "", "")
     });
     // One user arrives every 10 ms, and each request takes 20 ms. Users do not think, so that a served user queues
-    // again behind all others.
+    // again behind all other users.
     case.plan["groups"][0]["think"] = Value::Null;
     case.plan["load"] = closed(5, 2.0);
     case.plan["load"]["stages"][0]["duration_s"] = json!(0.05);
@@ -331,7 +332,7 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     assert_eq!(kinds(&results), Vec::<String>::new());
     let paths = case.server.paths();
     assert!(paths.len() >= 15, "{paths:?}");
-    // Once all users are present, each has a turn in each round, always in the same order.
+    // Once all users are present, each user has a turn in each round, always in the same order.
     let rounds: Vec<_> = paths[8..].chunks_exact(5).collect();
     assert!(
         rounds.windows(2).all(|pair| pair[0] == pair[1]),
@@ -341,8 +342,8 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     assert_eq!(users.len(), 5, "{paths:?}");
 }
 
-/// The first user occupies the only connection for 2 s. The others begin at the same instant with a tenth of that as
-/// time limit, so that they time out before the connection becomes free, however late the thread is.
+/// The first user occupies the only connection for 2 s. The other users begin at the same time, with a time limit of
+/// 0.2 s. They time out before the connection becomes free, however late the thread is.
 #[test]
 fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let model = json!({"mode": "pool", "size": 1});
@@ -434,7 +435,7 @@ fn new_connections_leave_no_port_behind_on_this_side() {
     let waiting = table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>());
-    // State 06 is TIME-WAIT; no such entry has the server as its remote end.
+    // State 06 is TIME-WAIT. No entry in this state may have the server as its remote end.
     let held = waiting.filter(|line| line.len() > 3 && line[3] == "06" && line[2].ends_with(&port));
     assert_eq!(held.count(), 0);
 }

@@ -40,7 +40,7 @@ fn pool(size: usize, streams: u32) -> Value {
     json!({"mode": "pool", "size": size, "streams": streams})
 }
 
-/// Users without think time.
+/// Changes a plan to a closed load of users without think time.
 fn busy(mut plan: Value, users: u32, seconds: f64) -> Value {
     plan["groups"][0]["think"] = Value::Null;
     plan["load"] = closed(users, seconds);

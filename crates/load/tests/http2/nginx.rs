@@ -23,9 +23,9 @@ impl Drop for Nginx {
 }
 
 impl Nginx {
-    /// Waits until nginx listens; `false` if it ended instead, because another process took its port meanwhile.
+    /// Waits until nginx listens. Returns `false` if nginx ended instead, because another process had taken its port.
     fn listens(&mut self) -> bool {
-        // It writes its process id once it listens.
+        // nginx writes its process id once it listens.
         let number = self.folder.0.join("pid");
         for _ in 0..6_000 {
             if number.exists() {

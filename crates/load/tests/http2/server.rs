@@ -133,7 +133,7 @@ async fn serve(
         seen.body.extend_from_slice(&piece);
     }
     log.lock().expect("the log").push(seen.clone());
-    // Other requests arrive meanwhile, as with a real server.
+    // In the meantime, other requests arrive, as with a real server.
     tokio::time::sleep(Duration::from_millis(1)).await;
     at_once.fetch_sub(1, Ordering::SeqCst);
     match handler(&seen) {

@@ -135,7 +135,7 @@ fn serve(mut peer: Peer, then: Option<Then>, ignoring: &AtomicUsize, requests: &
     }
 }
 
-/// Counts the requests that arrive although none is accepted.
+/// Counts the requests that arrive although the server accepts no requests.
 fn pause(peer: &mut Peer, ignoring: &AtomicUsize) {
     let _ = peer.stream.set_read_timeout(Some(PAUSE));
     while let Some((kind, ..)) = peer.hear() {

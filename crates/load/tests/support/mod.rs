@@ -47,7 +47,7 @@ pub enum Reply {
     Send(Vec<u8>),
     /// Sends these bytes and closes.
     Close(Vec<u8>),
-    /// Sends these bytes for ever.
+    /// Sends the first bytes once, and the second bytes for ever.
     Endless(Vec<u8>, Vec<u8>),
     /// Sends nothing more; holds the connection until the client closes.
     Hang,
@@ -255,7 +255,7 @@ fn read_request(reader: &mut BufReader<Box<dyn Stream>>, connection: usize) -> O
     })
 }
 
-/// A request operation.
+/// An operation that makes a GET request.
 pub fn get(step: usize, path: &Value) -> Value {
     json!({"op": "request", "step": step, "target": 0, "method": "GET", "path": path})
 }
@@ -314,7 +314,8 @@ const TRIES: usize = 5;
 
 /// Runs a plan to its end in this process.
 pub fn run(mut plan: Value) -> Results {
-    // If the load was over while the machine stood still, no user started and no server was reached.
+    // If the load was over while the machine stood still, no user started and no server was reached. The run is then
+    // repeated.
     let mut runs = std::iter::repeat_with(|| run_once(&mut plan)).take(TRIES);
     runs.find(|results| !results.was_missed())
         .expect("a user who comes before the load is over")
@@ -383,7 +384,7 @@ impl Results {
         serde_json::from_value(self.engine["totals"]["failed"].clone()).expect("counts")
     }
 
-    /// Checks both identities with the recorded numbers.
+    /// Checks `offered = started + not_started` and `started = ok + failed + in_flight` with the recorded numbers.
     pub fn check_identity(&self) {
         let totals = &self.engine["totals"];
         let sum = |key: &str| -> u64 {

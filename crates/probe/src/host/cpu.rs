@@ -6,17 +6,17 @@ use crate::text;
 /// CPU times since boot. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// In user mode, including niced work and guests (the kernel includes guest time in both).
+    /// Time in user mode, including niced work and guests (the kernel includes guest time in both).
     pub user: u64,
-    /// In the kernel, without interrupts.
+    /// Time in the kernel, without interrupts.
     pub system: u64,
-    /// Idle, with no process waiting for a disk.
+    /// Idle time with no process waiting for a disk.
     pub idle: u64,
-    /// Idle, with a process waiting for a disk; unreliable with many CPUs, as proc(5) warns.
+    /// Idle time with a process waiting for a disk; unreliable with many CPUs, as proc(5) warns.
     pub iowait: Option<u64>,
-    /// In hard and soft interrupts.
+    /// Time in hard and soft interrupts.
     pub irq: Option<u64>,
-    /// Taken by the hypervisor for other guests.
+    /// Time taken by the hypervisor for other guests.
     pub steal: Option<u64>,
 }
 
@@ -37,19 +37,19 @@ impl CpuTimes {
         })
     }
 
-    /// Time in which the CPU worked for this host. [ns]
+    /// Time during which the CPU worked for this host. [ns]
     #[must_use]
     pub fn busy(&self) -> u64 {
         self.user + self.system + self.irq.unwrap_or(0)
     }
 }
 
-/// Last reading of `/proc/stat`.
+/// Values from the last reading of `/proc/stat`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ProcStat {
-    /// All CPUs together.
+    /// CPU times of all CPUs together.
     pub total: Option<CpuTimes>,
-    /// Each CPU at the index of its number; `None` if it is offline.
+    /// CPU times of each CPU, at the index of its number; `None` if it is offline.
     pub cpus: Vec<Option<CpuTimes>>,
     /// Context switches since boot.
     pub context_switches: Option<u64>,
@@ -98,7 +98,7 @@ impl ProcStat {
         json.count("processes_blocked", self.processes_blocked);
     }
 
-    /// Writes the array `cpus`; an offline CPU keeps its position and has no keys.
+    /// Writes the array `cpus`. An offline CPU is an empty object at its position.
     pub fn write_cpus(&self, json: &mut Json) {
         json.array("cpus");
         for cpu in &self.cpus {

@@ -7,15 +7,16 @@ use crate::json::Json;
 use crate::sys;
 use crate::text;
 
-/// Unit of the sector columns, independent of the sector size of the device (Documentation/admin-guide/iostats.rst).
-/// [bytes]
+/// Unit of the sector columns, independent of the sector size of the device
+/// (Documentation/admin-guide/iostats.rst). [bytes]
 const SECTOR_BYTES: u64 = 512;
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Devices that often exist in large numbers without being used; they are shown once they have transferred data.
+/// Names of devices that often exist in large numbers without being used. They are reported after they have transferred
+/// data.
 const OFTEN_UNUSED: [&[u8]; 4] = [b"loop", b"ram", b"zram", b"nbd"];
 
-/// Writes the counters of whole devices, and determines which names are such devices.
+/// Writes the counters of whole devices, and determines which names belong to whole devices.
 #[derive(Debug)]
 pub struct Disks {
     block: PathBuf,
@@ -23,7 +24,7 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// Creates it for the folder in which the kernel lists whole devices: `/sys/block`.
+    /// Creates the writer for the folder in which the kernel lists whole devices: `/sys/block`.
     #[must_use]
     pub fn new(block: PathBuf) -> Self {
         Self {
@@ -34,7 +35,7 @@ impl Disks {
 
     /// Writes the object `disks`.
     ///
-    /// Devices that are built from other devices are listed, too, and marked as `stacked`, so that sums leave them out.
+    /// Devices that are built from other devices are included and marked as `stacked`, so that sums can leave them out.
     pub fn write(&mut self, content: &[u8], json: &mut Json) {
         json.object("disks");
         for line in text::lines(content) {
@@ -72,16 +73,15 @@ fn often_unused(name: &[u8]) -> bool {
     OFTEN_UNUSED.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Name of the disk in sysfs, which replaces the slash in names such as `cciss/c0d0` by an exclamation mark.
+/// Name of the disk in sysfs, where an exclamation mark replaces the slash in names such as `cciss/c0d0`.
 fn file_name(disk: &[u8]) -> String {
     text::owned(disk).replace('/', "!")
 }
 
-/// Returns `true` if another device also counts the bytes of this one, because this one is built from other devices or
-/// from a file.
+/// Returns `true` if this device is built from other devices or from a file on a disk, so that another device counts
+/// the same bytes.
 ///
-/// A file in memory (tmpfs) is on no other device. A file that is not visible to this process is assumed to be on a
-/// disk.
+/// A file in memory (tmpfs) is not on a disk. A file that is not visible to this process is assumed to be on a disk.
 fn is_stacked(folder: &Path) -> bool {
     let built_from_disks =
         || fs::read_dir(folder.join("slaves")).is_ok_and(|mut entries| entries.next().is_some());
@@ -91,8 +91,8 @@ fn is_stacked(folder: &Path) -> bool {
     }
 }
 
-/// Writes the columns of a line from the fourth on: reads, merged, sectors, ms, writes, merged, sectors, ms, in
-/// progress, ms busy, ms queued.
+/// Writes the counters of a disk. `columns` are the columns of a line from the fourth on: reads, merged, sectors, ms,
+/// writes, merged, sectors, ms, in progress, ms busy, ms queued.
 fn write_disk(name: &[u8], columns: &[u64; 11], stacked: bool, json: &mut Json) {
     json.object(&text::owned(name));
     json.count("read_bytes_total", columns[2] * SECTOR_BYTES);

@@ -1,4 +1,4 @@
-//! `/proc/meminfo` and `/proc/vmstat`.
+//! Values from `/proc/meminfo` and `/proc/vmstat`.
 
 use crate::json::Json;
 use crate::text;

@@ -1,4 +1,4 @@
-//! `/proc/net/dev`, the tables of `/proc/net/snmp` and `/proc/net/netstat`, and `/proc/net/sockstat`.
+//! Values from `/proc/net/dev`, the tables of `/proc/net/snmp` and `/proc/net/netstat`, and `/proc/net/sockstat`.
 
 use crate::json::Json;
 use crate::text;
@@ -19,7 +19,7 @@ pub fn write(content: &[u8], json: &mut Json) {
             *column = number;
             count += 1;
         }
-        // Columns as in the two heading lines: receive 0 to 7, transmit 8 to 15.
+        // The two heading lines name the columns: 0 to 7 are received, 8 to 15 transmitted.
         if count < 12 || (columns[1] == 0 && columns[9] == 0) {
             continue;
         }
@@ -35,7 +35,8 @@ pub fn write(content: &[u8], json: &mut Json) {
     json.end_object();
 }
 
-/// Finds a number in a table of two lines, names above values, both starting with `prefix` (`Tcp:`).
+/// Finds a number in a table of two lines, with the names in the first line and the values in the second. Both start
+/// with `prefix` (`Tcp:`).
 #[must_use]
 pub fn paired(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
     let mut rows =
@@ -47,7 +48,7 @@ pub fn paired(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
         .find_map(|(heading, value)| (heading == name.as_bytes()).then(|| text::number(value)))?
 }
 
-/// Finds the number under its name in the line that starts with `prefix` (`TCP:`).
+/// Finds the number after its name in the line that starts with `prefix` (`TCP:`).
 #[must_use]
 pub fn behind(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
     let line =

@@ -1,4 +1,4 @@
-//! Jobs and losses of each stream, from the probabilities of the states.
+//! Mean number of jobs and losses of each stream, computed from the probabilities of the states.
 
 use super::{Bounded, Found, Incoming, State};
 
@@ -12,7 +12,7 @@ impl Bounded<'_> {
         })
     }
 
-    /// Jobs and losses of each stream, from the probabilities of the states.
+    /// Mean number of jobs and losses of each stream, from the states of each level and their probabilities.
     pub(super) fn figures(&self, states: &[Vec<State>], chances: &[Vec<f64>]) -> Found {
         let number = self.streams.len();
         let (mut come, mut lost, mut ahead) =

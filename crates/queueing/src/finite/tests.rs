@@ -1,4 +1,4 @@
-//! Full stations against chains written separately.
+//! Compares stations with a limited capacity with independently written Markov chains.
 
 use super::*;
 use crate::model::Distribution;
@@ -51,8 +51,8 @@ fn near(found: f64, expected: f64, within: f64) {
     );
 }
 
-/// Expected by a chain at departures that was written separately and solved as linear equations, to the digits shown:
-/// load, room, loss, response time.
+/// Expected values come from an independently written chain at departures, solved as linear equations and rounded to
+/// the digits shown. Columns: load, capacity, loss, response time.
 #[test]
 fn constant_times_lose_what_the_chain_at_departures_loses() {
     let center = center(1, &[1.0], 0.0, Discipline::Fcfs);
@@ -76,8 +76,8 @@ fn constant_times_lose_what_the_chain_at_departures_loses() {
     }
 }
 
-/// Expected by a chain at arrivals that was written separately: bursts (scv 4) and regular arrivals at one exponential
-/// server of 1 s with room for 10, 0.8/s.
+/// Expected values come from an independently written chain at arrivals. The station has one exponential server of 1 s
+/// and a capacity of 10; 0.8/s arrive in bursts (scv 4) or regularly.
 #[test]
 fn the_variation_of_arrivals_fills_a_room() {
     let center = center(1, &[1.0], 1.0, Discipline::Fcfs);
@@ -92,7 +92,7 @@ fn the_variation_of_arrivals_fills_a_room() {
     }
 }
 
-/// Both embedded chains against the chain of phases, which has the same distributions here.
+/// Compares both embedded chains with the chain with phases, which represents these distributions exactly.
 #[test]
 fn embedded_chains_agree_with_the_chain_of_phases() {
     for scv in [0.25, 0.5, 4.0] {
@@ -123,7 +123,7 @@ fn embedded_chains_agree_with_the_chain_of_phases() {
     }
 }
 
-/// Stationary probabilities of a dense chain by repeated steps, for the tests only.
+/// Stationary probabilities of a dense chain, computed by many small time steps.
 fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
     let mut found = vec![1.0 / size as f64; size];
     for _ in 0..200_000 {
@@ -138,8 +138,8 @@ fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
     found
 }
 
-/// One exponential server, two ranks, interrupting: the state is the two numbers of jobs; here room for 4, 0.7 and
-/// 0.5/s of 1 and 0.5 s.
+/// One exponential server and two ranks with interruption: a state is the numbers of jobs of both ranks. The capacity
+/// is 4; jobs arrive at 0.7/s and 0.5/s and take 1 s and 0.5 s.
 #[test]
 fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
     let mut center = center(1, &[1.0, 0.5], 1.0, Discipline::Priority);
@@ -181,8 +181,8 @@ fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
     );
 }
 
-/// One exponential server of 1 s, two ranks without interruption, room for 10, 0.5/s each. The state is the numbers of
-/// waiting jobs and whether the server is busy, since the service times are equal.
+/// One exponential server of 1 s and two ranks without interruption; the capacity is 10, and each rank arrives at
+/// 0.5/s. Since service times are equal, a state is the numbers of waiting jobs and whether the server is busy.
 #[test]
 fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
     let center = center(1, &[1.0, 1.0], 1.0, Discipline::Priority);
@@ -233,8 +233,9 @@ fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
     assert!(visit.jobs[1] > 2.0 * visit.jobs[0]);
 }
 
-/// Two servers with room for ten, scv 4, 1.5/s: simulated are a loss of 5.9 % and R = 2.253 s; exponential times lose
-/// 1.7 %. A full house of servers without a queue does not feel the variation (Erlang's loss formula).
+/// Two servers, a capacity of ten, scv 4, 1.5/s: simulation gives a loss of 5.9 % and a response time of 2.253 s;
+/// exponential times would lose 1.7 %. If the capacity equals the number of servers, the variation has no effect
+/// (Erlang's loss formula).
 #[test]
 fn variation_fills_a_bounded_station() {
     let visit = poisson(&center(2, &[1.0], 4.0, Discipline::Fcfs), &[1.5], 10);
@@ -247,8 +248,8 @@ fn variation_fills_a_bounded_station() {
     }
 }
 
-/// A room too large for any chain of phases still has an answer without ranks, which is not called exact. The fewest jobs
-/// are those in service.
+/// A station that is too large for any chain with phases is approximated, and the result is not marked as exact. The
+/// mean number of jobs is at least the number in service.
 #[test]
 fn large_rooms_are_answered_roughly() {
     let center = center(64, &[1.0, 3.0], 4.0, Discipline::Fcfs);
@@ -257,8 +258,8 @@ fn large_rooms_are_answered_roughly() {
     assert!(visit.jobs.iter().sum::<f64>() >= 52.0 * (1.0 - visit.loss) - 1e-9);
 }
 
-/// Jobs that share a server feel only the mean of their service times if arrivals are Poisson; with bursts the chain of
-/// exponential times stands in for one that would be too large, and loses what one of a smaller number of phases loses.
+/// If arrivals are Poisson, shared servers depend only on the mean service time. With bursts, the chain with all phases
+/// would be too large, so exponential service times are used. Bursts lose more jobs than Poisson arrivals.
 #[test]
 fn shared_servers_with_bursts_are_solved_with_exponential_times() {
     let center = center(2, &[1.0, 1.0], 4.0, Discipline::Ps);
@@ -268,8 +269,8 @@ fn shared_servers_with_bursts_are_solved_with_exponential_times() {
     assert!(visit.loss > poisson(&center, &[0.8, 0.8], 60).loss);
 }
 
-/// Regular arrivals of equal jobs never wait below saturation, whatever shares the server. With arrivals that vary a
-/// little, fewer phases stand in for constant times where more would make the chain too large.
+/// Equal jobs that arrive regularly never wait below saturation, even if they share the server. If arrivals vary a
+/// little, the result is extrapolated from chains with few phases, and is not exact.
 #[test]
 fn constant_times_in_a_shared_room() {
     let center = center(1, &[1.0], 0.0, Discipline::Ps);

@@ -75,16 +75,16 @@ pub struct Failure {
     pub failover: Option<String>,
 }
 
-/// Rule by which a balancer chooses a station. Stations that are down are left out as long as others are up.
+/// Rule by which a balancer chooses a station. Stations that are down are not chosen while another station is up.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// At random, with equal probabilities.
     #[default]
     Random,
-    /// In turn.
+    /// The stations in rotation.
     RoundRobin,
-    /// The station with the fewest jobs; of equal ones, in turn.
+    /// The station with the fewest jobs; if several have equally few, in rotation.
     ShortestQueue,
     /// The station with fewer jobs of two that are chosen at random.
     PowerOfTwo,
@@ -103,13 +103,13 @@ pub struct Balancer {
     pub stations: Vec<String>,
 }
 
-/// A cache in front of a station: a hit takes `hit_time_s` in place of a service.
+/// A cache in front of a station: a hit takes `hit_time_s` instead of a service.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// Name of the station.
     pub station: String,
-    /// Share of visits that hit, in [0, 1]; in place of `items` and `keys`.
+    /// Share of visits that hit, in [0, 1]; an alternative to `items` and `keys`.
     #[serde(default)]
     pub hit_ratio: Option<f64>,
     /// Number of entries; the least recently used one is evicted first.
@@ -132,7 +132,7 @@ pub struct Cache {
 pub struct Feedback {
     /// Name of a station of discipline `priority` or `fcfs`.
     pub station: String,
-    /// Service after which a job loses a rank, > 0. [s]
+    /// Service time after which a job moves to the next level, > 0. [s]
     pub quantum_s: f64,
     /// Number of levels, at least 1; on the last level jobs alternate after each quantum.
     pub levels: u32,
@@ -150,7 +150,7 @@ pub struct Weight {
     pub weight: f64,
 }
 
-/// Measured service times. Their shape is used, with the mean of the service.
+/// Measured service times. Only the shape of their distribution is used; their mean is scaled to the mean service time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
@@ -194,7 +194,7 @@ impl Behaviour {
         })?;
         Some(Fault::new(
             &place,
-            "must be left out to be solved: only 'towtank model simulate' takes it into account",
+            "must be left out for solving: only 'towtank model simulate' supports it",
         ))
     }
 }

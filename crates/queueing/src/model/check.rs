@@ -56,13 +56,13 @@ impl Faults {
             });
             let new = seen.insert(name);
             self.unless(new, &[section, name], || {
-                "must have a name of its own, got one that is taken".into()
+                "must have a unique name, got one that is already used".into()
             });
         }
     }
 }
 
-/// All faults of a model, sorted by place.
+/// All faults of a model, sorted by location.
 pub(super) fn check(model: &Model) -> Vec<Fault> {
     let mut faults = Faults(Vec::new());
     names(model, &mut faults);
@@ -122,7 +122,7 @@ fn names(model: &Model, faults: &mut Faults) {
     faults.unless(
         !places.iter().any(|name| *name == END),
         &["stations"],
-        || format!("must have no station or pool of the name {END:?}: it is the way out"),
+        || format!("must have no station or pool with the name {END:?}, which stands for leaving the network"),
     );
 }
 
@@ -167,13 +167,13 @@ fn variation(variation: Variation, path: &[&str], faults: &mut Faults) {
         Some(Distribution::Uniform) => (near(1.0 / 3.0), "1/3"),
         Some(Distribution::Erlang) => (
             scv > 0.0 && near(1.0 / (1.0 / scv).round()),
-            "1/k for k phases, as 0.5 or 0.25",
+            "1/k for k phases, such as 0.5 or 0.25",
         ),
         Some(Distribution::Hyperexponential | Distribution::Pareto) => (scv > 1.0, "above 1"),
         Some(Distribution::Gamma | Distribution::Lognormal) => (scv > 0.0, "above 0"),
     };
     faults.unless(fits, path, || {
-        format!("must have an scv that its distribution can have ({needs}), got {scv} instead")
+        format!("must have an scv that fits its distribution ({needs}), got {scv} instead")
     });
 }
 
@@ -206,7 +206,7 @@ fn station(model: &Model, station: &Station, faults: &mut Faults) {
         faults.unless(
             !delay && station.discipline != Discipline::Priority,
             &at("rates"),
-            || "must be left out at the disciplines delay and priority".into(),
+            || "must be left out for the disciplines 'delay' and 'priority'".into(),
         );
     }
     if let Some(capacity) = station.capacity {
@@ -222,7 +222,7 @@ fn station(model: &Model, station: &Station, faults: &mut Faults) {
             },
         );
         faults.unless(!delay, &at("capacity"), || {
-            "must be left out at a delay: nobody waits there".into()
+            "must be left out at a delay, where no job waits".into()
         });
         let closed = model
             .classes
@@ -230,7 +230,7 @@ fn station(model: &Model, station: &Station, faults: &mut Faults) {
             .find(|class| class.is_closed() && station.service(&class.name).is_some());
         faults.unless(closed.is_none(), &at("capacity"), || {
             format!(
-                "must be left out: users of the closed class {:?} come here and cannot be dropped",
+                "must be left out: jobs of the closed class {:?} visit this station and cannot be dropped",
                 closed.map_or("", |class| &class.name)
             )
         });
@@ -283,7 +283,7 @@ fn service(model: &Model, station: &Station, service: &Service, faults: &mut Fau
     });
 }
 
-/// Returns `true` if a list of classes, empty for all, includes the class.
+/// Returns `true` if a list of classes includes the class; an empty list includes all.
 fn concerns(classes: &[String], class: &str) -> bool {
     classes.is_empty() || classes.iter().any(|name| name == class)
 }
@@ -322,7 +322,7 @@ fn pool(model: &Model, pool: &Pool, faults: &mut Faults) {
             });
             faults.unless(other.is_none(), &at("holds"), || {
                 format!(
-                    "must hold {held:?} for class {:?} alone, got the pool {:?} that does too",
+                    "must be the only pool that holds {held:?} for class {:?}, got the pool {:?} as well",
                     class.name,
                     other.map_or("", |other| &other.name)
                 )
@@ -395,7 +395,7 @@ fn fork(model: &Model, fork: &Fork, faults: &mut Faults) {
             .count();
         faults.unless(held == 0 || held == seen.len(), &path, || {
             format!(
-                "must be held by the pool {:?} with all its stations or none",
+                "must have all of its stations in the pool {:?}, or none of them",
                 pool.name
             )
         });
@@ -506,7 +506,7 @@ impl Faults {
         self.unless(
             demand.is_finite() && demand > 0.0,
             &["classes", class],
-            || "must need time at one station at least, got a demand of 0".into(),
+            || "must need service time at one station at least, got a demand of 0".into(),
         );
     }
 }

@@ -1,8 +1,9 @@
-//! Computes visits from routes by the traffic equations v = start + v P, solved by elimination.
+//! Computes visits from routes by the traffic equations v = start + v P, solved by elimination. Here v are the visits,
+//! `start` the probabilities of the first station, and P the transition probabilities.
 
 use super::{Class, END, Fault, Model, Route};
 
-/// Limit on the visits to one station: above it the probability to leave is lost in rounding.
+/// Limit on the visits to one station. With more visits, the probability of leaving the network is lost in rounding.
 const VISITS_AT_MOST: f64 = 1e9;
 
 /// Visits of a class at each station.
@@ -52,7 +53,7 @@ fn routed(model: &Model, route: &Route) -> Result<Vec<f64>, Fault> {
     }
     Err(Fault::new(
         &["routing", &route.class],
-        "must have a way to 'end' from every station that it reaches, got a cycle without one",
+        "must have a path to 'end' from every station that it reaches, got a cycle without such a path",
     ))
 }
 

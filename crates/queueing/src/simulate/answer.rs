@@ -18,11 +18,11 @@ const SHARES: [&str; 5] = [
     "hit_ratio",
     "availability",
 ];
-/// Least number of failures of a station over all replications: their number is then known to 18 %, which the intervals
-/// reflect.
+/// Smallest number of failures of a station, over all replications, that is enough. The relative standard error of that
+/// number is 18 %, which the intervals include.
 pub(super) const FAILURES: u64 = 30;
-/// Growth of the number in system from the third to the fourth quarter that counts as significant: one-sided level, and
-/// size relative to the mean.
+/// Growth of the number in system from the third to the fourth quarter of the run that counts as significant: level of
+/// the one-sided test, and size relative to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
 /// Results of a simulation.
@@ -42,7 +42,7 @@ pub struct Answer {
     pub exact: bool,
     /// `true` if the model reached a steady state.
     pub steady: bool,
-    /// Settings and course of the run.
+    /// Settings and progress of the run.
     pub simulation: Run,
     /// Warnings about the answer.
     pub warnings: Vec<String>,
@@ -84,9 +84,9 @@ pub struct StationAnswer {
     pub throughput_per_s: f64,
     /// Share of visits that find the station full.
     pub loss_probability: f64,
-    /// Share of visits that the cache answers.
+    /// Share of visits that are served from the cache.
     pub hit_ratio: f64,
-    /// Share of the time in which the station is up.
+    /// Share of the time during which the station is up.
     pub availability: f64,
     /// Time at the station per completed transaction, by class. [s]
     pub residence_time_s: Named<f64>,
@@ -111,10 +111,10 @@ pub struct PoolAnswer {
     pub confidence_interval: Named<[f64; 2]>,
 }
 
-/// Settings and course of a simulation.
+/// Settings and progress of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// Reason of the end: `precision`, `events`, `time` or `jobs`.
+    /// Reason why the simulation stopped: `precision`, `events`, `time` or `jobs`.
     pub stopped: &'static str,
     /// Independent replications.
     pub replications: usize,
@@ -124,7 +124,7 @@ pub struct Run {
     pub simulated_time_s: f64,
     /// Share of the simulated time that was left out as warm-up, averaged over replications.
     pub warm_up_share: f64,
-    /// Relaxation time: the time in which the network forgets its initial state. [s]
+    /// Relaxation time: the time in which the influence of the initial state disappears. [s]
     pub relaxation_s: f64,
     /// Shortest measured part of a replication, in relaxation times. [1]
     pub measured_relaxations: f64,
@@ -134,7 +134,7 @@ pub struct Run {
     pub precision_asked: f64,
     /// Largest relative half-width of throughput and response time over all classes.
     pub precision_reached: f64,
-    /// Name of the figure with this half-width.
+    /// Name of the figure with the largest relative half-width.
     pub widest: String,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -148,8 +148,8 @@ pub(super) struct Over<'a> {
 }
 
 impl Over<'_> {
-    /// Estimates a figure, by batches if the replications are long enough. Replications without the figure (because
-    /// nothing was completed) are left out.
+    /// Estimates a figure, from batches if the replications are long enough. Replications that do not have the figure,
+    /// because nothing was completed, are left out.
     pub fn estimate(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
         let values: Vec<f64> = self
             .samples
@@ -231,8 +231,8 @@ impl Over<'_> {
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
 
-    /// Returns `true` if all replications were measured long enough, and failures occurred often enough. If an open
-    /// class fills the system up, any length is enough.
+    /// Returns `true` if all replications were measured long enough, and failures occurred often enough. If the number
+    /// of jobs of an open class keeps growing, any length is enough.
     pub fn is_long_enough(&self) -> bool {
         let open = (self.plan.classes.iter()).any(|class| class.arrivals.is_some());
         let enough = self.samples.iter().all(Sample::is_long_enough)
@@ -241,7 +241,7 @@ impl Over<'_> {
     }
 
     /// Returns `true` if long service times occurred often enough for a precision. Distributions without a fourth
-    /// moment never satisfy this and are ignored, as is a system that fills up.
+    /// moment never satisfy this condition and are ignored. A system without a steady state always satisfies it.
     pub fn has_met_its_tails(&self, precision: f64) -> bool {
         self.tails().is_none_or(|least| least.width <= precision) || !self.steady()
     }
@@ -489,8 +489,8 @@ fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
     )
 }
 
-/// Ends of the interval of a figure, clipped to its range: no figure is below 0, and a share is at most 1. A time whose
-/// error is as large as the time itself has no interval.
+/// Ends of the interval of a figure, limited to its range: no figure is below 0, and a share is at most 1. If the error
+/// of a time is as large as the time itself, there is no interval.
 fn bounded(name: &str, estimate: &Estimate) -> [f64; 2] {
     let is_time = name.ends_with("_s") && !name.ends_with("_per_s");
     if is_time && estimate.half_width >= estimate.mean && estimate.half_width > 0.0 {

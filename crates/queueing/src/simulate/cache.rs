@@ -1,4 +1,5 @@
-//! A cache that evicts the least recently used entry, with references by Zipf's law.
+//! A cache that evicts the least recently used entry, and the keys that are requested from it, with popularities by
+//! Zipf's law.
 
 use super::random::Stream;
 
@@ -48,8 +49,8 @@ impl Zipf {
     }
 }
 
-/// The entries, most recently used first, as a ring of links through all keys; the last index represents the ends of
-/// the list.
+/// The cached keys in the order of their last use, as a circular linked list over all keys. The additional last index
+/// marks both ends of the list.
 pub struct Recent {
     next: Vec<u32>,
     previous: Vec<u32>,
@@ -69,7 +70,7 @@ impl Recent {
         cache
     }
 
-    /// References a key. Returns `true` if the cache had it; afterwards it has it.
+    /// Requests a key. Returns `true` if the key was in the cache; afterwards it is always in the cache.
     pub fn ask(&mut self, key: u32) -> bool {
         let end = (self.next.len() - 1) as u32;
         let hit = self.next[key as usize] != NOWHERE;
@@ -106,7 +107,7 @@ mod tests {
     fn the_least_recently_used_goes() {
         let mut cache = Recent::new(2, 4);
         let hits: Vec<bool> = [0, 1, 0, 2, 1, 0, 0].map(|key| cache.ask(key)).to_vec();
-        // 2 drives 1 out, 1 drives 0 out, 0 drives 2 out.
+        // Key 2 evicts key 1, then 1 evicts 0, then 0 evicts 2.
         assert_eq!(hits, [false, false, true, false, false, false, true]);
     }
 
@@ -117,7 +118,7 @@ mod tests {
         let mut counts = [0_u32; 4];
         (0..1_000_000).for_each(|_| counts[zipf.draw(&mut stream) as usize] += 1);
         for (rank, &count) in counts.iter().enumerate() {
-            // 1 + 1/2 + 1/3 + 1/4 = 25/12; five standard errors are 0.0025.
+            // Shares are 1/rank divided by 1 + 1/2 + 1/3 + 1/4 = 25/12; five standard errors are 0.0025.
             let share = 12.0 / 25.0 / (rank + 1) as f64;
             assert!(
                 (f64::from(count) / 1e6 - share).abs() < 0.0025,

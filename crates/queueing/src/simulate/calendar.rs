@@ -1,6 +1,6 @@
 //! The event calendar: a heap with four children per node that records the position of each event.
 //!
-//! Every source of events has a slot of its own and at most one event. Therefore an event can be moved or cancelled in
+//! Every source of events has its own slot and at most one event. Therefore an event can be moved or cancelled in
 //! place, whereas a heap without positions would accumulate cancelled events. With four children the heap is half as
 //! deep as with two, and the children share a cache line.
 
@@ -9,8 +9,8 @@ const ARITY: usize = 4;
 /// Position of a slot without an event.
 const NOWHERE: u32 = u32::MAX;
 
-/// Time, order of insertion and slot, combined in one number that compares like the tuple: the bits of times that are
-/// not negative have the order of the times, and integer comparisons need no branch.
+/// Time, order of insertion and slot of an event, combined in one integer that is ordered like the tuple. The bits of
+/// non-negative floating-point times have the order of the times, and integer comparisons need no branch.
 type Entry = u128;
 /// Entry of the root after its event was removed and before another is inserted; it precedes all others.
 const HOLE: Entry = 0;
@@ -31,7 +31,7 @@ pub struct Calendar {
     position: Vec<u32>,
     /// Order among events at the same time: first inserted, first served (except once in 2^32 insertions).
     order: u32,
-    /// `true` if the root is a hole. Most events insert another event, which fills the hole at once.
+    /// `true` if the root is a hole. Processing an event usually inserts another event, which fills the hole.
     hole: bool,
 }
 
@@ -139,8 +139,8 @@ impl Calendar {
         self.put(at, entry);
     }
 
-    /// Position of the earliest child, if there is any. Since it cannot be predicted, the usual case of four children
-    /// has no branches.
+    /// Position of the earliest child, if there is any. The processor cannot predict which child is earliest, so the
+    /// usual case of four children is computed without branches.
     #[inline]
     fn least_child(&self, at: usize) -> Option<usize> {
         let first = at * ARITY + 1;
@@ -163,7 +163,8 @@ impl Calendar {
 mod tests {
     use super::*;
 
-    /// Against a list that is searched: entering, moving and taking back in an order without pattern.
+    /// Compares the calendar with a list that is searched for the earliest event, while events are inserted, moved and
+    /// removed in random order.
     #[test]
     fn events_come_in_order_of_time() {
         let (mut calendar, mut list) = (Calendar::new(64), vec![None; 64]);

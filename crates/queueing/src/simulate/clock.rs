@@ -12,7 +12,8 @@ impl Machine<'_> {
         state.clock_set = self.now;
     }
 
-    /// Total speed of a station with its current jobs.
+    /// Total speed of a station with its current jobs, and its utilization as a number of busy servers or a share of
+    /// the highest speed.
     fn total_speed(&self, station: usize) -> (f64, f64) {
         let (plan, jobs) = (&self.plan.stations[station], self.stations[station].jobs);
         if jobs == 0 || !self.stations[station].up {
@@ -26,7 +27,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Sets the speed of the clock, and the event of the job that ends first.
+    /// Sets the speed of the clock, and schedules the end of the job that ends first.
     pub fn restart_clock(&mut self, station: usize) {
         let (speed, busy) = self.total_speed(station);
         let shared = self.plan.stations[station].kind == Kind::Shared;
@@ -92,7 +93,7 @@ impl Machine<'_> {
         self.jobs[job as usize].mark = state.clock + self.jobs[job as usize].work;
     }
 
-    /// Ends the job whose end the clock of a station has reached.
+    /// Ends the job whose end time the clock of a station has reached.
     pub fn clock_rings(&mut self, station: usize) {
         self.set_clock(station);
         let job = if self.plan.stations[station].kind == Kind::Shared {

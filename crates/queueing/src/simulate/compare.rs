@@ -20,7 +20,7 @@ pub struct Comparison {
 /// Difference of a figure: the alternative minus the first model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// Mean for the first model; for a percentile, the percentile over all replications, as in the answer.
+    /// Mean for the first model; for a percentile, the percentile of all replications together, as in the answer.
     pub first: f64,
     /// The same value for the alternative.
     pub second: f64,
@@ -30,7 +30,8 @@ pub struct Difference {
     pub confidence_interval: [f64; 2],
     /// `true` if the interval excludes 0.
     pub differs: bool,
-    /// Variance of the differences relative to that of independent runs; below 1 if common random numbers helped.
+    /// Variance of the differences relative to the variance with independent runs; below 1 if common random numbers
+    /// helped.
     pub variance_ratio: f64,
 }
 
@@ -96,10 +97,10 @@ fn values<'a>(
 
 /// Difference of a percentile over all replications.
 ///
-/// The ends follow from those of both percentiles and the correlation of their errors (Zou, Psychological Methods
-/// 12(4), 2007, for the difference of correlated estimates), so that the asymmetry of the intervals is preserved. The
-/// errors are those of the shares of times below the percentiles, by replication. The mean of the replications' own
-/// percentiles differs from that of the answers: a percentile of few times is too small.
+/// The ends of the interval follow from the intervals of both percentiles and the correlation of their errors (Zou,
+/// Psychological Methods 12(4), 2007, for the difference of correlated estimates), so that the asymmetry of the
+/// intervals is preserved. The error in each replication is that of the share of times below the percentile. Averages
+/// of the percentiles of single replications are not used, since a percentile of few times is too small.
 fn of_percentile(
     first: (&Over, usize),
     second: (&Over, usize),

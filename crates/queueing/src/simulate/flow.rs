@@ -1,4 +1,4 @@
-//! The flow of transactions: attempts, steps, pools, forks and ends.
+//! The flow of transactions: attempts, steps of a route, pools, forks and ends.
 
 use super::layout::{Count, Layout};
 use super::machine::{Machine, State};
@@ -67,7 +67,7 @@ impl Machine<'_> {
             .map_or(NONE, |(_, station)| *station)
     }
 
-    /// Moves a job on, to its next service or to its end.
+    /// Moves a job to its next service or to its end.
     #[inline]
     pub fn proceed(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
@@ -80,8 +80,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Moves a job of a class with a route. `place` is the station that it leaves, `step` the next one, the same while
-    /// it waits for a pool on the way.
+    /// Moves a job of a class with transition probabilities. Here `place` is the station that the job leaves, and
+    /// `step` the next station, which stays the same while the job waits for a pool on the way.
     fn proceed_by_chance(&mut self, job: u32, class: usize) {
         let this = &mut self.jobs[job as usize];
         if this.place != NONE && this.place == this.step {
@@ -185,7 +185,7 @@ impl Machine<'_> {
             .any(|&member| self.stations[member as usize].up);
         let usable =
             |machine: &Self, station: u32| !any_up || machine.stations[station as usize].up;
-        // One random number for each choice, whatever the policy, so that alternatives use the same numbers.
+        // Each choice uses one random number under every policy, so that alternatives use the same numbers.
         let mut random = self.streams.balance[balancer].clone();
         self.streams.balance[balancer].bits();
         let turn = self.turns[balancer] as usize;
@@ -268,7 +268,7 @@ impl Machine<'_> {
         this.held |= 1 << pool;
         this.state = State::Granted;
         // The next job continues by a separate event, so that a chain of released units does not become a chain of
-        // calls.
+        // nested calls.
         let timer = self.timer(next);
         self.calendar.set(timer, self.now);
     }
@@ -296,8 +296,8 @@ impl Machine<'_> {
         let branches = self.plan.forks[fork as usize].branches[class as usize].len() as u32;
         self.jobs[job as usize].state = State::Joining;
         self.jobs[job as usize].children = branches;
-        // All branches are created before the first one proceeds, since a branch may end at once. The model check
-        // limits them to 16.
+        // All branches are created before the first one proceeds, since a branch may end immediately. The model check
+        // limits their number to 16.
         let mut children = [NONE; 16];
         for branch in 0..branches {
             let child = self.new_job(class);
@@ -330,7 +330,7 @@ impl Machine<'_> {
         }
     }
 
-    // Ends.
+    // Ends of branches, attempts and transactions.
 
     /// Ends the route of a job.
     #[inline]

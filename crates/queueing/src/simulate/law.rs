@@ -7,8 +7,8 @@ use super::estimate::Estimate;
 use super::layout::{Count, Layout};
 use super::sample::Sample;
 
-/// The law fails if an interval of this level excludes 0, and the difference is at least this share of the number in
-/// the system. The end effects of the shortest run are below that share.
+/// Confidence level and share. The law fails if an interval of this level excludes 0 and the difference is at least
+/// this share of the number in the system. The effects of the ends of the shortest run are below this share.
 const FAILS: (f64, f64) = (0.999, 0.005);
 
 /// Number of transactions in the system, compared with throughput times response time.
@@ -25,8 +25,8 @@ pub struct Little {
 }
 
 impl Little {
-    /// Checks the law for a class; `None` if transactions end before completion, since mean response times exclude
-    /// them.
+    /// Checks the law for a class. Returns `None` if transactions ended before completion, since mean response times
+    /// exclude these.
     pub(super) fn of(over: &Over, class: usize) -> Option<Self> {
         let given_up = |sample: &Sample| {
             [Count::Dropped, Count::Failed]

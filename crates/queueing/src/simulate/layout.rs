@@ -1,4 +1,4 @@
-//! Positions of sums in a record: one for every figure of every class, station and pool.
+//! Positions of sums in a record: each figure of each class, station and pool has its own position.
 
 use super::plan::Plan;
 

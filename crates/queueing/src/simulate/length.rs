@@ -1,9 +1,9 @@
-//! Least length of a replication, relative to the relaxation time: the time in which a network forgets its initial
-//! state.
+//! Minimum length of a replication, relative to the relaxation time: the time in which the influence of the initial
+//! state disappears.
 //!
-//! A mean over completed transactions is too small if the run is not much longer than transactions take, since the
-//! longest ones have not ended. The interval of the mean does not show this error, as all replications have the same
-//! length.
+//! A mean over completed transactions is too small if the run is not much longer than the transactions, since the
+//! longest ones have not ended. The confidence interval of the mean does not show this error, as all replications have
+//! the same length.
 
 use super::layout::{Count, Layout};
 use super::machine::Machine;
@@ -13,22 +13,22 @@ use super::sample::utilization;
 use super::times::Times;
 use super::walk;
 
-/// Least warm-up, in relaxation times. With an exponential time in the system, longer times make up 9 exp(-8), or 0.3
-/// %, of the mean at the start of the measured part, and less afterwards.
+/// Minimum warm-up, in relaxation times. With an exponential time in the system, transactions longer than the warm-up
+/// contribute 9 exp(-8), or 0.3 %, of the mean at the start of the measured part, and less later.
 const WARM_UP: f64 = 8.0;
-/// Least measured part, in relaxation times.
+/// Minimum measured part, in relaxation times.
 const MEASURED: f64 = 24.0;
-/// Least length of a batch within a replication, in relaxation times. In M/M/1 the number in the system is correlated
-/// over about two of them, so that the variance of such a batch is too small by 4 % for the sum of many, and its
+/// Minimum length of a batch within a replication, in relaxation times. In M/M/1 the number in the system is correlated
+/// over about two relaxation times. The variance from batches of this length is therefore too small by 4 %, and the
 /// standard error by 2 %.
 const BATCH: f64 = 48.0;
-/// Number of batches over all replications: they give the error to 8 %, and more batches add little.
+/// Number of batches over all replications. They determine the error to 8 %, and more batches improve this little.
 const BATCHES: usize = 80;
-/// Largest utilization that is used for open classes; a station that fills up could otherwise never be measured long
-/// enough.
+/// Largest utilization that is used for open classes. With a utilization near 1, a station without steady state could
+/// never be measured long enough.
 const OPEN_AT_MOST: f64 = 0.95;
 
-/// Least warm-up. [s]
+/// Minimum warm-up. [s]
 pub fn warm_up_s(relaxation_s: f64) -> f64 {
     WARM_UP * relaxation_s
 }
@@ -39,7 +39,7 @@ pub fn is_enough(measured_s: f64, relaxation_s: f64) -> bool {
     measured_s >= MEASURED * relaxation_s * (1.0 - 1e-6)
 }
 
-/// Number of batches within each replication, from the length of the shortest one; 1 or 0 if it is too short for two.
+/// Number of batches within each replication, from the measured time of the shortest one; 0 if it is too short for two.
 pub fn batches(measured_s: f64, relaxation_s: f64, replications: usize) -> usize {
     let fit = (measured_s / (BATCH * relaxation_s)) as usize;
     let count = fit.min(BATCHES.div_ceil(replications));
@@ -71,7 +71,8 @@ pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
     times.fold(of_failures(plan), f64::max)
 }
 
-/// Relaxation time of the stations that fail: exponential up and down times relax at the sum of both rates. [s]
+/// Longest relaxation time of the stations that fail. With exponential up and down times, it is the inverse of the sum
+/// of the failure and repair rates. [s]
 fn of_failures(plan: &Plan) -> f64 {
     let times = plan.stations.iter().map(|station| match station.failure {
         Some((Times::Exponential(up_s), Times::Exponential(down_s), _)) => {
@@ -82,12 +83,12 @@ fn of_failures(plan: &Plan) -> f64 {
     times.fold(0.0, f64::max)
 }
 
-/// Relaxation time of a class: its time in the system plus the time in which the number in the system
-/// settles. [s]
+/// Relaxation time of a class: its time in the system plus the time in which the number in the system settles. [s]
 ///
-/// In a closed class, N - L users think, each for Z, and L leave at a rate X(L): dL/dt = (N - L) / Z - X(L). A deviation
-/// decays at the rate 1 / Z + X'(L), and X' = (1 - U) / R for one server, where X = m L / (1 + L), U = L / (1 + L) and
-/// R = L / X. An open class is the same with Z infinite.
+/// In a closed class of N users, N - L users think, each for the time Z, and the L jobs in the system leave at a rate
+/// X(L): dL/dt = (N - L) / Z - X(L). A deviation of L decays at the rate 1 / Z + X'(L). For one server of utilization
+/// U, X' = (1 - U) / R with the response time R, since X = m L / (1 + L) with the service rate m. For an open class, Z
+/// is infinite.
 fn of_class(class: &ClassPlan, stay_s: f64, away_s: f64, busiest: f64) -> f64 {
     if stay_s == 0.0 {
         return 0.0;
@@ -124,21 +125,21 @@ mod tests {
         Plan::new(&serde_json::from_str::<Model>(&text).unwrap()).unwrap()
     }
 
-    /// A saturated station accepts every arrival: the number in the system settles with the think time.
+    /// A saturated station completes jobs at a constant rate, so the number in the system settles with the think time.
     #[test]
     fn relaxation_is_that_of_the_flow_between_users_and_stations() {
         let closed = plan(r#"{"name": "c", "users": 10, "think_time_s": 5.0}"#);
         assert!((of_class(&closed.classes[0], 12.0, 5.0, 1.0) - 17.0).abs() < 1e-12);
-        // Light load: both times are the time in the system, 1 + 1 / (1 / 99 + 0.99 / 1).
+        // Light load: both terms are about the time in the system of 1, and their sum is 1 + 1 / (1 / 99 + 0.99 / 1).
         let light = of_class(&closed.classes[0], 1.0, 99.0, 0.01);
         assert!((light - (1.0 + 1.0 / (1.0 / 99.0 + 0.99))).abs() < 1e-12);
-        // M/M/1 at 0.75: R = 4, and R / (1 - U) = 16.
+        // M/M/1 at utilization U = 0.75 has R = 4 and R / (1 - U) = 16.
         let open = plan(r#"{"name": "c", "arrival_rate_per_s": 0.75}"#);
         assert!((of_class(&open.classes[0], 4.0, 0.0, 0.75) - 20.0).abs() < 1e-12);
         assert!(of_class(&open.classes[0], 0.0, 0.0, 0.0).abs() < 1e-12);
     }
 
-    /// Eighty in all where there is room; none where there is not.
+    /// There are eighty batches in total if they fit, and none if a replication is too short for two.
     #[test]
     fn batches_are_long_beside_the_relaxation_time() {
         assert_eq!(batches(7680.0, 1.0, 10), 8);
@@ -148,7 +149,8 @@ mod tests {
         assert_eq!(batches(7680.0, 1.0, 100), 0);
     }
 
-    /// P(up at t) - P(up) decays with exp(-(1 / up + 1 / down) t).
+    /// After a time t, the probability of being up differs from its mean by a term that decays with exp(-(1 / up + 1 /
+    /// down) t).
     #[test]
     fn failures_are_forgotten_at_the_sum_of_their_rates() {
         let class = r#"{"name": "c", "arrival_rate_per_s": 0.5}"#;

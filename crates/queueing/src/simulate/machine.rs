@@ -14,25 +14,25 @@ use super::station::StationState;
 pub enum State {
     /// The slot of the job is free.
     Free,
-    /// The user of the job thinks.
+    /// Waits until the think time of its user is over.
     Thinking,
-    /// Waits before the next attempt.
+    /// Waits for the pause before the next attempt to end.
     Pausing,
     /// Waits in a queue of a station.
     Waiting,
     /// In service; its timer runs.
     Serving,
-    /// At a server that is down.
+    /// At a server of a station that is down.
     Frozen,
     /// At a delay; its timer runs.
     Delayed,
-    /// Found in the cache; its timer runs.
+    /// Found in the cache; its timer runs for the time of a hit.
     Hit,
     /// At a station with a common clock.
     Clocked,
     /// In the queue of a pool.
     InPool,
-    /// Has received a unit of a pool and continues at once.
+    /// Has received a unit of a pool and continues at the same time.
     Granted,
     /// Waits for the branches of its fork.
     Joining,
@@ -48,9 +48,9 @@ pub struct Job {
     pub dropped: bool,
     pub class: u32,
     pub attempt: u32,
-    /// Next step of its route; for a class with probabilities, the station where it is or to which it goes.
+    /// Next step of the route; for a class with transition probabilities, the current or next station.
     pub step: u32,
-    /// Station of the remaining visits.
+    /// Station to which the remaining visits go.
     pub place: u32,
     pub visits_left: u32,
     /// Location of the job: a station, or the pool for which it waits.
@@ -62,7 +62,7 @@ pub struct Job {
     pub children: u32,
     pub next: u32,
     pub previous: u32,
-    /// Bits of the pools of which the job holds a unit.
+    /// Pools of which the job holds a unit, one bit per pool.
     pub held: u64,
     /// Start of the transaction. [s]
     pub started: f64,
@@ -70,9 +70,10 @@ pub struct Job {
     pub arrived: f64,
     /// Service time drawn for this visit. [s]
     pub drawn: f64,
-    /// Remaining service, without the part on the timer. [s]
+    /// Remaining service time, without the part on the timer. [s]
     pub work: f64,
-    /// Start of its service, or its end on the clock of its station. [s]
+    /// Time at which the service started; at a station with a common clock, the reading of the clock at which the job
+    /// ends. [s]
     pub mark: f64,
 }
 
@@ -234,13 +235,13 @@ pub struct Machine<'a> {
     pub pools: Vec<PoolState>,
     /// Pools in the order in which units are taken.
     pub pool_order: Vec<u32>,
-    /// Next station in turn for each balancer.
+    /// Next station in the rotation of each balancer.
     pub turns: Vec<u32>,
     pub caches: Vec<Option<Recent>>,
     pub streams: Streams,
     pub record: Record,
-    /// `true` if there are more jobs than can be stored: the model has no steady state, or needs too many jobs to reach
-    /// it.
+    /// `true` if there are more jobs than can be stored: the model has no steady state, or its steady state has too
+    /// many jobs.
     pub overflow: bool,
 }
 
@@ -285,7 +286,7 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    /// References each cache until it is full and its content has been replaced twice, since an empty cache would
+    /// Requests keys from each cache until it is full and its content has been replaced twice. An empty cache would
     /// represent a system that was just started.
     fn fill_caches(&mut self) {
         for (index, station) in self.plan.stations.iter().enumerate() {
@@ -295,8 +296,8 @@ impl<'a> Machine<'a> {
             {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
-                // Rare keys may take very long to occur; after this many references a cache is nearly as full as it
-                // gets.
+                // Rare keys may take very long to be requested. After this many requests, a cache is nearly as full as
+                // it will ever be.
                 for _ in 0..20 * keys.len() {
                     misses += usize::from(!recent.ask(keys.draw(&mut self.streams.cache[index])));
                     if misses >= 3 * items {
@@ -334,13 +335,13 @@ impl<'a> Machine<'a> {
         (self.layout.classes + self.layout.stations + station) as u32
     }
 
-    /// Slot of the timer of a job; the next slot is that of its time limit.
+    /// Slot of the timer of a job; the next slot is the timer of its time limit.
     #[inline]
     pub fn timer(&self, job: u32) -> u32 {
         (self.layout.classes + 2 * self.layout.stations) as u32 + 2 * job
     }
 
-    /// Runs until this total number of events was processed.
+    /// Runs until the replication has processed this number of events in total.
     pub fn run(&mut self, events: u64) {
         while self.events < events && !self.overflow {
             let Some((time, slot)) = self.calendar.pop() else {
@@ -356,7 +357,7 @@ impl<'a> Machine<'a> {
         self.record.stop(self.now);
     }
 
-    /// The second half of the record, in whole blocks. [`Machine::run`] must be called before.
+    /// The second half of the record, as a number of whole blocks of slices. [`Machine::run`] must be called before.
     pub fn second_half(&mut self) -> Part {
         self.record.since_block(self.record.slices() / (2 * BLOCK))
     }

@@ -4,7 +4,7 @@ use super::answer::Over;
 use super::estimate::Estimate;
 use super::record::{below, quantile};
 
-/// Percentiles of an answer, by name, as shares.
+/// Percentiles of an answer: name and share.
 pub const PERCENTILES: [(&str, f64); 6] = [
     ("p50", 0.5),
     ("p75", 0.75),
@@ -50,9 +50,9 @@ impl Over<'_> {
 /// Ends of the interval of a percentile over all replications.
 ///
 /// Woodruff, J. Amer. Stat. Assoc. 47(260), 1952: the share of times below the percentile is a ratio over independent
-/// replications and has an interval. The times at the ends of that interval are the ends for the percentile, which
-/// therefore lies between them. If there are no such ends, or the error is as large as the percentile, [`around`]
-/// applies.
+/// replications, and has an interval. The quantiles at the ends of that interval are the ends for the percentile, which
+/// therefore lies between them. If such quantiles do not exist, or the error is as large as the percentile, [`around`]
+/// is used.
 fn ends(counted: &[&[u64]], pooled: &[u64], share: f64, value: f64, confidence: f64) -> [f64; 2] {
     if counted.len() < 2 {
         return [f64::NAN; 2];
@@ -68,15 +68,15 @@ fn ends(counted: &[&[u64]], pooled: &[u64], share: f64, value: f64, confidence: 
         && let [Some(low), Some(high)] = shares.map(|end| quantile(pooled, end))
         && high - low < 2.0 * value
     {
-        // Shares that should be equal may differ by rounding.
+        // The ends and the percentile may be equal; rounding must not put the percentile outside.
         return [low.min(value), high.max(value)];
     }
     around(counted, share, value, confidence)
 }
 
-/// Ends of an interval around a percentile in a tail with few times. They include the error of the mean of the
-/// percentiles of each replication, and the distance of that mean from the percentile over all replications, since
-/// percentiles of few times are too small. There is no interval if the error is as large as the percentile.
+/// Ends of an interval around a percentile in a tail with few times. The interval includes the error of the mean of the
+/// replications' percentiles. It also includes the distance of that mean from the percentile over all replications,
+/// since percentiles of few times are too small. There is no interval if the error is as large as the percentile.
 fn around(counted: &[&[u64]], share: f64, value: f64, confidence: f64) -> [f64; 2] {
     let own = counted.iter().filter_map(|counts| quantile(counts, share));
     let own = Estimate::of(&own.collect::<Vec<_>>(), confidence);

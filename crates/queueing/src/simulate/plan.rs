@@ -9,7 +9,7 @@ use super::ways::Visits;
 use crate::model::behaviour::{OnTimeout, Policy};
 use crate::model::{Class, Discipline, Fault, Model, Pool};
 
-/// Stands for no station, pool or job.
+/// Index that stands for no station, no pool or no job.
 pub const NONE: u32 = u32::MAX;
 /// Limit on the pools: a job stores its pools as bits of one word.
 const POOLS_AT_MOST: usize = 64;
@@ -25,7 +25,7 @@ pub struct Plan {
     pub shortest_s: f64,
 }
 
-/// A class.
+/// A class, prepared for simulation.
 pub struct ClassPlan {
     pub name: String,
     pub users: u64,
@@ -41,17 +41,18 @@ pub struct ClassPlan {
 
 /// Route of a class through the network.
 pub enum Way {
-    /// Step by step.
+    /// A fixed sequence of steps.
     Steps(Vec<Step>),
-    /// By probabilities, from the start (the last row) and from each station; the last entry of each row leads out.
+    /// Cumulative transition probabilities, one row for each station and the last row for the start. The last entry of
+    /// each row leads out of the network.
     Chances(Vec<Vec<(f64, u32)>>),
 }
 
 /// One step of a route.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Visits to a station: the integral part of their mean number, and one more with the probability of the fractional
-    /// part.
+    /// Visits to a station. The number of visits is the integral part `whole`, and one more with the probability
+    /// `rest`.
     Visit {
         station: u32,
         whole: u32,
@@ -62,7 +63,7 @@ pub enum Step {
     Fork(u32),
 }
 
-/// A station.
+/// A station, prepared for simulation.
 pub struct StationPlan {
     pub name: String,
     pub kind: Kind,
@@ -72,9 +73,9 @@ pub struct StationPlan {
     /// Speed with 1, 2, ... jobs; empty for a station with servers.
     pub rates: Vec<f64>,
     pub top_rate: f64,
-    /// Number of queues.
+    /// Number of ranks, each of which has a queue.
     pub ranks: u32,
-    /// Feedback: service after which a rank is lost. [s]
+    /// Service time after which a job moves to the next feedback level. [s]
     pub quantum_s: f64,
     pub levels: u32,
     pub balancer: u32,
@@ -86,18 +87,18 @@ pub struct StationPlan {
     pub services: Vec<Option<ServicePlan>>,
 }
 
-/// Kind of a station.
+/// Order of service at a station, as the simulator implements it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
-    /// All jobs are served at once.
+    /// All jobs are served at the same time.
     Delay,
     /// Each server serves one job; there is one queue per rank.
     Servers,
-    /// As `Servers`, but the last arrival is served first and interrupts others.
+    /// Like `Servers`, but the last arrival is served first and interrupts others.
     Stack,
-    /// All jobs share the servers, by a clock that runs at the speed of one job's share.
+    /// All jobs share the servers; a common clock runs at the speed at which each job is served.
     Shared,
-    /// One job at a time, at a speed that depends on the number of jobs; with `true` the last arrival is served first.
+    /// One job at a time, at a speed that depends on the number of jobs. If `true`, the last arrival is served first.
     Clocked(bool),
 }
 
@@ -108,7 +109,7 @@ pub struct ServicePlan {
     pub weight: f64,
 }
 
-/// A cache.
+/// A cache, prepared for simulation.
 pub struct CachePlan {
     pub hit_time_s: f64,
     pub kind: CacheKind,
@@ -120,7 +121,7 @@ pub enum CacheKind {
     Recent { items: usize, keys: Arc<Zipf> },
 }
 
-/// A pool.
+/// A pool, prepared for simulation.
 pub struct PoolPlan {
     pub name: String,
     pub size: u64,
@@ -128,7 +129,7 @@ pub struct PoolPlan {
     pub concerns: Vec<bool>,
     /// For each station, `true` if a job holds a unit while it is there.
     pub covers: Vec<bool>,
-    /// Depth of nesting; 0 for a pool in no other pool.
+    /// Depth of nesting; 0 for a pool that is not inside another pool.
     pub depth: u32,
 }
 
@@ -137,7 +138,7 @@ pub struct ForkPlan {
     pub branches: Vec<Vec<Vec<Step>>>,
 }
 
-/// A balancer.
+/// A balancer, prepared for simulation.
 pub struct BalancerPlan {
     pub name: String,
     pub policy: Policy,

@@ -1,9 +1,10 @@
-//! Random numbers, with a stream for each purpose, so that alternatives of a model draw the same numbers for the same
-//! purpose.
+//! Random numbers, with a separate stream for each purpose, so that alternatives of a model draw the same numbers for
+//! the same purpose.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna, ACM Trans. Math. Softw. 47(4), 2021), its state filled by
-//! `SplitMix64` as its authors advise. A stream is identified by seed, replication, purpose and the names of its class
-//! or station: an additional station in one alternative does not change the numbers of the other stations.
+//! The generator is xoshiro256++ (Blackman and Vigna, ACM Trans. Math. Softw. 47(4), 2021). Its state is filled by
+//! `SplitMix64`, as its authors recommend. A stream is identified by seed, replication, purpose and the names of its
+//! class or station. Therefore an additional station in one alternative does not change the numbers of the other
+//! stations.
 
 use std::sync::LazyLock;
 
@@ -32,7 +33,7 @@ pub enum Purpose {
 const TAIL: f64 = 7.697_117_470_131_05;
 const AREA: f64 = 0.003_949_659_822_581_557;
 
-/// Right edges of the layers, from the widest upward, and the density at each.
+/// Right edges of the layers of the ziggurat, from the widest upward, and the density at each edge.
 struct Layers {
     edges: [f64; 257],
     heights: [f64; 257],
@@ -67,7 +68,7 @@ impl Stream {
             for &byte in name.as_bytes() {
                 state = mix(state ^ u64::from(byte));
             }
-            // Separator of names: `ab`, `c` must differ from `a`, `bc`.
+            // A separator after each name, so that the names `ab`, `c` give another stream than `a`, `bc`.
             state = mix(state ^ 0x100);
         }
         Self(
@@ -94,14 +95,14 @@ impl Stream {
         result
     }
 
-    /// Uniform in (0, 1]: its logarithm is finite.
+    /// Uniform in (0, 1]; 0 is excluded, so that the logarithm is finite.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Exponential with mean 1: the ziggurat of 256 layers (Marsaglia and Tsang, J. Stat. Softw. 5(8), 2000), exact, and
-    /// in most cases one number and one product.
+    /// Exponential with mean 1, by the ziggurat of 256 layers (Marsaglia and Tsang, J. Stat. Softw. 5(8), 2000). The
+    /// method is exact, and in most cases takes one random number and one multiplication.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         let layers = &*LAYERS;
@@ -130,7 +131,8 @@ impl Stream {
         }
     }
 
-    /// Standard normal (Box and Muller; the second of the pair is not kept, so that each draw takes two numbers).
+    /// Standard normal, by the method of Box and Muller. The second number of each pair is discarded, so each draw
+    /// takes two random numbers.
     pub fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.exponential()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
@@ -154,17 +156,18 @@ fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The first outputs of xoshiro256++ from the state 1, 2, 3, 4, computed by hand from its definition for the first:
-    /// rotl(1 + 4, 23) + 1.
+    /// The first outputs of xoshiro256++ from the state 1, 2, 3, 4. The first one is computed by hand from the
+    /// definition: rotl(1 + 4, 23) + 1.
     #[test]
     fn the_generator_is_xoshiro() {
         let mut stream = Stream([1, 2, 3, 4]);
         assert_eq!(stream.bits(), (5 << 23) + 1);
-        // State is now [7, 0, 262146, 211106232532992]: rotl(7 + 6 * 2^45, 23) + 7.
+        // The state is now [7, 0, 262146, 211106232532992], which gives rotl(7 + 6 * 2^45, 23) + 7.
         assert_eq!(stream.bits(), (7_u64 + (6 << 45)).rotate_left(23) + 7);
     }
 
-    /// The distribution at ten places, within five standard errors of two million draws; the top layer ends at 0.
+    /// Compares the distribution at ten values with the exponential one, within five standard errors of two million
+    /// draws. The top layer ends at 0.
     #[test]
     fn the_ziggurat_is_exponential() {
         assert!((AREA / LAYERS.edges[255] + (-LAYERS.edges[255]).exp() - 1.0).abs() < 1e-12);

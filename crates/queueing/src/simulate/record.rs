@@ -1,16 +1,18 @@
 //! Record of one replication: cumulative sums at the ends of slices of equal length.
 //!
-//! Any part of the run is the difference of two rows, so that the warm-up can be chosen after the run. When the rows
-//! are full, every second one is dropped and slices become twice as long: a run of any length has between 256 and 512
-//! rows. Response times are counted in a histogram that is kept at every sixteenth row.
+//! The sums of any part of the run are the difference of two rows, so that the warm-up can be chosen after the run.
+//! When the rows are full, every second one is dropped and slices become twice as long. A long run of any length
+//! therefore has between 256 and 512 rows. Response times are counted in a histogram, of which a copy is kept at every
+//! sixteenth row.
 
 /// Limit on the rows; even, so that every second one can be dropped.
 const ROWS: usize = 512;
 /// Rows between two copies of the histograms.
 pub const BLOCK: usize = 16;
-/// Bits of the mantissa that select a bucket, which is at most 0.8 % wide.
+/// Number of bits of the mantissa that select a bucket. A bucket is at most 0.8 % wide.
 const FINE_BITS: u32 = 7;
-/// Times below 2^-30 s (1 ns) are counted in the first bucket, times from 2^24 s (194 days) on in the last.
+/// Binary exponents of the range of times: times below 2^-30 s (1 ns) are counted in the first bucket, and times from
+/// 2^24 s (194 days) on in the last.
 const EXPONENTS: (i32, i32) = (-30, 24);
 const BUCKETS: usize = ((EXPONENTS.1 - EXPONENTS.0) as usize) << FINE_BITS;
 
@@ -50,7 +52,7 @@ fn edge(bucket: usize) -> f64 {
     f64::from_bits((first + bucket as u64) << (52 - FINE_BITS))
 }
 
-/// Quantile of counted times, which are taken as evenly spread within a bucket; `None` without times. [s]
+/// Quantile of counted times; `None` without times. Times are taken as uniformly distributed within a bucket. [s]
 pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     let total: u64 = counts.iter().sum();
     let rank = share * total as f64;
@@ -65,7 +67,7 @@ pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     None
 }
 
-/// Number of counted times below a time, taken as evenly spread within a bucket.
+/// Number of counted times below `time`. Times are taken as uniformly distributed within a bucket.
 pub fn below(counts: &[u64], time: f64) -> f64 {
     let own = bucket(time);
     let within = ((time - edge(own)) / (edge(own + 1) - edge(own))).clamp(0.0, 1.0);
@@ -122,7 +124,7 @@ impl Record {
         self.histogram[class * BUCKETS + bucket(time)] += 1;
     }
 
-    /// Ends all slices that end at or before now.
+    /// Ends all slices that end at or before the time `now`.
     #[cold]
     pub fn pass(&mut self, now: f64) {
         while now >= self.slice_end_s {
@@ -181,7 +183,8 @@ impl Record {
         self.slice_s
     }
 
-    /// Growth of a sum over each slice, divided by the length of a slice: the mean of a level, or the rate of a count.
+    /// Growth of a sum over each slice, divided by the length of the slice. This is the mean of a level, or the rate of
+    /// a count.
     pub fn series(&self, index: usize) -> Vec<f64> {
         let width = self.width();
         let value = |row: usize| self.rows[row * width + index];
@@ -190,8 +193,8 @@ impl Record {
             .collect()
     }
 
-    /// Divides the run after this number of blocks into equal batches of whole slices; empty if there are too few
-    /// slices. The batches have no histograms.
+    /// Divides the run after the first `blocks` blocks into equal batches of whole slices, without histograms. The list
+    /// is empty if there are too few slices.
     pub fn batches(&self, blocks: usize, count: usize) -> Vec<Part> {
         let (start, width) = (blocks * BLOCK, self.width());
         let each = self.filled.saturating_sub(start) / count.max(1);
@@ -215,7 +218,7 @@ impl Record {
         (0..count).map(part).collect()
     }
 
-    /// The part of the run after this number of blocks. [`Record::stop`] must be called before.
+    /// The part of the run after this number of blocks of slices. [`Record::stop`] must be called before.
     pub fn since_block(&mut self, blocks: usize) -> Part {
         let mut sums = self.row(self.now_s);
         let width = self.width();
@@ -244,7 +247,8 @@ impl Record {
 mod tests {
     use super::*;
 
-    /// A level that is t at time t, a count of the seconds, a response every second: any part is known.
+    /// Records a level that equals the time t, a count of the seconds, and a response every second, so that every part
+    /// of the run is known.
     #[test]
     fn any_part_of_a_run_is_what_it_was() {
         let mut record = Record::new(1, 1, 1, 0.37);
@@ -262,7 +266,7 @@ mod tests {
         let start = (3 * BLOCK) as f64 * record.slice_s;
         let part = record.since_block(3);
         assert!((part.duration_s - (9_999.0 - start)).abs() < 1e-6);
-        // Counts go up in whole seconds, the level in steps that lie up to 1 below t.
+        // Counts rise once per second, and the recorded level is up to 1 below t.
         assert!(
             (part.sums[1] - part.duration_s).abs() <= 1.5,
             "{}",
@@ -274,7 +278,8 @@ mod tests {
         assert_eq!(batches.len(), 7);
         assert!(7.0 * each_s > part.duration_s - 8.0 * record.slice_s());
         for (number, batch) in batches.iter().enumerate() {
-            // The recorded level equals the time, so the mean of a batch is the middle of the batch less half a step.
+            // The recorded level is on average half a step below the time, so the mean of a batch is the middle of the
+            // batch minus 0.5.
             let middle = start + (number as f64 + 0.5) * each_s;
             assert!((batch.sums[0] / each_s - middle + 0.5).abs() < 1.0);
             assert!((batch.sums[1] - each_s).abs() <= 1.5);

@@ -7,7 +7,7 @@ use super::machine::Machine;
 use super::plan::Plan;
 use super::record::{BLOCK, Part};
 
-/// Number in the system by class, and number at each station, over the slices.
+/// Mean number in the system by class, and mean number at each station, for each slice.
 fn state(machine: &Machine) -> Vec<Vec<f64>> {
     let levels = 0..machine.layout.classes + machine.layout.stations;
     levels.map(|index| machine.record.series(index)).collect()
@@ -25,7 +25,7 @@ fn cut_blocks(machine: &Machine, cut_s: f64) -> usize {
     ((cut_s / block_s).ceil() as usize).min(machine.record.slices() / (2 * BLOCK))
 }
 
-/// Mean number of jobs in the third and in the fourth quarter.
+/// Mean number of jobs in the third and in the fourth quarter of the run.
 fn quarters(machine: &Machine) -> [f64; 2] {
     let (state, slices) = (state(machine), machine.record.slices());
     [slices / 2..slices * 3 / 4, slices * 3 / 4..slices].map(|range| {
@@ -46,9 +46,10 @@ pub struct Sample {
     /// Relaxation time of the network, the same for all replications. [s]
     pub relaxation_s: f64,
     pub events: u64,
-    /// Mean number in the system in the third and in the fourth quarter.
+    /// Mean number of jobs in the third and in the fourth quarter of the run.
     pub quarters: [f64; 2],
-    /// Equal parts that are long enough to be independent, without histograms; empty for a short replication.
+    /// Equal parts of the replication that are long enough to be independent, without histograms; empty for a short
+    /// replication.
     pub batches: Vec<Sample>,
 }
 
@@ -56,8 +57,8 @@ impl Sample {
     /// Returns the results of all replications of a model.
     ///
     /// All replications have the same warm-up: the median of those that MSER-5 requires, and at least some relaxation
-    /// times of the network. A separate warm-up for each replication would depend on its random course: it would remove
-    /// busy periods at the start and keep idle ones, so that mean queue lengths would be too low.
+    /// times of the network. A separate warm-up for each replication would depend on its random events. It would remove
+    /// busy periods at the start and keep idle periods, so that mean queue lengths would be too low.
     pub fn all(machines: &mut [Machine]) -> Vec<Self> {
         let mut proposals: Vec<f64> = machines.iter().map(warm_up_s).collect();
         proposals.sort_by(f64::total_cmp);
@@ -148,7 +149,7 @@ impl Sample {
     }
 }
 
-/// Utilization of a station from the mean number of its servers that are busy.
+/// Utilization of a station, from the mean number of busy servers or the mean share of the highest speed.
 pub fn utilization(plan: &Plan, station: usize, busy: f64) -> f64 {
     let station_plan = &plan.stations[station];
     if station_plan.rates.is_empty() {

@@ -18,7 +18,7 @@ impl Eq for Share {}
 
 impl Ord for Share {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Reversed, since the standard heap has the greatest element on top.
+        // The order is reversed, since the standard heap has its greatest element on top.
         other
             .end
             .total_cmp(&self.end)
@@ -35,15 +35,15 @@ impl PartialOrd for Share {
 /// State of a station.
 pub struct StationState {
     pub up: bool,
-    /// Number of jobs that count for the capacity, which excludes cache hits.
+    /// Number of jobs that count towards the capacity. Cache hits do not count.
     pub jobs: u32,
     busy: u32,
     pub waiting: u32,
     lists: Vec<List>,
-    /// Jobs in service; only kept if jobs may be interrupted.
+    /// Jobs in service; only maintained if jobs can be interrupted.
     served: Vec<u32>,
     keeps_served: bool,
-    /// Clock of a station with a common clock: service that a job of weight 1 would have received since the station was
+    /// Reading of the common clock: service time that a job of weight 1 would have received since the station was last
     /// empty. [s]
     pub clock: f64,
     pub clock_set: f64,
@@ -97,8 +97,8 @@ impl StationState {
 }
 
 impl Machine<'_> {
-    /// Handles a job that arrives at a station, including its cache and its capacity. The caller has chosen the
-    /// station.
+    /// Handles a job that arrives at a station, including failover, cache and capacity. A balancer has already chosen
+    /// the station.
     #[inline]
     pub fn enter(&mut self, job: u32, mut station: usize) {
         let takes_all = self.plan.stations[station].takes_all;
@@ -168,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Time of a cache hit; `None` if the cache does not have the key.
+    /// Time of a cache hit; `None` for a miss or without a cache.
     fn hit(&mut self, station: usize) -> Option<f64> {
         let cache = self.plan.stations[station].cache.as_ref()?;
         let stream = &mut self.streams.cache[station];
@@ -236,8 +236,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the job in service to interrupt: of a worse rank, the worst one, and of that rank the one that started
-    /// last.
+    /// Returns the job in service to interrupt: the worst rank below that of `job`, and among equal ranks the job that
+    /// started last.
     fn worse(&self, job: u32, station: usize) -> Option<u32> {
         if !self.plan.stations[station].preemptive || !self.stations[station].up {
             return None;
@@ -271,7 +271,7 @@ impl Machine<'_> {
         self.start_timer(job, station);
     }
 
-    /// Starts the timer of a job for a quantum, or to its end.
+    /// Starts the timer of a job, for one quantum or for the remaining service time if that is shorter.
     #[inline]
     fn start_timer(&mut self, job: u32, station: usize) {
         let this = &mut self.jobs[job as usize];
@@ -283,7 +283,7 @@ impl Machine<'_> {
         self.calendar.set(timer, self.now + slice);
     }
 
-    /// Stops the timer of a job; the remaining time becomes work again.
+    /// Stops the timer of a job; the time left on the timer becomes remaining service time again.
     fn stop_timer(&mut self, job: u32) {
         let timer = self.timer(job);
         if let Some(end) = self.calendar.clear(timer) {
@@ -336,8 +336,8 @@ impl Machine<'_> {
     #[inline]
     fn hand_over(&mut self, job: u32, station: usize) {
         let state = &mut self.stations[station];
-        // If no job can be interrupted and the station cannot fail, the number of busy servers does not change and need
-        // not be recorded.
+        // If no job can be interrupted and the station cannot fail, the number of busy servers does not change and is
+        // not recorded again.
         if !state.keeps_served
             && let Some(next) = state.pop(&mut self.jobs)
         {
@@ -348,7 +348,7 @@ impl Machine<'_> {
         self.serve_next(station);
     }
 
-    /// Moves a job to the end of its queue or of the next one; its server takes the first waiting job.
+    /// Moves a job to the end of its queue or of the queue of the next level; the first waiting job takes the server.
     fn quantum_ends(&mut self, job: u32, station: usize) {
         self.release_server(job, station);
         let plan = &self.plan.stations[station];
@@ -369,7 +369,8 @@ impl Machine<'_> {
             return;
         }
         if state.busy >= servers {
-            // The job that has been served longest without a break is interrupted; jobs that came later stay.
+            // The job that has been in service for longest without a break is interrupted; later arrivals stay in
+            // service.
             let oldest = state.served[0];
             self.interrupt(oldest, station);
             self.stations[station].push(&mut self.jobs, oldest, true);
@@ -377,7 +378,7 @@ impl Machine<'_> {
         self.serve(job, station);
     }
 
-    // Leaving early, and failures.
+    // Withdrawal of jobs, and failures.
 
     /// Removes a job from its station, whether it waits or is in service.
     pub fn withdraw(&mut self, job: u32) {
@@ -411,7 +412,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Sets a station down or up; the job in service keeps its position.
+    /// Switches a station between up and down; jobs in service keep their servers.
     pub fn toggle(&mut self, station: usize) {
         let up = !self.stations[station].up;
         let down = self.layout.down(station);

@@ -1,30 +1,31 @@
-//! Precision of the second moment of the drawn service times, which determines waits.
+//! Precision of the second moment of the drawn service times, on which waits depend.
 //!
-//! The mean wait of Poisson arrivals at one server is λ E[S²] / (2 (1 - ρ)) (Pollaczek and Khinchine), so that its
-//! error is at least that of the second moment of the times drawn. With heavy tails the second moment depends on few
-//! long times, which occur too seldom in most runs: replications without them agree with each other, but all are wrong.
-//! The fourth moment of the distribution, which is known, bounds the error.
+//! The mean wait of Poisson arrivals at one server is λ E[S²] / (2 (1 - ρ)) (Pollaczek and Khinchine), with arrival
+//! rate λ, service time S and utilization ρ. Its relative error is therefore at least that of the second moment of the
+//! times drawn. With heavy tails the second moment depends on few long times, which are missing in most runs.
+//! Replications without these times agree with each other, but all are wrong. The error is therefore computed from the
+//! fourth moment of the distribution, which is known.
 
 use super::answer::Over;
 use super::estimate::student_t;
 use super::layout::{Count, Layout};
 use super::plan::{Kind, StationPlan};
 
-/// Degrees of freedom from which on Student's t is practically normal.
+/// Degrees of freedom above which Student's t is practically normal.
 const MANY: usize = 1000;
 
-/// Lower bound on the relative half-width of the mean response time of a class.
+/// Lower bound on the relative half-width of the interval of a class's mean response time.
 pub(super) struct Least<'a> {
     pub class: &'a str,
     pub station: &'a str,
-    /// Share of the response time that is waiting at the station.
+    /// Share of the response time that the class waits at the station.
     pub waiting_share: f64,
     /// Relative half-width; infinite without a fourth moment, 0 if no job waits.
     pub width: f64,
 }
 
 impl Over<'_> {
-    /// The largest finite bound, over open classes at stations that serve jobs in order; `None` if there is none.
+    /// The largest finite lower bound, over open classes at stations that serve jobs in order; `None` if there is none.
     pub(super) fn tails(&self) -> Option<Least<'_>> {
         let known = self.all_tails().filter(|least| least.width.is_finite());
         known.max_by(|a, b| a.width.total_cmp(&b.width))
@@ -61,7 +62,8 @@ impl Over<'_> {
         })
     }
 
-    /// Returns `true` if all jobs served at the station come from outside, wait in order and are never dropped.
+    /// Returns `true` if the mean wait at the station depends on the second moment: all jobs belong to open classes,
+    /// wait in order and are never dropped.
     fn rests_on_moments(&self, station: &StationPlan) -> bool {
         let services = station.services.iter().zip(&self.plan.classes);
         station.kind == Kind::Servers
@@ -76,7 +78,7 @@ impl Over<'_> {
         self.samples.iter().map(|sample| sample.total(index)).sum()
     }
 
-    /// Relative half-width of the second moment of all service times drawn at a station.
+    /// Relative half-width of the interval of the second moment of all service times drawn at a station.
     fn moment_error(&self, at: usize, station: &StationPlan) -> f64 {
         let layout = self.samples[0].layout;
         let services = station.services.iter().enumerate();
@@ -100,8 +102,8 @@ impl Over<'_> {
     }
 }
 
-/// Relative standard error of the second moment of drawn times; each kind is given by its number and its first, second
-/// and fourth moments.
+/// Relative standard error of the second moment of drawn times. Each class of times is given by the number drawn and
+/// its first, second and fourth moments.
 fn standard_error(drawn: impl Iterator<Item = (f64, [f64; 3])>) -> f64 {
     let (mut second, mut error) = (0.0, 0.0);
     for (count, [_, square, fourth]) in drawn.filter(|(count, _)| *count > 0.0) {
@@ -118,11 +120,12 @@ mod tests {
     #[test]
     fn the_error_of_a_second_moment_is_that_of_the_squares() {
         let of = |drawn: &[(f64, [f64; 3])]| standard_error(drawn.iter().copied());
-        // Exponential: E S⁴ / (E S²)² = 6; constant: 1.
+        // For exponential times E[S⁴] / E[S²]² = 6, for constant times 1.
         let (exponential, constant) = ([1.0, 2.0, 24.0], [3.0, 9.0, 81.0]);
         assert!((of(&[(2000.0, exponential)]) - 0.05).abs() < 1e-12);
         assert!(of(&[(2000.0, constant)]).abs() < 1e-12);
-        // Squares of 2,000 · 2 and 500 · 9 with a variance of 2,000 · 20; one of which nothing was drawn does not count.
+        // The squares add up to 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Entries without drawn times do not
+        // count.
         let mixed = [
             (2000.0, exponential),
             (500.0, constant),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::random::Stream;
 use crate::model::{Distribution, Variation};
 
-/// Limit on the phases of an Erlang time that are drawn one by one; with more phases it is drawn as a gamma time.
+/// Largest number of phases of an Erlang time that are drawn one by one. With more phases, the time is drawn from a
+/// gamma distribution.
 const PHASES_AT_MOST: u32 = 8;
 
 /// Distribution that times are drawn from.
@@ -181,7 +182,8 @@ mod tests {
         (mean, squares / f64::from(count) / (mean * mean) - 1.0)
     }
 
-    /// Mean and scv are the requested ones, within five standard errors of forms whose fourth moment is small.
+    /// Means and squared coefficients of variation are the requested ones, within five standard errors. Only forms with
+    /// a small fourth moment are tested.
     #[test]
     fn every_form_has_its_mean_and_variation() {
         let forms = [
@@ -209,8 +211,9 @@ mod tests {
         }
     }
 
-    /// The second moment is mean² (1 + scv) of every form; the fourth is known for some: 24 mean⁴ of an exponential time,
-    /// mean⁴ (1 + scv)⁶ of a lognormal one, most⁴ / 5 of a uniform one, none of a Pareto time with a shape up to 4.
+    /// For every form, the second moment is mean² (1 + scv). The fourth moment is 24 mean⁴ of an exponential time,
+    /// mean⁴ (1 + scv)⁶ of a lognormal time, and upper limit⁴ / 5 of a uniform time. It is infinite for a Pareto time
+    /// with a shape up to 4.
     #[test]
     fn moments_are_those_of_the_form() {
         let forms = [
@@ -252,7 +255,7 @@ mod tests {
                 None => assert!(fourth.is_finite(), "{form:?}"),
             }
         }
-        // Lomax of shape 6 (scv 1.5) and scale 5 · 0.2 = 1: E T⁴ = 24 / (5 · 4 · 3 · 2) = 0.2.
+        // Lomax distribution of shape 6 (scv 1.5) and scale 5 · 0.2 = 1: E[T⁴] = 24 / (5 · 4 · 3 · 2) = 0.2.
         let pareto = Variation {
             distribution: Some(Distribution::Pareto),
             scv: Some(1.5),
@@ -264,7 +267,8 @@ mod tests {
         }
     }
 
-    /// A heavy tail has no fourth moment, so it is tested by its quantiles: P(T > t) = (1 + t/b)^-a.
+    /// A heavy tail has no fourth moment, so it is tested by its tail probability: P(T > t) = (1 + t/b)^-a with shape a
+    /// and scale b.
     #[test]
     fn pareto_has_its_tail() {
         let times = Times::new(
@@ -278,7 +282,7 @@ mod tests {
         let beyond = (0..1_000_000)
             .filter(|_| times.draw(&mut stream) > 10.0)
             .count();
-        // a = 2.5, b = 1.5: (1 + 10/1.5)^-2.5 = 0.006145; five standard errors are 0.0004.
+        // With shape a = 2.5 and scale b = 1.5, (1 + 10/1.5)^-2.5 = 0.006145; five standard errors are 0.0004.
         assert!((beyond as f64 / 1e6 - (1.0_f64 + 10.0 / 1.5).powf(-2.5)).abs() < 0.0004);
     }
 

@@ -1,6 +1,6 @@
 //! Random walk of jobs between the two busiest stations of a closed class.
 //!
-//! If two stations are about equally busy and seldom empty, nothing restores the balance between their queues: their
+//! If two stations are about equally busy and seldom empty, no force restores the balance between their queues. Their
 //! lengths vary over the whole number of users and take long to settle, while throughput and response time hardly
 //! change.
 
@@ -15,13 +15,14 @@ struct Queue {
     utilization: f64,
     /// Number of jobs of the class that wait. [1]
     waiting: f64,
-    /// Group of stations whose queues are kept equal.
+    /// Group of stations whose queues a balancer keeps equal.
     group: u32,
 }
 
 /// Time in which the queues of a closed class settle at its two busiest stations; 0 if it has fewer than two. [s]
 ///
-/// `per_s` is the throughput of the class; `mean` gives the mean of a level and the rate of a count, by its index.
+/// `per_s` is the throughput of the class; `mean` returns the mean of the level or the rate of the count with a given
+/// index.
 pub fn relaxation_s(plan: &Plan, class: usize, per_s: f64, mean: impl Fn(usize) -> f64) -> f64 {
     let layout = Layout::of(plan);
     let queues = (0..layout.stations).filter(|&station| {
@@ -62,12 +63,14 @@ fn queue(
     }
 }
 
-/// Relaxation time of a walk on 0, 1, ..., N with the rates a up and b down. [s]
+/// Relaxation time of a random walk on 0, 1, ..., N with the rates a up and b down. [s]
 ///
-/// Morse, Operations Research 3(3), 1955: the slowest mode of M/M/1 with N places decays at the rate a + b - 2 sqrt(a
-/// b) cos(pi / (N + 1)). A station with utilization U completes jobs at the rate X / U while it is not empty. N is
-/// twice the harmonic mean of both queues: their sum where they are equal, and no more than four times the shorter one,
-/// as the walk seldom leaves the end at which that queue is short.
+/// Morse, Operations Research 3(3), 1955: the slowest mode of M/M/1 with capacity N decays at the rate a + b - 2 sqrt(a
+/// b) cos(pi / (N + 1)). A station with utilization U completes jobs at the rate X / U while it is not empty, where X
+/// is the throughput.
+///
+/// N is twice the harmonic mean of both queues. This is their sum if they are equal, and at most four times the shorter
+/// queue, as the walk seldom leaves the end at which that queue is short.
 fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
     let [up, down] = [first, second].map(|queue| per_s / queue.utilization);
     let both = first.waiting + second.waiting;
@@ -76,7 +79,7 @@ fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
     }
     let places = 4.0 * first.waiting * second.waiting / both;
     let half = (0.5 * std::f64::consts::PI / (places + 1.0)).sin();
-    // 1 - cos x = 2 sin^2 (x / 2), and a + b = (sqrt a - sqrt b)^2 + 2 sqrt(a b), which avoids cancellation.
+    // The identities 1 - cos x = 2 sin^2 (x / 2) and a + b = (sqrt a - sqrt b)^2 + 2 sqrt(a b) avoid cancellation.
     let per_s = (up.sqrt() - down.sqrt()).powi(2) + 4.0 * (up * down).sqrt() * half * half;
     1.0 / per_s
 }
@@ -85,7 +88,8 @@ fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
 mod tests {
     use super::*;
 
-    /// The slowest mode of a chain by powers of its uniformized generator on a function, constants left out.
+    /// Relaxation time of a chain, by repeated steps of its uniformized transition matrix on a function. The constant
+    /// part is removed, so that only the slowest mode remains.
     fn of_chain(places: usize, up: f64, down: f64) -> f64 {
         let step = 0.5 / (up + down);
         let (mut now, mut kept): (Vec<f64>, f64) =
@@ -141,7 +145,7 @@ mod tests {
             waiting,
             group: NONE,
         };
-        // 1,000 jobs at the one and none at the other: a time of the order of one service.
+        // With 1,000 jobs at the first station and none at the second, the relaxation time is about one service time.
         assert!(of_pair(100.0, queue(1.0, 1000.0), queue(0.3, 0.1)) < 0.02);
         assert!(of_pair(100.0, queue(0.5, 0.0), queue(0.3, 0.0)).abs() < 1e-12);
     }

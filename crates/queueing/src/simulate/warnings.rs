@@ -4,11 +4,12 @@ use super::answer::{FAILURES, Over, Run};
 use super::law::Little;
 use super::sample::Sample;
 
-/// Least number of replications without a warning: the t-interval of 3 replications is 4.3 standard errors wide on each
-/// side.
+/// Smallest number of replications without a warning. With 3 replications, the t-interval is 4.3 standard errors wide
+/// on each side.
 const FEW: usize = 4;
-/// Largest skewness of a mean without a warning, and how many of its standard errors, √6 over the number of batches, are
-/// left to chance: t is corrected for a skewness, but that of few long times is larger than what was seen of it.
+/// Largest skewness of a mean without a warning, plus a number of standard errors of the skewness as an allowance for
+/// chance. One standard error is √6 divided by the number of batches. Although t is corrected for skewness, few long
+/// times lead to a skewness that is larger than observed.
 const SKEWED: (f64, f64) = (0.2, 2.0);
 
 impl Over<'_> {
@@ -23,7 +24,7 @@ impl Over<'_> {
             .expect("a model has a station")
     }
 
-    /// Stations that failed too seldom for a reliable estimate.
+    /// Returns a warning for each station that failed too seldom for a reliable estimate.
     fn few_failures(&self) -> Vec<String> {
         let few = self
             .failures()
@@ -31,10 +32,10 @@ impl Over<'_> {
             .filter(|&(_, met)| met < FAILURES);
         let warnings = few.map(|(name, met)| match met {
             0 => format!(
-                "station {name} failed 0 times: its failures are in no figure; allow more events"
+                "station {name} failed 0 times: no figure includes its failures; allow more events"
             ),
             met => format!(
-                "station {name} failed {}: the figures rest on so few failures, and may be off by more than \
+                "station {name} failed {}: the figures depend on few failures, and may be off by more than \
                  their intervals; allow more events",
                 if met == 1 { "once".to_owned() } else { format!("{met} times") }
             ),
@@ -42,14 +43,13 @@ impl Over<'_> {
         warnings.collect()
     }
 
-    /// Returns a warning if the tail of service times is so long that the interval of a mean response time is too
-    /// narrow.
+    /// Returns a warning if long service times are so rare that the interval of a mean response time is too narrow.
     fn tailed(&self, run: &Run) -> Option<String> {
         // Waits do not matter if their share of the response time is below the requested precision.
         if let Some(endless) = self.endless_tail(run.precision_asked) {
             return Some(format!(
-                "service times at {} have no fourth moment, so that the interval of the mean response time of {} holds less \
-                 often than {:.0} %, whatever the length; use percentiles",
+                "service times at {} have no fourth moment, so the interval of the mean response time of {} contains the \
+                 true value less often than {:.0} %, whatever the length of the run; use percentiles",
                 endless.station,
                 endless.class,
                 self.confidence * 100.0
@@ -60,14 +60,15 @@ impl Over<'_> {
         let narrow = run.stopped != "precision" && least.width > run.precision_reached;
         narrow.then(|| {
             format!(
-                "the longest service times at {station} were met too seldom: the mean response time of {class} is known to \
-                 {:.2} % at best, and its interval is narrower; allow more events, or use percentiles",
+                "the longest service times at {station} occurred too seldom: the mean response time of {class} is known to \
+                 {:.2} % at best, but its interval is narrower; allow more events, or use percentiles",
                 least.width * 100.0
             )
         })
     }
 
-    /// The throughput or response time with the most skewed error, if it depends on few long times.
+    /// Returns a warning about the throughput or response time whose mean is most skewed, if it depends on few long
+    /// times.
     fn skewed(&self) -> Option<String> {
         let batches: usize = self.samples.iter().map(|sample| sample.batches.len()).sum();
         let limit = SKEWED.0 + SKEWED.1 * 6.0_f64.sqrt() / batches.max(1) as f64;
@@ -77,8 +78,8 @@ impl Over<'_> {
             .max_by(|a, b| a.1.total_cmp(&b.1))
             .filter(|(_, skewness)| *skewness > limit)?;
         Some(format!(
-            "{name} rests on few long times: the skewness of its mean is {skewness:.2}, above {limit:.2}, so that intervals \
-             of means hold less often than {:.0} %; ask for more precision, or use percentiles",
+            "{name} depends on few long times: the skewness of its mean is {skewness:.2}, above {limit:.2}, so intervals \
+             of means contain the true value less often than {:.0} %; request more precision, or use percentiles",
             self.confidence * 100.0
         ))
     }
@@ -89,15 +90,15 @@ impl Over<'_> {
         if !steady {
             let (name, utilization) = self.busiest();
             warnings.push(format!(
-                "no steady state: the number in the system grows to the end, so the figures are of this run only; \
+                "no steady state: the number in the system grows until the end, so the figures describe this run only; \
                  the busiest station is {name} with a utilization of {:.2} %",
                 utilization * 100.0
             ));
         }
         if steady && !self.samples.iter().all(Sample::is_long_enough) {
             warnings.push(format!(
-                "measured for only {:.1} times the {:.3} s in which the network forgets how it began: the means may be \
-                 off by more than their intervals; allow more events",
+                "measured for only {:.1} times the relaxation time of {:.3} s, in which the influence of the initial state \
+                 disappears: the means may be off by more than their intervals; allow more events",
                 run.measured_relaxations, run.relaxation_s
             ));
         }
@@ -106,15 +107,15 @@ impl Over<'_> {
         warnings.extend(tails.filter(|_| steady));
         if run.replications < FEW {
             warnings.push(format!(
-                "only {} replications: intervals of so few are wide, or narrow by chance; use {FEW} or more",
+                "only {} replications: intervals of few replications are wide, or narrow by chance; use {FEW} or more",
                 run.replications
             ));
         }
         for (class, class_plan) in self.plan.classes.iter().enumerate() {
             if let Some(law) = Little::of(self, class).filter(|law| steady && !law.holds) {
                 warnings.push(format!(
-                    "Little's law does not hold for class {}: throughput times response time is {:.4} users, and \
-                     {:.4} are in the system; the run is too short for its response time",
+                    "Little's law does not hold for class {}: throughput times response time is {:.4} users, but \
+                     {:.4} are in the system; the run is too short compared with the response time",
                     class_plan.name,
                     law.users_by_law,
                     law.users_by_law + law.difference
@@ -123,7 +124,7 @@ impl Over<'_> {
         }
         if run.stopped != "precision" {
             warnings.push(format!(
-                "stopped by the bound on {} before the requested precision: {} is known to {:.2} %, requested were {:.2} %",
+                "stopped by the limit on {} before the requested precision: {} is known to {:.2} %, requested is {:.2} %",
                 run.stopped,
                 run.widest,
                 run.precision_reached * 100.0,

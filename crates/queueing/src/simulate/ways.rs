@@ -45,7 +45,7 @@ impl Visits<'_> {
         }
     }
 
-    /// Rows of cumulative probabilities; the rest up to 1 leads out of the network.
+    /// Rows of cumulative probabilities; the remaining probability up to 1 leads out of the network.
     fn chances(&self, class: &Class) -> Vec<Vec<(f64, u32)>> {
         let stations = &self.model.stations;
         let route = self
@@ -63,7 +63,7 @@ impl Visits<'_> {
             let mut row: Vec<(f64, u32)> = shares
                 .map(|(name, share)| {
                     sum += share;
-                    // Probabilities that add up to 1 except for rounding leave no unintended exit.
+                    // If probabilities add up to 1 except for rounding, the remainder must not lead out of the network.
                     (
                         if sum > 1.0 - 1e-9 { 2.0 } else { sum },
                         station_index(self.model, name),
@@ -108,7 +108,7 @@ impl Visits<'_> {
         })
     }
 
-    /// The visits to a station, if any; all visits to a balancer are at its first station.
+    /// The visits to a station, if any. All visits to a balancer are assigned to its first station.
     fn visit(&self, class: usize, station: usize) -> Option<Step> {
         let name = &self.model.classes[class].name;
         let visits = |index: usize| {
@@ -128,7 +128,7 @@ impl Visits<'_> {
                 .sum(),
             None => visits(station),
         };
-        // Thirds that add up to 1 except for rounding are one visit.
+        // Three visits of 1/3 add up to 1 only except for rounding, so the sum is rounded.
         let count: f64 = if (count - count.round()).abs() < 1e-9 {
             count.round()
         } else {

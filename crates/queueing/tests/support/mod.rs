@@ -39,8 +39,8 @@ pub fn run(value: Value, events: u64) -> Answer {
         .expect("there is one answer")
 }
 
-/// Returns `true` if a value lies in a 95 % interval that is stretched 2.2 times, beyond which chance leaves less than
-/// one in a thousand of ten replications, and by the hundredth of a per cent that rounding to buckets may take.
+/// Returns `true` if a value lies in a 95 % interval that is stretched 2.2 times, plus 0.01 % for rounding to buckets.
+/// With ten replications, chance puts less than one value in a thousand outside.
 pub fn covers(ends: [f64; 2], exact: f64) -> bool {
     let (middle, half) = (f64::midpoint(ends[0], ends[1]), 0.5 * (ends[1] - ends[0]));
     (middle - exact).abs() <= 2.2 * half + 1e-4 * exact.abs()

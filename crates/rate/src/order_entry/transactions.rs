@@ -16,7 +16,7 @@ pub(super) enum Kind {
     NewOrder,
     /// A customer pays.
     Payment,
-    /// A customer asks for the status of the last order.
+    /// The status of a customer's last order is read.
     Status,
     /// The oldest order of each district is delivered.
     Delivery,
@@ -48,7 +48,7 @@ fn number(row: &Row<'_>) -> rusqlite::Result<i64> {
     row.get(0)
 }
 
-/// Enters an order. One in a hundred has an item that does not exist, and is rolled back.
+/// Enters an order. One order in a hundred contains an item that does not exist, and is rolled back.
 fn new_order(
     connection: &Connection,
     random: &mut Random,
@@ -150,7 +150,8 @@ fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Chooses a customer. Six in ten are chosen by last name: the middle one of the customers with that name.
+/// Chooses a customer: in six of ten cases by last name (the middle one of the customers with that name), otherwise by
+/// number.
 fn customer(connection: &Connection, random: &mut Random) -> rusqlite::Result<(i64, i64)> {
     let district = one_to(random, DISTRICTS);
     if random.below(10) >= 6 {

@@ -24,8 +24,8 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# Largest contribution of the start lag to the index of dispersion, as a multiple of the standard deviation of the
-# index.
+# Largest contribution of the start lag to the index of dispersion with which the index is still tested. The unit is the
+# standard deviation of the index.
 _LAG_AT_MOST = 0.05
 
 
@@ -88,7 +88,7 @@ def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
     expected = float(stage.expected.sum())
     count = stage.count(None)
     if not count or expected <= 0:
-        yield Check(NUMBER, stage=stage.name, why=NO_ARRIVALS if expected > 0 else "the rate asked for is zero")
+        yield Check(NUMBER, stage=stage.name, why=NO_ARRIVALS if expected > 0 else "the requested rate is zero")
         return
     for number, curve in enumerate(stage.asked.curves):
         yield _number(stage, number if stage.asked.by_group else None, curve)
@@ -105,11 +105,11 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         NUMBER, name, stage.name, {"rate_per_s": expected / stage.length}, {"rate_per_s": count / stage.length}
     )
     if expected <= 0 and not count:
-        return replace(place, why="the rate asked for is zero")
+        return replace(place, why="the requested rate is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # An arrival is counted when the generator handles it. A late arrival may be counted on the other side of a stage's
-    # edge.
+    # An arrival is counted when the generator handles it. An arrival that is handled late may therefore be counted in
+    # the next stage.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest
@@ -121,7 +121,7 @@ def _gaps(stage: StageOfArrivals) -> Check:
     """Test whether the gaps between arrivals have the distribution of the requested arrival process."""
     place = Check(GAPS, stage=stage.name)
     if not stage.asked.is_constant:
-        return replace(place, why="the rate moves, so the gaps have no distribution of their own")
+        return replace(place, why="the rate changes within the stage, so the gaps have no single distribution")
     rates = np.array([curve.rates[0] for curve in stage.asked.curves])
     rates = rates[rates > 0]
     place = replace(place, asked=_gaps_asked(stage, rates))
@@ -131,13 +131,15 @@ def _gaps(stage: StageOfArrivals) -> Check:
     seen = {"mean_s": sum(interval.gaps_sum_s for interval in stage.intervals) / found.total}
     if stage.is_poisson:
         return replace(place, seen=seen, outcome=goodness.kolmogorov(found, _mixture(rates)))
-    # The first gap of each sequence began before the stage, under the rate of the previous stage.
+    # The first gap of each group began before the stage, at the rate of the previous stage, and is exempt from the
+    # test.
     return replace(place, seen=seen, outcome=goodness.always(found, 1 / rates, exempt=len(rates)))
 
 
 def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
     shape = "exponential" if stage.is_poisson else "fixed"
-    # Group g has the share λ_g / Σ λ of all gaps, with the mean 1 / λ_g.
+    # A group with arrival rate λ_g contributes the share λ_g / Σ λ of all gaps, with mean 1 / λ_g. The mean of all gaps
+    # is therefore the number of groups divided by Σ λ.
     return {"dist": shape if len(rates) == 1 else f"{shape} by group", "mean_s": len(rates) / float(rates.sum())}
 
 
@@ -160,12 +162,13 @@ def _seconds(stage: StageOfArrivals) -> Check:
     lengths = stage.ends - stage.starts
     lag = stage.measurement.lag.merged(stage.mask)
     if lag is not None:
-        # Arrivals are counted in the second in which the generator handles them. A lag at the edge of a second shifts
-        # rate × lag arrivals, which adds 2 (rate × lag)² / (rate × length) to a term of the index.
+        # Arrivals are counted in the second in which the generator handles them. A lag at the edge of a second moves
+        # rate × lag arrivals into the next second. This adds 2 (rate × lag)² / (rate × length of the second) to the
+        # contribution of that second to the index.
         squares = lag.variance_s2 + lag.mean_s**2
         added = float((2 * expected * squares / lengths**2).sum())
         if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
-            return replace(place, why="starts lagged, so counts per second show the lag more than the arrivals")
+            return replace(place, why="requests started late, so the counts per second depend on the lag")
     if not stage.asked.is_constant:
         counts, expected = _pooled(counts, expected)
     outcome = goodness.dispersion(counts, expected)
@@ -177,7 +180,8 @@ def _seconds(stage: StageOfArrivals) -> Check:
 
 
 def _pooled(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Pool neighbouring intervals until each pool expects enough arrivals; intervals left over join the last pool.
+    """Merge neighbouring intervals into pools that each expect enough arrivals for a test; the rest joins the last
+    pool.
 
     Returns the counted and the expected number of arrivals of each pool.
     """

@@ -39,7 +39,7 @@ from towtank.results.segments import Interval
 LEVEL = 1e-4
 """Significance level of a single test, in (0, 1): a smaller p-value makes the run suspect."""
 FAMILY_LEVEL = 1e-3
-"""Largest probability that all tests together make a correct run suspect.
+"""Largest probability that at least one of all tests makes a correct run suspect.
 
 With more than ten tests, each test uses an equal share of this probability (Bonferroni).
 """
@@ -66,7 +66,7 @@ def audit(
     window = windows.asked(measurement)
     found: list[Check]
     if not _is_plan(plan):
-        found, why = [], "the run folder has no plan that can be read"
+        found, why = [], "the run folder has no readable plan"
     elif window is None:
         found, why = [], "nothing was recorded in a steady stage"
     else:
@@ -210,8 +210,8 @@ def _mix(load: _Load, number: int) -> Check:
     if len(weights) < 2 and set(counted) <= set(weights):
         return replace(place, why="the mix is a single transaction")
     if not load.counts_picks:
-        # If the engine did not count picks, the counts of ended transactions include the `once` and `exit`
-        # transactions.
+        # Without counts of picks, the ended transactions are counted. They include the `once` and `exit` transactions,
+        # which are not part of the mix.
         counted = {index: count for index, count in counted.items() if index in weights}
     numbers = sorted(set(weights) | set(counted))
     counts = [counted.get(index, 0.0) for index in numbers]
@@ -219,9 +219,9 @@ def _mix(load: _Load, number: int) -> Check:
     extra = None if load.counts_picks else _in_hand(load, numbers, asked)
     outcome = goodness.multinomial(counts, asked, extra)
     if outcome is None:
-        return replace(place, why="too few transactions were begun for a test")
+        return replace(place, why="too few transactions began for a test")
     if not load.counts_picks:
-        outcome = replace(outcome, method="chi-square of what ended")
+        outcome = replace(outcome, method="chi-square of ended transactions")
     return replace(
         place,
         asked={load.name(index): weight / sum(asked) for index, weight in zip(numbers, asked, strict=True)},
@@ -231,12 +231,11 @@ def _mix(load: _Load, number: int) -> Check:
 
 
 def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[float]:
-    """Return the variance that transactions in progress at the edges of the window add to counts of ended
-    transactions.
+    """Return an upper bound of the variance that transactions in progress add to the counts of ended transactions.
 
-    On average sum(R) / T transactions are in progress at an edge, where R are the response times and T is the length
-    of the window. The probability of each kind is proportional to weight × mean response time, and the variance of
-    the number of each kind is at most its mean.
+    At each edge of the window, some transactions are in progress. Their mean number is sum(R) / T for each kind of
+    transaction, with the response times R and the length T of the window. The variance of this number is at most its
+    mean, and the window has two edges.
     """
     columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
     known = list(names.get("transactions", []))
@@ -254,11 +253,11 @@ def _think(load: _Load, number: int) -> Check | None:
     pause = group.get("think")
     place = Check(THINK, load.group_name(number))
     if group.get("pacing"):
-        return replace(place, why="pacing makes the pauses longer than the think time asked")
+        return replace(place, why="pacing makes the pauses longer than the requested think time")
     if not isinstance(pause, dict):
         return None
     if not any(interval.thinks is not None for interval in load.intervals):
-        return replace(place, why="the engine that made the run did not record pauses by group")
+        return replace(place, why="the engine version of this run did not record pauses by group")
     own = [pauses for interval in load.intervals for pauses in interval.thinks or () if pauses.group == number]
     found = merged([pauses.pause for pauses in own])
     try:

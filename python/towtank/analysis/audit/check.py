@@ -39,7 +39,7 @@ class Check:
     why: str = ""
 
     def place(self) -> dict[str, Any]:
-        """Return what the test covers: its name, the user group and the stage."""
+        """Return a text with the name of the test, the user group and the stage."""
         return {"test": self.about, "group": self.group, "stage": self.stage}
 
     def document(self, level: float) -> dict[str, Any]:

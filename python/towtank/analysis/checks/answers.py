@@ -35,7 +35,7 @@ def redirected(evidence: Evidence) -> Iterator[Doubt]:
         own = {step: steps[step] for step in evidence.steps_by_transaction.get(name, ()) if step in steps}
         found, answers = _redirects(own, evidence), sum((transaction["status_codes"] or {}).values())
         if answers and found.total() == answers:
-            text = f"all {answers:,} answers of {name} are redirects ({_codes(found)}), which no check expects"
+            text = f"all {answers:,} responses of {name} are redirects ({_codes(found)}), which no check expects"
             yield Doubt(Kind.REDIRECTS, Level.NOTE, text, 1.0, 1.0)
 
 
@@ -51,8 +51,8 @@ def _redirects(steps: dict[str, Any], evidence: Evidence) -> Counter[str]:
 
 def _all_or_some(count: int, answers: int) -> str:
     if count == answers:
-        return f"all {answers:,} answers are"
-    return f"{count:,} of {answers:,} answers ({percent(count / answers)}) are"
+        return f"all {answers:,} responses are"
+    return f"{count:,} of {answers:,} responses ({percent(count / answers)}) are"
 
 
 def _codes(found: Counter[str]) -> str:

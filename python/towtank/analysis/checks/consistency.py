@@ -22,7 +22,7 @@ _PLURAL = (check.SHARES, check.GAPS, check.SECONDS)
 def accounting(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the counts of offered, started and ended requests add up."""
     if not evidence.summary["accounting"]["holds"]:
-        yield Doubt(Kind.ACCOUNTING, Level.INVALID, "requests offered, started and ended do not add up")
+        yield Doubt(Kind.ACCOUNTING, Level.INVALID, "the numbers of offered, started and ended requests do not add up")
 
 
 def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
@@ -30,7 +30,7 @@ def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
     recorded = evidence.summary["accounting"]["recorded"]
     if recorded is not None and recorded["intervals"] != recorded["engine"]:
         text = (
-            f"the intervals hold {recorded['intervals']:,} requests that ended, but the engine counted "
+            f"the intervals contain {recorded['intervals']:,} ended requests, but the engine counted "
             f"{recorded['engine']:,}"
         )
         yield Doubt(Kind.ACCOUNTING, Level.INVALID, text, float(recorded["intervals"]), float(recorded["engine"]))
@@ -50,9 +50,9 @@ def little(evidence: Evidence) -> Iterator[Doubt]:
     if law is not None and law["holds"] is False:
         cycles, (low, high) = law["x_per_s"] * (law["r_s"] + law["z_s"]), law["unfinished"]
         text = (
-            f"N = {few_digits(law['n'], 4)} but X (R + Z) = {few_digits(cycles, 4)}, and "
-            f"{few_digits(cycles + low, 4)} to {few_digits(cycles + high, 4)} with what was in progress at both ends "
-            f"of the window: residual {percent(law['residual'])}, limit {percent(law['limit'])}"
+            f"N = {few_digits(law['n'], 4)} users, but X (R + Z) = {few_digits(cycles, 4)}, or "
+            f"{few_digits(cycles + low, 4)} to {few_digits(cycles + high, 4)} with the transactions in progress at "
+            f"both ends of the window: residual {percent(law['residual'])}, limit {percent(law['limit'])}"
         )
         yield Doubt(Kind.LITTLE_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
 
@@ -62,7 +62,7 @@ def utilization(evidence: Evidence) -> Iterator[Doubt]:
     for law in evidence.summary["laws"]["utilization"]:
         if law["holds"] is False:
             text = (
-                f"{law['tier']} used {law['u']:.3g} CPUs where throughput × demand gives "
+                f"{law['tier']} used {law['u']:.3g} CPUs, but throughput × demand is "
                 f"{law['x_per_s'] * law['d_s']:.3g}: residual {percent(law['residual'])}, limit "
                 f"{percent(law['limit'])}"
             )
@@ -77,7 +77,7 @@ def audited(evidence: Evidence) -> Iterator[Doubt]:
         if bad:
             worst = min(bad, key=_p_value)
             others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-            text = f"{_about(worst)} not as asked{others}: p = {worst['p_value']:.2g}"
+            text = f"{_about(worst)} not as requested{others}: p = {worst['p_value']:.2g}"
             text += f" by {worst['method']}, n = {worst['n']}"
             yield Doubt(kind, Level.SUSPECT, text, worst["p_value"], found["level"])
 

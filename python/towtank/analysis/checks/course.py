@@ -1,4 +1,4 @@
-"""Checks that a run took its planned course: the load ended as planned, services stayed alive, events took place."""
+"""Checks that a run went as planned: the load ended as planned, services stayed alive, events took place."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
-# The audit of the load uses the same probability, so that chance alone hardly ever causes a doubt in a study of ten
-# runs.
+# A doubt is raised only if so many failures have a smaller probability than this. The audit of the load uses the same
+# probability: chance alone then hardly ever causes a doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
@@ -25,8 +25,8 @@ def ended_early(evidence: Evidence) -> Iterator[Doubt]:
     if _DISK_FULL.search(f"{reason} {message}"):
         yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
     if status == "failed":
-        # Services come first: Towtank stops the engine when a service dies, but never stops a service when the engine
-        # dies.
+        # A dead service is reported before a failed engine: Towtank stops the engine when a service dies, but never
+        # stops a service when the engine dies.
         kind = Kind.SERVICE_DIED if _SERVICE.search(reason) or _has(evidence, "system_failed") else Kind.ENGINE_FAILED
         yield Doubt(kind, Level.INVALID, reason or message or "the run failed")
     elif status == "stopped" or engine.get("reason") == "stopped":
@@ -77,11 +77,12 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
         left = [(at, processes) for at, is_alive, _, processes in alive if not is_alive and processes]
         ticks = {tick for _, is_alive, tick, _ in alive if is_alive and tick is not None}
         if dead:
-            text = f"{name} was gone at {dead[0]:.0f} s of the run"
+            text = f"{name} no longer ran at {dead[0]:.0f} s of the run"
             yield Doubt(Kind.SERVICE_DIED, Level.INVALID, text, dead[0], unit="s")
         elif left:
             at, processes = left[0]
-            text = f"the process named for {name} had ended at {at:.0f} s of the run and left {processes} running"
+            text = f"the process of {name} had ended at {at:.0f} s of the run, but {processes} of its child "
+            "processes still ran"
             yield Doubt(Kind.ROOT_LEFT, Level.SUSPECT, text, at, unit="s")
         if len(ticks) > 1:
             text = f"{name} was started {len(ticks)} times within the run"
@@ -102,7 +103,7 @@ def services_held(evidence: Evidence) -> Iterator[Doubt]:
     held = [str(event.get("service")) for event in evidence.events_of_load if event.get("k") == "service_held"]
     for name in dict.fromkeys(held):
         held_s = _held_s(evidence, name)
-        text = f"{name} was stopped by a signal for about {seconds(held_s)}, which no event of the study sent"
+        text = f"a signal that no event of the study sent stopped {name} for about {seconds(held_s)}"
         yield Doubt(Kind.SERVICE_HELD, Level.INVALID, text, held_s, unit="s")
 
 
@@ -135,7 +136,7 @@ def events(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the events of the study took place as requested."""
     for event in evidence.study_events:
         if event.failed is not None:
-            text = f"event {event.name} ({event.do} {event.on}) did not happen as asked: {event.failed}"
+            text = f"event {event.name} ({event.do} {event.on}) did not take place as requested: {event.failed}"
             yield Doubt(Kind.EVENT_FAILED, Level.INVALID, text)
 
 
@@ -155,8 +156,8 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
     Notes
     -----
     A rare transaction that always fails hardly changes the share over all transactions. A few failures may exceed the
-    limit by chance. Therefore a doubt is raised only if the number of failures has a probability below `BY_CHANCE`
-    under the binomial distribution with the limit as its parameter.
+    limit by chance. A doubt is therefore raised only if as many failures have a probability below `BY_CHANCE`. The
+    probability is computed from the binomial distribution with the limit as its parameter.
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
     above_in_all = summary["errors"]["share"] > limit
@@ -171,13 +172,13 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # If the transaction continues after a failed request, the workload permits the failure.
+        # If the transaction continues after a failed request, the workload permits the failure, so no doubt is raised.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 
 
 def _of_part(part: str, failed: int, ended: int, limit: float, level: Level) -> Doubt:
-    text = f"{part} failed {failed:,} times of {ended:,} ({percent(failed / ended)}), limit {percent(limit)}"
+    text = f"{part} failed {failed:,} of {ended:,} times ({percent(failed / ended)}), limit {percent(limit)}"
     return Doubt(Kind.ERRORS_ABOVE_LIMIT, level, text, failed / ended, limit)
 
 

@@ -37,12 +37,11 @@ class NotChecked:
 
 
 def not_checked(evidence: Evidence) -> list[NotChecked]:
-    """Return the checks whose evidence is missing, in the order of the kinds of doubts.
+    """Return the checks that could not be made because data are missing, in the order of the kinds of doubts.
 
     Notes
     -----
-    A check that does not apply to the run, such as the read-back of a run that stored nothing, does not count as
-    missing.
+    A check that does not apply to the run is not listed, such as the read-back of a run that stored nothing.
     """
     order = list(Kind)
     return sorted([*_of_load(evidence), *_of_observation(evidence)], key=lambda missing: order.index(missing.check))
@@ -61,7 +60,7 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
     if (evidence.engine or {}).get("totals") is None:
         yield NotChecked(Kind.ACCOUNTING, "the engine's own counts, engine.json, are missing or damaged")
     if not evidence.gaps_recorded:
-        yield NotChecked(Kind.GENERATOR_STALLED, "the engine did not record how late its loops turned")
+        yield NotChecked(Kind.GENERATOR_STALLED, "the engine did not record the delays of its event loops")
     if evidence.generator_cpus is None:
         yield NotChecked(Kind.GENERATOR_SATURATED, "the generator's CPU time was not recorded")
     if (why := _lag_unknown(evidence)) is not None:
@@ -71,7 +70,9 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
     if not evidence.is_open and (why := _little_unknown(evidence)) is not None:
         yield NotChecked(Kind.LITTLE_LAW, why)
     if not evidence.is_open and evidence.paces_are_fixed and summary["users"]["groups"] is None:
-        yield NotChecked(Kind.FIXED_PACE, "groups with different pauses share transactions, and are not counted apart")
+        yield NotChecked(
+            Kind.FIXED_PACE, "groups with different pauses have common transactions, which are not counted by group"
+        )
 
 
 def _little_unknown(evidence: Evidence) -> str | None:
@@ -96,9 +97,9 @@ def _lag_unknown(evidence: Evidence) -> str | None:
     if generator["start_lag_p99_s"] is None:
         return "no request started within the window"
     if evidence.arrivals_waited:
-        return "arrivals waited for users: only its share of the mean response time was checked"
+        return "arrivals waited for users, so only the share of the lag in the mean response time was checked"
     if not evidence.is_open and little is not None and little["z_s"] == 0:
-        return "users without pauses: how late the generator reads answers is part of the response times"
+        return "users do not pause, so response times include the delay with which the generator reads responses"
     return None
 
 

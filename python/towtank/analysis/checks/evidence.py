@@ -38,7 +38,7 @@ class Evidence:
     limits : dict
         `limits` of the study, in SI units.
     effective_samples : float
-        Number of independent response times that would give an equally precise mean. [1]
+        Number of independent response times that would give a mean of the same precision. [1]
     timed : int
         Number of response times in the window. [1]
     events, events_of_load : list of dict
@@ -52,7 +52,7 @@ class Evidence:
     connect_failures : int
         Requests of the whole run whose connection failed. [1]
     settle : dict or None
-        Event at the end of the settle stage before the window, if that stage ended without the required evidence.
+        Event at the end of the settle stage before the window, if that stage ended without evidence of a steady state.
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to the mean.
     study_events : sequence of StudyEvent
@@ -62,7 +62,7 @@ class Evidence:
     keeps_connections : bool
         Whether the plan keeps connections from one request to the next.
     gaps_recorded : bool
-        Whether the engine recorded the gaps between turns of its event loops.
+        Whether the engine recorded the times between iterations of its event loops.
     arrivals_waited : bool
         Whether arrivals of an open load waited for a user in the window.
     paces_are_fixed : bool

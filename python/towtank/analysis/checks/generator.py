@@ -30,7 +30,8 @@ _CONNECTIONS_SHARE = 0.95
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
 _STALLS_SHOWN = 3
-# Bytes that arrive before their request are no response. The limit of their share equals the limit for failed requests.
+# The run is invalid if servers sent bytes without a request more often than this, relative to the number of requests.
+# The default limit for failed requests is the same.
 FRAMING_SHARE = 0.01
 # Number of connections opened per request. A server that closes a connection after 100 or 1,000 requests stays far
 # below this limit; a server without keep-alive opens one connection per request.
@@ -68,23 +69,23 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
     level = Level.INVALID if share > STALL_INVALID else Level.SUSPECT if share > STALL_SHARE else Level.NOTE
     when = _times(generator["long_stalls"])
     text = (
-        f"the load generator stood still for {seconds(generator['stalled_s'])} of the window (longest "
+        f"the load generator stalled for {seconds(generator['stalled_s'])} of the window (longest "
         f"{seconds(generator['longest_gap_s'])}{when and f', {when}'}), {percent(share)} of it, limit "
-        f"{percent(STALL_SHARE)}: response times of that time are the generator's, not the system's"
+        f"{percent(STALL_SHARE)}: response times of that time describe the generator, not the system"
     )
     yield Doubt(Kind.GENERATOR_STALLED, level, text, generator["stalled_s"], STALL_SHARE * window.length_s, "s")
 
 
 def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
-    """Yield a note on gaps of a second or more outside the window, where the load was not the requested load."""
+    """Yield a note on stalls of a second or more outside the window, during which the load differed from the plan."""
     if stalls:
         longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
-        text = f"the load generator stood still {_times(stalls)}, outside of the window"
+        text = f"the load generator stalled {_times(stalls)}, outside the window"
         yield Doubt(Kind.GENERATOR_STALLED, Level.NOTE, text, longest, unit="s")
 
 
 def _times(stalls: list[dict[str, float]]) -> str:
-    """Render the times of the first long gaps; empty if there are no long gaps."""
+    """Render the times of the first long stalls; empty if there are no long stalls."""
     shown = [f"from {stall['start_s']:.1f} s to {stall['end_s']:.1f} s" for stall in stalls[:_STALLS_SHOWN]]
     more = f" and {len(stalls) - len(shown)} more times" if len(stalls) > len(shown) else ""
     return f"{', '.join(shown)} of the run{more}" if shown else ""
@@ -93,7 +94,10 @@ def _times(stalls: list[dict[str, float]]) -> str:
 def framing(evidence: Evidence) -> Iterator[Doubt]:
     """Check that servers sent no bytes beyond their responses to requests."""
     connections, window = evidence.summary["connections"], evidence.window
-    found = {"bytes behind a whole answer": connections["surplus"], "bytes without a request": connections["unasked"]}
+    found = {
+        "bytes after a complete response": connections["surplus"],
+        "bytes without a request": connections["unasked"],
+    }
     texts = [f"{fault} {count:,} times" for fault, count in found.items() if count]
     if window is None or not texts:
         return
@@ -137,7 +141,7 @@ def envelope(evidence: Evidence) -> Iterator[Doubt]:
     if share is not None and share > ENVELOPE_SHARE:
         text = (
             f"the generator started {figures['requests_started_per_s']:,.0f} requests/s, {percent(share)} of the "
-            f"{figures['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) can do by calibration, "
+            f"{figures['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) reached in calibration, "
             f"limit {percent(ENVELOPE_SHARE)}"
         )
         yield Doubt(Kind.GENERATOR_SATURATED, Level.SUSPECT, text, share, ENVELOPE_SHARE)
@@ -146,13 +150,13 @@ def envelope(evidence: Evidence) -> Iterator[Doubt]:
 def connections(evidence: Evidence) -> Iterator[Doubt]:
     """Check that no connections failed because the generator ran out of open files or ports."""
     figures = evidence.summary["generator"]
-    resources = {"open_files": "files it may open", "connections_by_ports": "ports it has to these addresses"}
+    resources = {"open_files": "open files", "connections_by_ports": "local ports to these addresses"}
     for name, words in resources.items():
         limit, used = figures["limits"][name], figures["connections_at_most"]
         if evidence.connect_failures and limit and used > _CONNECTIONS_SHARE * limit:
             text = (
-                f"the generator had {used:,} connections with {limit:,.0f} {words}, and {evidence.connect_failures:,} "
-                f"requests got no connection"
+                f"the generator had {used:,} connections at a limit of {limit:,.0f} {words}, and "
+                f"{evidence.connect_failures:,} requests got no connection"
             )
             yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, used / limit, _CONNECTIONS_SHARE)
 

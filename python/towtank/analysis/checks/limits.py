@@ -15,7 +15,7 @@ _WORDS = {
     "ports": "local ports",
 }
 """Names of the limited resources in messages."""
-# Relays are processes of Towtank that forward the load; a relay has no separate limit.
+# Kind of the tiers that are relays: processes of Towtank that forward the load. Their limits need not be observed.
 _RELAY = "relay"
 
 

@@ -12,9 +12,10 @@ from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE, WATCHED
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
-# The kernel attributes some of its CPU time to no process; this time is less than a tenth of a CPU.
+# Largest share of the system's CPUs that other programs may use. The kernel attributes less than a tenth of a CPU to no
+# process, which stays below this limit.
 FOREIGN_SHARE = 0.10
-# Kernel threads and the error of the host's tick accounting use less than a few per cent.
+# Kernel threads and the error of the host's tick-based CPU accounting together stay below a few per cent.
 NOT_ATTRIBUTED_SHARE = 0.05
 # A tier that serves load uses more CPU time than this. A launcher process that only waits uses less. [1]
 _NEXT_TO_NOTHING = 0.005
@@ -22,7 +23,7 @@ _NEXT_TO_NOTHING = 0.005
 # double (M/M/1: 1 / (1 - U) rises from 2.5 to 5). The results then describe the other programs as much as the system.
 # [1]
 FOREIGN_INVALID = 0.25
-# The two clocks are read one after the other, microseconds apart.
+# The boot clock and the monotonic clock are read microseconds apart, so a smaller difference is no suspension. [s]
 SLEPT_S = 0.1
 PACE_SPREAD = 0.10
 """Largest share by which fixed work may take longer in slow seconds of a machine than in fast seconds. [1]"""
@@ -61,7 +62,10 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _foreign_level(share: float, limit: float) -> Level:
-    """Return the level of a doubt about CPU use by other programs, where a study may raise the usual limit."""
+    """Return the level of a doubt about CPU use by other programs: invalid above `FOREIGN_INVALID`, else suspect.
+
+    A limit of the study above `FOREIGN_INVALID` replaces that constant.
+    """
     return Level.INVALID if share > max(FOREIGN_INVALID, limit) else Level.SUSPECT
 
 
@@ -78,12 +82,12 @@ def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
         return
     seen = f"{used:.2f} of {cpus} CPUs ({percent(share)}), limit {percent(limit)}"
     if not others["not_found"]:
-        text = f"other programs than generator and target used {seen}"
+        text = f"programs other than generator and target used {seen}"
         yield Doubt(Kind.INTERFERENCE, _foreign_level(share, limit), text, share, limit)
         return
     text = (
-        f"programs other than the generator used {seen}; how much of that is the target's is not known, because its "
-        f"process ({', '.join(others['not_found'])}) was not found on this machine"
+        f"programs other than the generator used {seen}; the share of the target is unknown, because its process "
+        f"({', '.join(others['not_found'])}) was not found on this machine"
     )
     yield Doubt(Kind.NOT_ATTRIBUTED, Level.SUSPECT, text, share, limit)
 
@@ -103,17 +107,20 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
             text = (
-                f"{rest:.2f} CPUs of {where} were used by processes of no tier: {percent(rest / cpus)} of its "
+                f"{rest:.2f} CPUs of {where} were used by processes outside all tiers: {percent(rest / cpus)} of its "
                 f"{cpus} CPUs, limit {percent(limit)}{_idle(evidence)}"
             )
             yield Doubt(Kind.NOT_ATTRIBUTED, _foreign_level(rest / cpus, limit), text, rest / cpus, limit)
 
 
 def _idle(evidence: Evidence) -> str:
-    """Name the tiers that used hardly any CPU time; their processes may have started the real server and only wait."""
+    """Render the names of the tiers that used hardly any CPU time.
+
+    The processes of these tiers may be launchers that only wait for the real server.
+    """
     used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
     idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
-    return f"; next to nothing was used by {', '.join(idle)}" if idle else ""
+    return f"; hardly any CPU time was used by {', '.join(idle)}" if idle else ""
 
 
 def clock(evidence: Evidence) -> Iterator[Doubt]:
@@ -153,7 +160,7 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"the system's CPUs{of_machine} ran {percent(slower)} slower at times: the same piece of work took "
             f"{seconds(pace['fast_s'])} or less in the fastest tenth of the seconds and {seconds(pace['slow_s'])} or "
-            f"more in the slowest, {percent(pace['spread'])} longer, limit {percent(PACE_SPREAD)}"
+            f"more in the slowest tenth, {percent(pace['spread'])} longer, limit {percent(PACE_SPREAD)}"
         )
         yield Doubt(Kind.MACHINE_SPEED, Level.NOTE, text, pace["spread"], PACE_SPREAD)
 
@@ -164,7 +171,7 @@ def pinned(evidence: Evidence) -> Iterator[Doubt]:
     system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
     started = [each for each in evidence.observed.tiers.values() if each.get("kind") != WATCHED]
     if started and (not system or not generator or system & generator):
-        yield Doubt(Kind.NOT_PINNED, Level.NOTE, "generator and system were not kept on different CPUs")
+        yield Doubt(Kind.NOT_PINNED, Level.NOTE, "generator and system were not pinned to different CPUs")
 
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
@@ -172,7 +179,7 @@ def throttled(evidence: Evidence) -> Iterator[Doubt]:
     for name, share in [pair for _, seen in _machines(evidence) for pair in seen["throttled"].items()]:
         if share <= THROTTLED_SHARE:
             continue
-        # A limit on a tier may be part of the study's question. A limit on the generator is always a fault.
+        # A study may limit a tier on purpose. A limit on the generator is always a fault.
         heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
         level = heavy if name == GENERATOR_GROUP else Level.NOTE
         text = (

@@ -47,7 +47,7 @@ class Counted:
 
 
 def counted(summary: dict[str, Any]) -> list[Counted]:
-    """Return the TCP counters of each network in a run summary: that of this machine, and that of each host.
+    """Return the TCP counters of the networks in a run summary: of this machine and of each host.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
         reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:
-            reasons.append(f"{waits:,.0f} after some 200 ms")
+            reasons.append(f"{waits:,.0f} after about 200 ms")
         had = f" ({'; '.join(reasons)})" if reasons else ""
-        wanted = "; the study asks for losses" if asked else ""
+        wanted = "; the study configures packet loss" if asked else ""
         text = (
             f"{network.where} retransmitted {again:,.0f} TCP segments within the window{had}, "
             f"{percent(again / requests)} of the requests, limit {percent(RETRANSMITS_SHARE)}{wanted}"

@@ -27,7 +27,7 @@ def sampled(evidence: Evidence) -> Iterator[Doubt]:
     found = _gaps(evidence, THIS_MACHINE)
     missing = _missing(found, window, "", limit_s(observed), "" if why is None else f" ({why})")
     if missing is None and not observed.samples.samples:
-        text = f"the window of {seconds(window.length_s)} went by without a sample{'' if why is None else f' ({why})'}"
+        text = f"the window of {seconds(window.length_s)} has no sample{'' if why is None else f' ({why})'}"
         missing = Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, window.length_s, limit_s(observed), "s")
     if missing is not None:
         unobserved = coverage.unobserved(evidence)
@@ -51,7 +51,7 @@ def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: 
         return None
     total = sum(gap.within_s(window.start_s, window.end_s) for gap in inside)
     text = (
-        f"{seconds(total)} of the window went by without a sample{of_host} ({_times(inside)} of the run), "
+        f"{seconds(total)} of the window have no sample{of_host} ({_times(inside)} of the run), "
         f"limit {seconds(limit)}{why}"
     )
     return Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, total, limit, "s")
@@ -67,7 +67,7 @@ def _times(found: list[Gap]) -> str:
 def _outside(found: list[Gap], why: str | None) -> Doubt:
     """Return a note about a probe that took no samples for part of the run outside the window."""
     reason = "" if why is None else f" ({why})"
-    times = f"recorded nothing {_times(found)} of the run" if found else "ended before its time"
+    times = f"recorded nothing {_times(found)} of the run" if found else "ended too early"
     text = f"the probe {times}{reason}; the window itself was sampled"
     return Doubt(Kind.OBSERVATION_GAP, Level.NOTE, text, max((gap.end_s - gap.start_s for gap in found), default=0.0))
 
@@ -78,7 +78,7 @@ def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
     for name in [name for name in hosts if observed.hosts.get(name, {}).get("provider") == "ssh"]:
         remote = observed.remote.get(name)
         if remote is None or not remote.samples.samples:
-            text = f"{seconds(window.length_s)} of the window went by without a sample of {name}"
+            text = f"the window of {seconds(window.length_s)} has no sample of {name}"
             text += "" if remote is not None else ": its probe, or the offset of its clock, is missing"
             yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, window.length_s, GAP_S, "s")
         elif (missing := _missing(_gaps(evidence, name), window, f" of {name}", limit_s(remote))) is not None:
@@ -97,13 +97,13 @@ def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
 def damage(evidence: Evidence) -> Iterator[Doubt]:
     """Check that all records of the run can be read."""
     if not evidence.manifest:
-        text = "run.json cannot be read, so how the run ended and which load it was meant to have are not known"
+        text = "run.json cannot be read, so the end of the run and its planned load are unknown"
         yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, text)
     bad = evidence.summary["damage"]["bad_lines"] + evidence.bad_histograms
     if bad:
         yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, f"{bad} records cannot be read", float(bad), 0.0)
     elif evidence.summary["damage"]["torn_tail"]:
-        yield Doubt(Kind.DATA_DAMAGED, Level.NOTE, "the last record of a stream is torn and was left out")
+        yield Doubt(Kind.DATA_DAMAGED, Level.NOTE, "the last record of a stream is incomplete and was left out")
     if evidence.workers_found < evidence.workers:
         missing = evidence.workers - evidence.workers_found
         text = f"the records of {missing} of {evidence.workers} load threads are missing"

@@ -13,11 +13,12 @@ from towtank.units import shown
 
 # Below this free share, neither a document nor a folder fits on the disk. [1]
 SPENT_SHARE = 0.001
-# A disk that fills up within this many lengths of the window would be full in a longer stage or at a higher load. [1]
+# A disk that would fill up within this many window lengths is reported, because a longer stage or a higher load would
+# fill it. [1]
 SOON_WINDOWS = 10.0
-# A disk that would last longer is reported if its free share is below this value. [1]
+# A disk that would fill up later is reported only if its free share is below this value. [1]
 LOW_SHARE = 0.05
-_WORDS = {"bytes": "room", "inodes": "inodes"}
+_WORDS = {"bytes": "space", "inodes": "inodes"}
 
 
 def disks(evidence: Evidence) -> Iterator[Doubt]:
@@ -31,8 +32,8 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
     """Note each disk of a host that a control group limits, because the limit determines its response times."""
     for host, disk, limits in throttled_disks(evidence.manifest):
-        text = f"disk {disk} of host {host} is limited by the control group to {limits}: its percentiles are those of "
-        yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, f"{text}the throttle")
+        text = f"the control group limits disk {disk} of host {host} to {limits}, which determines its percentiles"
+        yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, text)
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -92,8 +93,9 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
         yield Doubt(Kind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(what, values)}", share, least)
     elif soon is not None and soon < soon_s:
         text = (
-            f"{place} has {percent(share)} of its {word} left, used up {soon:,.0f} s after the window at the rate of "
-            f"the window, limit {soon_s:,.0f} s{_meanwhile(what, values)}"
+            f"{place} has {percent(share)} of its {word} left, which lasts for {soon:,.0f} s at the rate of the "
+            "window, "
+            f"limit {soon_s:,.0f} s{_meanwhile(what, values)}"
         )
         yield Doubt(Kind.STORAGE_FULL, Level.NOTE, text, soon, soon_s, "s")
     elif share < LOW_SHARE:
@@ -132,11 +134,12 @@ def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -
         return
     lost, different = (count_of(found, key) or 0.0 for key in ("lost", "different"))
     if lost or different:
-        text = f"of {found['acknowledged']} confirmed as stored, {lost:.0f} are lost and {different:.0f} different"
+        text = f"of {found['acknowledged']} documents confirmed as stored, {lost:.0f} are lost"
+        text += f" and {different:.0f} have other content"
         level = Level.NOTE if had_events and not different else Level.SUSPECT
         yield Doubt(Kind.STORED_LOST, level, text, lost + different, 0.0)
     unknown = sum(count_of(found, key) or 0.0 for key in ("unreadable", "unread"))
     if unknown:
         why = f": {found['reason']}" if found.get("reason") else ""
-        text = f"of {found['acknowledged']} confirmed as stored, {unknown:.0f} could not be read back{why}"
+        text = f"of {found['acknowledged']} documents confirmed as stored, {unknown:.0f} could not be read back{why}"
         yield Doubt(Kind.STORED_UNKNOWN, Level.SUSPECT, text, unknown, 0.0)

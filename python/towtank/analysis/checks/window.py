@@ -17,15 +17,16 @@ from towtank.analysis.windows.tolerances import GROSS
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
-_LONGEST_S = 3600.0
 # Longest steady stage that a message recommends. [s]
+_LONGEST_S = 3600.0
 RELAXATIONS, FEW_RELAXATIONS = 40, 10
-"""Window length in relaxation times of a queue: from the first number on, intervals of the mean response time hold;
-below the second, few of them hold. [1]
+"""Two window lengths, in relaxation times of a queue. [1]
+
+From the first on, the interval of the mean response time is reliable. Below the second, it often misses the true mean.
 """
 _TAIL = 0.01
 PACE_KEPT = 0.02
-"""Share by which the mean cycle time of users may exceed their pace; with a longer cycle, users no longer keep it.
+"""Largest relative excess of the mean cycle time of users over their pace with which the users still keep their pace.
 [1]
 """
 
@@ -45,7 +46,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
     growth = window.growth
     if growth is not None and growth.is_significant:
         level = Level.INVALID if growth.share > GROSS * TOLERANCE else Level.SUSPECT
-        text = f"{growth.text} ({percent(growth.share)}, limit {percent(TOLERANCE)}): more arrives than is done"
+        text = f"{growth.text} ({percent(growth.share)}, limit {percent(TOLERANCE)}): more transactions arrive than end"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, growth.share, TOLERANCE)
     for step in window.steps:
         level = Level.INVALID if step.is_gross else Level.SUSPECT
@@ -55,12 +56,15 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
     if recorded < 0.98 * planned:
-        text = f"only {seconds(recorded)} of the {seconds(planned)} of the steady stage were recorded"
+        text = f"only {seconds(recorded)} of the steady stage of {seconds(planned)} were recorded"
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, recorded, planned, "s")
 
 
 def rest(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is precise enough to exclude a relevant change that its tests did not detect."""
+    """Check that the window is long enough, and its noise small enough, to exclude a relevant change.
+
+    A change within the noise is not detected by the tests of the window.
+    """
     window = evidence.window
     if window is None or not window.steady:
         return
@@ -81,10 +85,10 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _hidden(name: str, found: Rest | None) -> str:
-    """Describe the largest change of a series that the window may hide."""
+    """Describe the largest change of a series that the tests of the window may have missed."""
     text = name.replace("_", " ")
     if found is None:
-        return f"any change of {text} (nothing completed in some of its seconds)"
+        return f"any change of {text} (no transaction ended in some seconds)"
     if found.at_most is None:
         return f"any change of {text} (limit {percent(found.allowed)}; too few observations)"
     return f"a change of {text} by up to {percent(found.at_most)} (limit {percent(found.allowed)})"
@@ -110,11 +114,13 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
     Notes
     -----
-    A queue with the utilization rho, m servers and service times S has a relaxation time of about (1 + rho) S / (m (1
-    - rho)^2). `docs/certification.md` lists how often intervals hold, by the number of relaxation times in the
-    window. S is the CPU time per request, but at most the mean response time, because CPU time after the response
-    delays no request. The check `steady` covers a window that is not steady. If no window is long enough, the system
-    is at its limit.
+    A queue with utilization rho, m servers and service times S has a relaxation time of about (1 + rho) S / (m (1 -
+    rho)^2). `docs/certification.md` lists how often intervals cover the true value, by the number of relaxation times
+    in the window. S is the CPU time per request, but at most the mean response time, because CPU time after the
+    response delays no request.
+
+    A window that is not steady is reported by the check `steady` instead. If no window is long enough, the system is at
+    its limit.
     """
     window, rate = evidence.window, (evidence.summary.get("request_throughput_per_s") or {}).get("value")
     if window is None or not window.steady or not evidence.is_open or not rate:
@@ -131,13 +137,13 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
         busy = percent(evidence.summary["tiers"][tier]["utilization"])
         needed_s = RELAXATIONS * relaxation_s
         hold = (
-            f"intervals of response times hold from {RELAXATIONS} times on, {seconds(needed_s)}"
+            f"intervals of response times are reliable from {RELAXATIONS} relaxation times on, {seconds(needed_s)}"
             if needed_s <= _LONGEST_S
-            else f"{tier} is at its limit, where no window is long enough: lower the rate"
+            else f"{tier} is so close to its limit that no window is long enough: lower the rate"
         )
         text = (
-            f"the window of {seconds(window.length_s)} is {worth:.2g} times as long as the queue at {tier} ({busy} "
-            f"busy) remembers; {hold}"
+            f"the window of {seconds(window.length_s)} has {worth:.2g} relaxation times of the queue at {tier} ({busy} "
+            f"busy); {hold}"
         )
         level = Level.SUSPECT if worth < FEW_RELAXATIONS else Level.NOTE
         yield Doubt(Kind.SHORT_WINDOW, level, text, worth, float(RELAXATIONS))
@@ -148,8 +154,8 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
 
     Notes
     -----
-    `docs/background/intervals.md` states how often such intervals hold. If the cycle of the users exceeds their pace,
-    no pauses are left, and the intervals hold.
+    `docs/background/intervals.md` states how often the intervals of users with a constant pace cover the true value. If
+    the users take longer than their pace for each transaction, they do not pause, and the intervals are reliable.
     """
     mean = (evidence.summary.get("response_time_s") or {}).get("mean") or {}
     if mean.get("low") is None:
@@ -157,13 +163,13 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
     paced = [group for group in evidence.summary["users"].get("groups") or () if _keeps_a_fixed_pace(group)]
     if paced:
         names = " and ".join(name for group in paced for name in group["names"])
-        text = f"{names} keep a fixed pace: the intervals of response times speak of this run alone"
+        text = f"{names} keep a constant pace: the intervals of response times describe only this run"
         yield Doubt(Kind.FIXED_PACE, Level.NOTE, text)
 
 
 def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
-    """Return True if the users of a group start transactions at a constant pace, and their cycle time does not exceed
-    it.
+    """Return True if the users of a group start transactions at a constant pace, and take no longer for a
+    transaction.
     """
     cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
     return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
@@ -186,7 +192,7 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
     if found is None or window is None or not found["excess_at_start"]:
         return
     drained = found["drained_s"]
-    end = "was not worked off" if drained is None else f"was worked off after {seconds(drained)}"
+    end = "did not drain" if drained is None else f"drained after {seconds(drained)}"
     text = (
         f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
         f"waiting, but its load needs only {found['needs']:.3g} in flight; the rest {end}"
@@ -201,16 +207,16 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
     if found is None or found["slow"] < found["limit"]:
         return
     text = (
-        f"{found['slow']} of {found['seconds']} seconds are more than {TIMES_SLOWER:g} times slower than those before "
-        f"and after them (mean {seconds(found['slow_mean_s'])}, the others {seconds(found['other_mean_s'])}), "
+        f"{found['slow']} of {found['seconds']} seconds are more than {TIMES_SLOWER:g} times slower than the seconds "
+        f"before and after (mean {seconds(found['slow_mean_s'])}, all others {seconds(found['other_mean_s'])}), "
         f"{seconds(found['apart_s'])} apart"
     )
     yield Doubt(Kind.PAUSES, Level.NOTE, text, float(found["slow"]), found["limit"])
 
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that mean and percentiles of response times rest on enough values."""
-    # A window without completed transactions raises another doubt.
+    """Check that there are enough independent response times for their mean and percentiles."""
+    # The check `completed` reports a window without completed transactions.
     if evidence.window is None or not evidence.timed:
         return
     worth = evidence.effective_samples
@@ -218,12 +224,12 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
         )
-        # The interval may be narrow although the series has few slow swings: at saturation, all response times are
-        # nearly equal.
+        # At saturation all response times are nearly equal. The interval of their mean may then be narrow although it
+        # rests on few independent values.
         narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
         level = Level.NOTE if narrow else Level.SUSPECT
         yield Doubt(Kind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))
     tail = _TAIL * evidence.timed
     if tail < TAIL_SAMPLES:
-        text = f"p99 rests on {tail:.0f} transactions slower than it, at least {TAIL_SAMPLES} are wanted"
+        text = f"only {tail:.0f} transactions are slower than p99, at least {TAIL_SAMPLES} are needed"
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.NOTE, text, tail, float(TAIL_SAMPLES))

@@ -33,12 +33,12 @@ SCHEMA = "towtank/claims/1"
 CLAIMS_FILE = "claims.json"
 VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
-"""Name of the method of an interval over levels of factors, with one value per level."""
+"""Name of the method of an interval that is computed from one value per combination of factor levels."""
 # Next steps for undecided claims.
 _REPEAT = "repeat the runs (--repetitions)"
 _REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady stage longer"
-_NO_RATIO = "claim a difference in place of the ratio"
-_OTHER_STUDY = "compare it in a study whose system has what is missing here"
+_NO_RATIO = "claim a difference instead of the ratio"
+_OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
 # A reason that involves more suspect runs than this states only their number; `suspect_runs` lists all of them. [1]
 _NAMED_AT_MOST = 3
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
@@ -78,19 +78,26 @@ def _counts(judged: Sequence[Json]) -> dict[str, int]:
 
 
 def run_to_run_of(study: Json) -> float:
-    """Return the standard deviation from run to run, relative to the value, assumed for single runs. [1]"""
+    """Return the relative standard deviation between runs that is assumed if a combination of levels has a single run.
+    [1]
+    """
     declared = study.get("run_to_run")
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
 def looks_of(study: Mapping[str, object]) -> Looks | None:
-    """Return the looks at a study that repeats its runs until its claims are decided; None for any other study."""
+    """Return the interim analyses of a study that repeats its runs until its claims are decided; None for any other
+    study.
+    """
     at_most = dig(study, "repeat", "at_most")
     return None if at_most is None else Looks(int(at_most))
 
 
 def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], looks: Looks | None) -> dict[str, Any]:
-    """Judge a claim after each block of runs, with the confidence of `looks`; the first decision stands."""
+    """Judge a claim after each block of runs, and return the first decision.
+
+    `looks` gives the confidence of each of these interim analyses.
+    """
     factors, share = dig(study, "factors") or (), run_to_run_of(study)
     if looks is None:
         return _judged(written, factors, runs, share)
@@ -110,11 +117,13 @@ def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], l
 
 
 def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
-    """Return the reason why no block was judged, and the next step; `missing` has the runs without a summary."""
+    """Return the reason why no block was judged, and the next step; `missing` maps runs without a summary to their
+    blocks.
+    """
     early = sorted(name for name, block in missing.items() if block <= FIRST)
     if not early:
-        return {"why": f"it is judged from run {FIRST} of each combination on", "do": _REPEAT}
-    return {"why": f"{', '.join(early)} of the first blocks: no summary", "do": MISSING}
+        return {"why": f"it is judged after run {FIRST} of each combination", "do": _REPEAT}
+    return {"why": f"runs of the first blocks have no summary: {', '.join(early)}", "do": MISSING}
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
@@ -131,7 +140,7 @@ def _judged(
     try:
         claim = Claim.model_validate(written)
     except ValidationError:
-        why = "this version cannot read the claim as it was written"
+        why = "this version cannot read the form of the claim"
         head: dict[str, Any] = {"says": str(written.get("says")), "source": str(written.get("source"))}
         head |= {"required": written.get("required") is True}
         return {**head, **_blank("not_testable", why, "write the claim in the form of this version")}
@@ -167,9 +176,9 @@ def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[
         runs = f"the suspect run{'s' * (len(suspects) > 1)} {', '.join(suspects)}"
         named = runs if len(suspects) <= _NAMED_AT_MOST else f"{len(suspects)} suspect runs"
         without = "" if verdict == "undecided" else _without_suspects(measure, holds, places, verdict)
-        found.append(f"it leans on {named}{without}")
+        found.append(f"it depends on {named}{without}")
     if places.assumed and places.run_to_run:
-        found.append(f"single runs, {100 * places.run_to_run:g} % from run to run assumed")
+        found.append(f"single runs: a standard deviation of {100 * places.run_to_run:g} % from run to run is assumed")
     return [*found, *(f"left out, {why}" for why in places.left_out)]
 
 
@@ -219,7 +228,7 @@ def _why(verdict: str, found: Json, places: Places, known: str) -> tuple[str, st
     levels = [level["measured"] for level in found.get("levels") or ()] or [found["measured"]]
     if any(level["low"] is None for level in levels):
         return "no interval exists", _REPEAT
-    return known or "the interval crosses what must hold", _REPEAT if places.assumed else _REPEAT_MORE
+    return known or "the interval contains the bound of the claim", _REPEAT if places.assumed else _REPEAT_MORE
 
 
 def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
@@ -268,14 +277,15 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
 
 
 def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
-    """Return the number of combinations of levels that a number compares; None for a total, whose parts scatter
-    differently.
+    """Return the number of combinations of levels that a number compares; None for a total.
+
+    The parts of a total may scatter differently, so no number of runs can be derived for it.
     """
     return None if given.total_over else 1 if isinstance(given, ValueMeasure) else 2
 
 
 def _by_bounds(estimate: Estimate, wanted: Bounds, combinations: int | None) -> dict[str, Any]:
-    """Judge a quantity at a single place."""
+    """Judge a quantity that is measured at a single combination of factor levels."""
     verdict = wanted.verdict(estimate.low, estimate.high)
     unknown = verdict is not None or combinations is None
     needs = Needs() if unknown else runs_needed(estimate, wanted, combinations or 1)
@@ -294,7 +304,7 @@ def _at_levels(
         except UntestableError as why:
             reasons.append(why)
     if len(found) < 2:
-        more = f"; {len(reasons) - 1} more cannot be used" if len(reasons) > 1 else ""
+        more = f"; {len(reasons) - 1} more combinations cannot be used" if len(reasons) > 1 else ""
         raise UntestableError(str(reasons[0]) + more, reasons[0].remedy)
     places.left_out += map(str, reasons)
     return found
@@ -315,29 +325,34 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
     here, there = (_there(given, place, places) for place in (at, other))
     made = difference_interval(here, there) if kind == DIFFERENCE else ratio_interval(here, there)
     if made.value is None:
-        raise UntestableError(f"{given.of} is zero where it would divide", _NO_RATIO)
+        raise UntestableError(f"{given.of} is zero in the denominator of the ratio", _NO_RATIO)
     return made
 
 
 def _there(given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
-    """Return a quantity at one place, or its total over the levels of a factor there."""
+    """Return a quantity at one combination of levels, or its total over the levels of one more factor."""
     factor = given.total_over
     if factor is None:
         return places.quantity(given.of, given.per, at)
     levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
     parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
-    # The levels of a block share the speed of the machine. It cancels out of ratios and differences of totals.
+    # Runs of one block share the speed of the machine, so their errors are not independent. In ratios and differences
+    # of totals this common error cancels out.
     return total_interval(parts, independent=isinstance(given, PairMeasure))
 
 
 def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
-    """Return the mean over blocks with Student's t interval; for ratios the geometric mean, from logarithms."""
+    """Return the mean over combinations of levels with Student's t interval.
+
+    For ratios, it is the geometric mean, computed from logarithms.
+    """
     if kind != RATIO:
         return replace(t_interval(values, confidence), method=LEVELS)
     if min(values) <= 0:
-        raise UntestableError("a ratio is not above zero, and has no logarithm", _NO_RATIO)
+        raise UntestableError("a ratio is zero or negative, so it has no logarithm", _NO_RATIO)
     logs = t_interval([math.log(value) for value in values], confidence)
-    assert logs.value is not None and logs.low is not None and logs.high is not None  # at least two values
+    # guaranteed by at least two values
+    assert logs.value is not None and logs.low is not None and logs.high is not None
     return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n, confidence)
 
 

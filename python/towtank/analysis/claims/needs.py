@@ -1,4 +1,4 @@
-"""Number of runs after which a claim would probably be decided."""
+"""Estimates the number of runs after which a claim would probably be decided."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Needs:
     Attributes
     ----------
     probably : int or None
-        Number that decides the claim in four of five cases, if distance and scatter are as measured; None if unknown or
-        above `RUNS_AT_MOST`. [1]
+        Number of runs that decides the claim in four of five cases, if distance from the bound and scatter are as
+        measured; None if unknown or above `RUNS_AT_MOST`. [1]
     at_least : int or None
-        Number below which the claim is hardly decided, even if the distance is larger by its standard error; None if
-        unknown or above `RUNS_AT_MOST`. [1]
+        Number of runs below which a decision is unlikely, even if the true distance exceeds the measured one by a
+        standard error; None if unknown or above `RUNS_AT_MOST`. [1]
     """
 
     probably: int | None = None
@@ -46,10 +46,13 @@ def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
 
     Notes
     -----
-    The standard error s of the quantity is its half-width over t(1 - a/2, p (n - 1)) for p places, and falls as
-    1 / sqrt(m) with the number m of runs. A distance d from the bound is found with probability b if
-    (t(1 - a/2, f) + t(b, f)) s sqrt(n / m) < d with f = p (m - 1), the usual approximation for the power of a t test
-    [1]_. `probably` takes b = 0.8 and the measured distance, `at_least` takes b = 0.5 and the measured distance plus s.
+    Let t(q, f) be the quantile q of Student's t distribution with f degrees of freedom, 1 - a the confidence of the
+    interval, and p the number `places`. The standard error s of the quantity is the half-width of its interval
+    divided by t(1 - a/2, p (n - 1)). With m runs instead of n it is s sqrt(n / m).
+
+    With m runs, a distance d from the bound is detected with probability b if (t(1 - a/2, f) + t(b, f)) s sqrt(n / m) <
+    d, where f = p (m - 1). This is the usual approximation for the power of a t test [1]_. `probably` uses b = 0.8 and
+    the measured distance. `at_least` uses b = 0.5 and the measured distance plus s.
 
     References
     ----------

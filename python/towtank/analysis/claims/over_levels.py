@@ -51,7 +51,7 @@ class Step:
     def why(self, factor: str, unit: str) -> str:
         """Explain why the change between two levels refutes the trend or leaves it undecided.
 
-        Empty without an interval.
+        Empty if the change has no interval.
         """
         value, low, high = self.change.value, self.change.low, self.change.high
         if value is None or low is None or high is None:
@@ -62,7 +62,7 @@ class Step:
             return f"from {factor} {self.between} it {self.against}s by {back}{bound}"
         if low < 0:
             return f"from {factor} {self.between} it may {self.against} by up to {number_text(-low, unit)}{bound}"
-        return f"from {factor} {self.between} its change is on the edge of what is allowed"
+        return f"from {factor} {self.between} its change is too close to the allowed bound to decide"
 
 
 def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> Json:
@@ -80,7 +80,7 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
     """
     series = _level_series(given, places, skip_inner=True)
     if len(series) < 2:
-        raise UntestableError(f"{given.over} has one level only in this preset", _MORE_LEVELS)
+        raise UntestableError(f"{given.over} has only one level in this preset", _MORE_LEVELS)
     steps = (
         _stays(series, given.allow, places.confidence)
         if holds.name == "stays"
@@ -110,7 +110,7 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
     -----
     A level may have the highest value if no other level significantly exceeds it; the confidence is 95 % for all
     comparisons of the level together (Bonferroni). The level with the true highest value is therefore excluded with a
-    probability of at most 5 % [1]_. The lowest value is treated alike.
+    probability of at most 5 % [1]_. The lowest value is found in the same way.
 
     References
     ----------
@@ -215,7 +215,7 @@ def _together(parts: list[bool | None]) -> bool | None:
 
 
 def _may_be(level: str, series: LevelSeries, overall: float, *, upward: bool) -> bool:
-    """Return True if no other level is significantly beyond this level."""
+    """Return True if no other level is significantly higher than this level, or lower if `upward` is False."""
     mine = dict(series)[level]
     confidence = 1 - (1 - overall) / max(1, len(series) - 1)
     for name, other in series:

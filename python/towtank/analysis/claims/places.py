@@ -22,16 +22,17 @@ from towtank.study.claim_metrics import EACH, LOAD, read_metric
 COUNTED = "stored"
 """Key of the summary whose counts are exact, apart from documents that were not read back."""
 ESTIMATES = "estimates"
-"""Key of the intervals in a phase of a run summary, beside the key of the plain numbers."""
+"""Key of the estimates with intervals in a phase of a run summary. The phase also has these numbers without intervals.
+"""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 Json = Mapping[str, Any]
 Levels = dict[str, str]
 # Next steps for claims that the runs cannot decide.
-OTHER_PRESET = "run a preset that has it (--preset), or name levels of this one"
-INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
-MISSING = "make the missing runs (towtank run --resume), or name levels that the design joins"
-NOT_RECORDED = "name a quantity that the summaries of these runs have, or record this one"
+OTHER_PRESET = "run a preset that contains it (--preset), or name factors and levels of this preset"
+INVALID = "remove the cause that the verdicts of these runs state, and run the study again"
+MISSING = "make the missing runs (towtank run --resume), or name levels that the design combines"
+NOT_RECORDED = "name a quantity that the summaries of these runs contain, or record this quantity"
 
 
 class UntestableError(Exception):
@@ -53,8 +54,8 @@ class Places:
     runs : list of dict
         Summaries of all runs.
     run_to_run : float
-        Standard deviation of the system's speed from run to run that is assumed for a place with one run, relative to
-        the speed. [1]
+        Relative standard deviation of the system's speed from run to run. It is assumed if a combination of levels has
+        one run. [1]
     confidence : float
         Confidence of all intervals, in (0, 1).
     assumed : bool
@@ -62,7 +63,7 @@ class Places:
     used : dict of str to dict
         Summaries of the runs in use, by name.
     left_out : list of str
-        Reasons why requested places were left out.
+        Reasons why requested combinations of levels were left out.
     """
 
     factors: Sequence[Json]
@@ -78,7 +79,7 @@ class Places:
         for declared in self.factors:
             if declared["name"] == factor:
                 return [str(level) for level in declared["levels"]]
-        raise UntestableError(f"{factor} is no factor of this preset", OTHER_PRESET)
+        raise UntestableError(f"this preset has no factor {factor}", OTHER_PRESET)
 
     def resolved(self, factor: str, written: str | list[str]) -> list[str]:
         """Return the levels of a factor that a claim names, either by their names or by a word such as `highest`."""
@@ -107,7 +108,9 @@ class Places:
         return [level for _, level in sorted(zip(numeric, levels, strict=True))]
 
     def one_place(self, written: Mapping[str, str | list[str]]) -> Levels:
-        """Return one level for each factor that a claim names; of several levels the first."""
+        """Return one level for each factor that a claim names; if the claim names several levels of a factor, the
+        first.
+        """
         return {factor: self.resolved(factor, level)[0] for factor, level in written.items()}
 
     def quantity(self, of: str, per: str | None, place: Levels) -> Estimate:
@@ -133,7 +136,7 @@ class Places:
         path = read_metric(of)
         pooled, windows_s = (None, ()) if per else (of_all_requests(having, *path), counting(having, path))
         together = combined(list(measured.values()), pooled, windows_s)
-        # A full count is exact, because it is not a sample.
+        # A count of all documents is exact, because it is not a sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)
             together = with_run_to_run(together, self.run_to_run * _elasticity(alone, of, per))
@@ -169,7 +172,7 @@ def _elasticity(run: Json, of: str, per: str | None) -> float:
 
 
 def leaves(found: Any, path: Sequence[str]) -> list[Any]:
-    """Return all values that a summary holds at a path of keys, where `*` stands for any key; empty if none."""
+    """Return all values under a path of keys in a summary, where `*` stands for any key; empty if there are none."""
     if not path:
         return [found]
     if not isinstance(found, Mapping):

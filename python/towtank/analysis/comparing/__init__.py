@@ -1,8 +1,9 @@
-"""Compares two results: ratios with intervals over runs, a verdict, and what would have been seen.
+"""Compares two results: ratios of figures with intervals over the runs, a verdict, and the smallest detectable change.
 
-`sides` reads results folders and files into runs, `baselines` keeps them under names, `lines` compares one figure,
-`failing` the failures, `family` adjusts for the number of figures, `findings` judges each, `power` computes what would
-have been found, `deciding` makes the verdict, `differing` lists what else differs.
+`sides` reads results folders and files into runs, and `baselines` stores runs under a name. `lines` compares one figure
+of both sides, `failing` the shares of failures. `family` adjusts p-values for the number of figures, `findings` makes
+the verdict on each figure, and `deciding` the verdict on all of them. `power` computes which changes the comparison can
+detect, and `differing` lists differences of configuration and environment.
 """
 
 from towtank.analysis.comparing.baselines import baseline, keep

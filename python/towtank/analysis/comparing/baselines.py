@@ -1,4 +1,4 @@
-"""Baselines: the figures of a result under a name, small enough for a repository, without its recordings."""
+"""Stores the figures of a result as a named baseline, small enough for a repository because it has no recordings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.files import put_text, read_regular
 from towtank.spelling import misnamed
 
 FOLDER = Path(".towtank") / "baselines"
-"""Folder of the baselines, below the current one."""
+"""Folder of the baselines, relative to the current folder."""
 SCHEMA = "towtank/baseline/1"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PLACE: Literal["loc"] = "loc"
@@ -30,7 +30,7 @@ class _Form(BaseModel):
 
 
 class FigureForm(_Form):
-    """One figure of one run."""
+    """Figure of one run, as a baseline file stores it."""
 
     name: Annotated[Metric, Field(strict=False)]
     transaction: str = ""
@@ -40,7 +40,10 @@ class FigureForm(_Form):
 
 
 class FailuresForm(_Form):
-    """Failures of one run, of all transactions or of one."""
+    """Numbers of failed and of ended transactions in one run, as a baseline file stores them.
+
+    They cover one transaction, or all transactions if `transaction` is empty.
+    """
 
     transaction: str = ""
     failed: _Count
@@ -48,7 +51,7 @@ class FailuresForm(_Form):
 
 
 class RunForm(_Form):
-    """One run."""
+    """Run, as a baseline file stores it."""
 
     name: str
     cell: str
@@ -60,7 +63,7 @@ class RunForm(_Form):
     transactions: list[str] = []
 
     def run(self) -> ComparedRun:
-        """Return the run."""
+        """Return the run in the form that the comparison uses."""
         figures = {
             Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures
         }
@@ -78,9 +81,9 @@ class RunForm(_Form):
 
 
 class BaselineForm(_Form):
-    """A baseline."""
+    """Content of a baseline file."""
 
-    # The key is `schema`, a name that pydantic has taken.
+    # The JSON key is `schema`, which pydantic does not allow as the name of a field.
     kind: Annotated[Literal["towtank/baseline/1"], Field(alias="schema")]
     towtank: str
     of: str
@@ -89,12 +92,13 @@ class BaselineForm(_Form):
 
 
 def path_of(name: str) -> Path:
-    """Return the file of a baseline.
+    """Return the path of the file of a baseline.
 
     Raises
     ------
     StudyError
-        If the name cannot be that of a file.
+        If the name contains other characters than letters, digits, `.`, `_` and `-`, or does not begin with a letter or
+        digit.
     """
     if _NAME.fullmatch(name) is None:
         message = f"must be letters, digits, '.', '_' and '-', the first a letter or digit, got {name!r} instead"
@@ -103,7 +107,7 @@ def path_of(name: str) -> Path:
 
 
 def keep(name: str, side: Side) -> Path:
-    """Write a side as baseline, and return its file."""
+    """Write the runs of a side as a baseline, and return the path of its file."""
     path = path_of(name)
     form = BaselineForm.model_validate(
         {
@@ -144,12 +148,12 @@ def _form_of(run: ComparedRun) -> RunForm:
 
 
 def baseline(name: str) -> Side:
-    """Return a baseline as side.
+    """Read a baseline as one side of a comparison.
 
     Raises
     ------
     StudyError
-        If there is no baseline of this name, or its file is damaged, with all faults.
+        If there is no baseline of this name, or its file is damaged. The error lists all faults.
     """
     path = path_of(name)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Makes the verdict of a comparison."""
+"""Compares two sides, and makes the verdict on all figures together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.errors import StudyError
 _TRANSACTIONS = "transactions"
 SCHEMA = "towtank/compare/1"
 THRESHOLD = 0.02
-"""Smallest change that matters, relative. [1]"""
+"""Smallest relative change that matters, by default. [1]"""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,14 @@ class Compared:
     ----------
     a, b : Side
     threshold : float
-        Smallest change that matters, relative. [1]
+        Smallest relative change that matters. [1]
     verdict : Outcome
     findings : tuple of Finding
     least_detectable : float or None
-        Of the mean response time, or else of the throughput, over all transactions. [1]
+        Smallest relative change of the mean response time over all transactions that the comparison detects; of the
+        throughput if the mean response time is missing. [1]
     runs_needed : int or None
-        Runs a side that would probably decide; None if all is decided, or if that is not known. [1]
+        Number of runs per side that would probably decide; None if all figures are decided, or if unknown. [1]
     """
 
     a: Side
@@ -53,20 +54,22 @@ class Compared:
 
     @property
     def is_worse(self) -> bool:
-        """True if B is worse: a regression beyond chance, and at least as large as the threshold."""
+        """True if a figure of B is significantly worse than that of A, by at least the threshold."""
         return self.verdict is Outcome.WORSE
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons not to trust the comparison, as text: runs left out, suspect ones, and times of 0."""
+        """Reasons to doubt the comparison, as text: invalid runs that were left out, suspect runs, and response times
+        of 0.
+        """
         coarse = [
             f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
-            "resolution of its times, and so has no ratio"
+            "resolution of its times, so it has no ratio"
             for found in self.findings
             if found.ratio is None and found.shares is None
         ]
         return coarse + [
-            f"{run.name} is {'left out, since it is not valid' if run.verdict == 'invalid' else 'suspect'}"
+            f"{run.name} is {'left out, because it is invalid' if run.verdict == 'invalid' else 'suspect'}"
             f"{': ' if run.reasons else ''}{run.reasons[0] if run.reasons else ''}"
             for side in (self.a, self.b)
             for run in side.runs
@@ -75,12 +78,14 @@ class Compared:
 
     @property
     def differs_in(self) -> list[Difference]:
-        """Transactions, configuration and environment that differ."""
+        """Differences between the sides in transactions, configuration and environment."""
         return differences(_facts(self.a), _facts(self.b))
 
     @property
     def missing(self) -> tuple[list[str], list[str]]:
-        """Transactions of the other side that A, and that B, does not have; none if a side names none."""
+        """Transactions of B that A lacks, and transactions of A that B lacks; both empty if a side names no
+        transactions.
+        """
         return missing(self.a, self.b)
 
     def document(self) -> dict[str, object]:
@@ -117,7 +122,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     ----------
     a, b : Side
     threshold : float, default 0.02
-        Smallest change that matters, relative, in (0, 1). [1]
+        Smallest relative change that matters, in (0, 1). [1]
 
     Raises
     ------
@@ -126,18 +131,22 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
     Notes
     -----
-    A figure is worse or better if its difference is significant after Holm's adjustment for the number of figures, its
-    95 % interval excludes 1, and the difference is at least the threshold. It is the same if the 90 % interval of its
-    ratio lies within the threshold on both sides (two one-sided tests at 5 % [1]_). Otherwise it is undecided. With
-    several loads (and configurations), their mean and each of them are tested in this way, all as one family: a figure
-    is worse if the mean or any load is, and the same only if the mean and each load are. All together are worse if any
-    figure is, else better if any is, else the same if throughput, mean response time, CPU time and failures over all
-    transactions are.
+    A figure is worse or better if three conditions hold: its difference is significant after Holm's adjustment for the
+    number of figures, its 95 % interval excludes 1, and the difference is at least the threshold. A figure is the same
+    if the 90 % interval of its ratio lies within the threshold on both sides (two one-sided tests at 5 % [1]_).
+    Otherwise it is undecided.
 
-    A run with failures above its limit is invalid, and so a system that fails would lose its bad runs and keep its good
-    ones. The failures are therefore compared over these runs, too; and if B lost a larger share of its runs in this way
-    than A, all together are neither the same nor better. The same holds if one side has transactions that the other
-    has not: what they have in common is not all.
+    With several loads or configurations, the mean over them and each of them are tested in this way, all as one family.
+    A figure is worse if the mean or any load is worse, else better if any is better. It is the same only if the mean
+    and all loads are the same.
+
+    The verdict on all figures is worse if any figure is worse, else better if any figure is better. It is the same if
+    throughput, mean response time, CPU time and failures over all transactions are the same.
+
+    A run with failures above its limit is invalid. A system that fails would thus lose its bad runs and keep its good
+    ones. Failures are therefore compared over the runs that are invalid for this reason, too. If B lost a larger share
+    of its runs in this way than A, the verdict on all figures is neither the same nor better. Nor is it if one side has
+    transactions that the other side lacks, because the comparison then covers only a part.
 
     References
     ----------
@@ -160,12 +169,14 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
 
 def _findings(family: Family, tested: Sequence[FailureLine], failures: Sequence[FailureLine]) -> list[Finding]:
-    """Judge all figures, at all loads together and at each, as one family.
+    """Judge all figures as one family of tests, over all loads together and at each load.
 
     Parameters
     ----------
-    tested, failures : sequences of FailureLine
-        Failures that are members of the family, those at each load among them; and those of all loads together.
+    tested : sequence of FailureLine
+        Comparisons of failures that belong to the family: over all loads together, and at each load.
+    failures : sequence of FailureLine
+        Comparisons of failures over all loads together.
     """
     every, threshold = family.lines, family.threshold
     adjusted = holm([*chances_of(every), *(each.chance for each in tested)])
@@ -193,7 +204,7 @@ def _lines(a: Side, b: Side) -> tuple[list[Line], list[FailureLine]]:
 
 
 def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]:
-    """Yield the figures that both sides have, and that are 0 in a run."""
+    """Yield a finding for each figure of both sides that has no ratio, because it is 0 in a run."""
     places = {place for run in a.usable for place in run.figures}
     for place in places - {line.place for line in lines}:
         values = [[run.figures[place].value for run in side.usable if place in run.figures] for side in (a, b)]
@@ -202,23 +213,28 @@ def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]
 
 
 def _order_of(finding: Finding) -> tuple[bool, str, int]:
-    """Return the rank of a finding: failures last."""
+    """Return the sort key of a finding, which puts failures last."""
     return finding.name is Metric.ERRORS, *_order(Place(finding.name, finding.transaction or ""))
 
 
 def _order(place: Place) -> tuple[str, int]:
-    """Return the rank of a figure: all transactions first."""
+    """Return the sort key of a figure, which puts the figures of all transactions first."""
     return place.transaction, list(Metric).index(place.metric)
 
 
 def _headline(lines: Sequence[Line]) -> Line | None:
-    """Return the mean response time over all transactions, or else the throughput."""
+    """Return the comparison of the mean response time over all transactions; if it is missing, that of the
+    throughput.
+    """
     found = {line.place: line for line in lines}
     return found.get(Place(Metric.MEAN)) or found.get(Place(Metric.THROUGHPUT))
 
 
 def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
-    """Return the transactions of the other side that A, and that B, does not have; none if a side names none."""
+    """Return the transactions of B that A lacks, and the transactions of A that B lacks.
+
+    Both lists are empty if a side names no transactions.
+    """
     if not a.transactions or not b.transactions:
         return [], []
     return (
@@ -228,8 +244,10 @@ def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
 
 
 def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
-    """Return the verdict of all; `is_selected` if what is compared is not all: B lost more of its runs than A, so that
-    the better ones are left, or a side lacks a transaction.
+    """Return the verdict on all figures.
+
+    `is_selected` states that the comparison covers only a part: B lost a larger share of its runs than A, so that its
+    better runs remain, or a side lacks a transaction.
     """
     outcomes = {finding.verdict for finding in findings}
     if Outcome.WORSE in outcomes or is_selected:

@@ -1,4 +1,4 @@
-"""Differences between two sides besides the figures: configuration and environment."""
+"""Finds differences of configuration and environment between two sides."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from towtank.digging import dig
 
-# Facts of a study and of its machine that may change results; names, texts, seeds and times do not.
+# Parts of the manifests that may influence results. Names, texts, seeds and times do not.
 _STUDY = ("stages", "mix", "system", "limits", "preset", "load", "workload")
 _OF_STUDY = ("host", "versions")
 _OF_RUN = ("settings", "tiers", "pinning", "versions")
-# Process numbers, start times and ports differ from run to run by themselves.
+# Keys to ignore, because process numbers, start times and ports differ between any two runs.
 _CHANCE = (
     "pid",
     "pids",
@@ -43,7 +43,9 @@ def facts_of_study(manifest: Mapping[str, object], runs: Sequence[Mapping[str, o
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield the leaves of a document with their paths."""
+    """Yield the path and the text of each value in a nested document, without the keys that differ between any two
+    runs.
+    """
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key not in _CHANCE:
@@ -56,7 +58,7 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 class Difference(NamedTuple):
-    """A fact that differs, with its values; None where a side does not have it."""
+    """Fact that differs, with its value on each side; None if a side lacks the fact."""
 
     what: str
     a: str | None
@@ -64,7 +66,7 @@ class Difference(NamedTuple):
 
 
 def differences(a: Mapping[str, str], b: Mapping[str, str]) -> list[Difference]:
-    """Return the facts that differ.
+    """Return the facts that differ between two sides, with both values.
 
     Examples
     --------

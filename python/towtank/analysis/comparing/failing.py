@@ -1,4 +1,4 @@
-"""Compares shares of failed requests, which may be zero and so have no ratio."""
+"""Compares the shares of failed requests by their difference, because a share of zero has no ratio."""
 
 from __future__ import annotations
 
@@ -13,29 +13,31 @@ from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import binomial_tail, normal_quantile, t_quantile, t_tail
 
 RELEVANT = 0.001
-"""Difference of shares that matters, besides the threshold of ratios: 0.1 percentage points. [1]"""
+"""Smallest difference between shares of failures that matters, besides the threshold for ratios: 0.1 percentage points.
+[1]
+"""
 
 
 @dataclass(frozen=True)
 class FailureLine:
-    """Difference of the shares of failures.
+    """Difference between the shares of failures of both sides.
 
     Attributes
     ----------
     transaction : str
-        Empty for all together.
+        Name of the transaction; empty for all transactions together.
     share_a, share_b : float
         Shares of failures, in [0, 1].
     chance : float
-        Probability of this difference by chance, in [0, 1]; 1 if no side is repeated.
+        Probability of a difference of this size by chance, in [0, 1]; 1 if a side has fewer than two runs.
     low, high : float or None
-        90 % interval of B minus A; None if no side is repeated.
+        90 % interval of the share of B minus that of A; None if a side has fewer than two runs.
     runs : (int, int)
-        Runs of A and of B. [1]
+        Numbers of runs of A and of B. [1]
     cell : str
         Configuration and load; None for all cells together.
     cells : tuple of FailureLine
-        The same in each cell, if there are several.
+        The difference in each cell, if there are several cells.
     """
 
     transaction: str
@@ -50,22 +52,23 @@ class FailureLine:
 
     @property
     def ratio(self) -> float | None:
-        """B over A; None without failures of A."""
+        """Share of failures of B divided by that of A; None without failures of A."""
         return self.share_b / self.share_a if self.share_a > 0 else None
 
     @property
     def difference(self) -> float:
-        """B minus A. [1]"""
+        """Share of failures of B minus that of A. [1]"""
         return self.share_b - self.share_a
 
 
 def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> FailureLine | None:
-    """Compare the failures of a transaction; None if a side has no requests of it.
+    """Compare the shares of failures of a transaction; None if no cell has requests of this transaction on both sides.
 
     Notes
     -----
-    Two tests must agree. The exact one knows how few failures there are: of all failures, those of B are binomial with
-    the share of B's requests if both sides fail alike [1]_. Welch's t of the shares of the runs knows how they vary.
+    A difference counts only if two tests agree. The exact test accounts for small numbers of failures: if both sides
+    fail equally often, the failures of B among all failures are binomial with B's share of all requests [1]_. Welch's t
+    test of the shares of the runs accounts for their scatter from run to run.
 
     References
     ----------
@@ -108,7 +111,7 @@ def _line(transaction: str, sides: Sequence[Sequence[Failures]]) -> FailureLine:
 
 
 def _of_counts(failed: Sequence[int], ended: Sequence[int]) -> float:
-    """Return the two-sided probability of these failures if both sides fail alike."""
+    """Return the two-sided p-value of the numbers of failures, if both sides fail equally often."""
     total, share = sum(failed), ended[1] / sum(ended)
     more = binomial_tail(failed[1] - 1, total, share) if failed[1] else 1.0
     fewer = 1 - binomial_tail(failed[1], total, share)

@@ -1,4 +1,4 @@
-"""Decides over many figures together, so that chance in one of them makes no finding."""
+"""Computes the p-values of many figures together, so that chance in one figure seldom leads to a finding."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 from towtank.analysis.comparing.lines import Line
 from towtank.distributions import t_tail
 
-# Degrees of freedom that figures of the same metric lend each other, relative to their own, at most. More would rest on
-# the assumption that all transactions have the same difference from run to run.
+# Largest number of degrees of freedom that other figures of the same metric add to those of a figure, relative to
+# its own. A larger number would rely too much on the assumption that all transactions scatter equally from run to run.
 _LENT_AT_MOST = 3
 
 
@@ -20,7 +20,9 @@ def holm(chances: Sequence[float]) -> list[float]:
 
     Notes
     -----
-    The i-th smallest of m p-values is multiplied by m - i + 1, and is at least the adjusted value before it [1]_.
+    The i-th smallest of m p-values is multiplied by m - i + 1. If the result is below the preceding adjusted value,
+    that
+    value is used instead [1]_.
 
     References
     ----------
@@ -41,14 +43,14 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 class Moderated(NamedTuple):
-    """Standard error of a difference with what figures of the same metric lend, and its degrees of freedom."""
+    """Standard error of a difference, stabilized by other figures of the same metric, and its degrees of freedom."""
 
     error: float
     freedom: float
 
 
 def chances_of(lines: Sequence[Line]) -> list[float]:
-    """Return the probability of each difference by chance, given the figures of the same metric; 1 where unknown."""
+    """Return the p-value of each difference, stabilized by other figures of the same metric; 1 if unknown."""
     kinds = [(line.place.metric, line.cell) for line in lines]
     return [
         _chance(line, moderated(line, [other for other, found in zip(lines, kinds, strict=True) if found == kind]))
@@ -61,16 +63,20 @@ def _chance(line: Line, drawn: Moderated | None) -> float:
 
 
 def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
-    """Return the standard error for a test, given the figures of the same metric at the same load; None if unknown.
+    """Return the standard error of a difference, stabilized by other figures of the same metric at the same load.
+
+    None if the variance of the difference is unknown.
 
     Notes
     -----
-    With three runs a side a variance has four degrees of freedom, too few for a small p-value. Figures of the same
-    metric (those of the transactions) vary similarly from run to run, so each variance is drawn towards their median as
-    in an empirical Bayes t-test [1]_, with d_0 = sum of the other degrees of freedom, at most three times its own. A
-    variance above the median is not lowered. Figures at one load lend only to each other: another load may vary more.
-    Variances are compared after division by those of the errors within the runs, if these are known, as rare
-    transactions vary more.
+    With three runs per side, a variance has four degrees of freedom, too few for a small p-value. The figures of one
+    metric for different transactions scatter similarly from run to run. Each variance is therefore drawn towards their
+    median, as in an empirical Bayes t test [1]_. The median has d_0 degrees of freedom: the sum of those of the other
+    figures, but at most three times those of the figure itself.
+
+    A variance above the median is not lowered. Only figures at the same load are used, because the scatter may depend
+    on the load. If the errors within the runs are known, variances are divided by the variances of these errors before
+    they are compared, because rare transactions scatter more.
 
     References
     ----------
@@ -91,16 +97,16 @@ def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
 
 
 def lent(freedom: float, others: float) -> float:
-    """Return the degrees of freedom that other figures lend to one."""
+    """Return the degrees of freedom that other figures add to those of one figure."""
     return min(_LENT_AT_MOST * freedom, others)
 
 
 def _unit(line: Line) -> float:
-    """Return the variance of one run by the errors within the runs; 0 if they are not known."""
+    """Return the variance of one run that is due to the errors within the runs; 0 if these errors are unknown."""
     return line.within**2 / line.scale
 
 
 def spread(line: Line) -> float | None:
-    """Return the standard deviation from run to run of one line, at least that within the runs; None if unknown."""
+    """Return the standard deviation of a figure from run to run, at least that within the runs; None if unknown."""
     error = line.error()
     return None if error is None else error / math.sqrt(line.scale)

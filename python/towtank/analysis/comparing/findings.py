@@ -1,4 +1,4 @@
-"""Makes the verdict on one figure, from all loads together and from each."""
+"""Makes the verdict on each figure, from all loads together and from each load."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from towtank.analysis.comparing.lines import Line
 from towtank.analysis.comparing.runs import Metric, Place
 
 SIGNIFICANCE = 0.05
-"""Probability that any figure of two equal systems is found to differ. [1]"""
+"""Largest probability that a comparison of two equal systems finds a difference in any figure. [1]"""
 CONFIDENCE = 0.95
 """Confidence of the intervals of ratios, in (0, 1)."""
-# An equivalence at 5 % needs both one-sided tests, and so the 90 % interval within the threshold.
+# Confidence of the interval that must lie within the threshold for an equivalence. Two one-sided tests at 5 % each
+# correspond to a 90 % interval.
 _EQUIVALENCE = 0.90
 _MORE_IS_BETTER = (Metric.THROUGHPUT,)
 
 
 class Outcome(StrEnum):
-    """Verdict on a figure, or on all of them."""
+    """Verdict on one figure, or on all figures together."""
 
     SAME = "same"
     BETTER = "better"
@@ -31,19 +32,19 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class AtLoad:
-    """A figure at a single load.
+    """Comparison of a figure at a single load.
 
     Attributes
     ----------
     load : str
         Load, after the configuration if the sides have several.
     ratio, low, high : float or None
-        B over A with its 95 % interval. [1]
+        Value of B divided by that of A, with its 95 % interval. [1]
     verdict : Outcome
     chance : float
         Probability of the difference by chance, adjusted for the number of figures and loads, in [0, 1].
     shares : (float, float) or None
-        Shares of failures of A and of B.
+        Shares of failures of A and of B; None for other figures.
     """
 
     load: str
@@ -55,7 +56,7 @@ class AtLoad:
     shares: tuple[float, float] | None = None
 
     def document(self) -> dict[str, object]:
-        """Return the figure as JSON, the value of `worst_load`."""
+        """Return the comparison at this load as JSON, for the key `worst_load`."""
         return {
             "load": self.load,
             "ratio": {"value": self.ratio, "low": self.low, "high": self.high},
@@ -67,27 +68,27 @@ class AtLoad:
 
 @dataclass(frozen=True)
 class Finding:
-    """One compared figure.
+    """Result of the comparison of one figure.
 
     Attributes
     ----------
     name : Metric
     transaction : str or None
-        None for all transactions together.
+        Name of the transaction; None for all transactions together.
     ratio, low, high : float or None
-        B over A with its 95 % interval, over all loads. [1]
+        Value of B divided by that of A, with its 95 % interval, over all loads. [1]
     verdict : Outcome
-        From all loads together, and from each.
+        Verdict from all loads together and from each load.
     chance : float
         Probability of the difference by chance, adjusted for the number of figures, in [0, 1].
     least_detectable : float or None
-        Relative change that this many runs find in four of five cases. [1]
+        Relative change that this number of runs detects in four of five cases. [1]
     runs : (int, int)
-        Runs of A and of B. [1]
+        Numbers of runs of A and of B. [1]
     shares : (float, float) or None
-        Shares of failures of A and of B.
+        Shares of failures of A and of B; None for other figures.
     worst : AtLoad or None
-        Load at which B is worst; None if there is only one.
+        Comparison at the load with the worst result of B; None if there is a single load.
     """
 
     name: Metric
@@ -122,14 +123,14 @@ def _shares(shares: tuple[float, float] | None) -> dict[str, object]:
 
 
 def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float, least: float | None) -> Finding:
-    """Return the verdict on a figure.
+    """Return the finding on a figure.
 
     Parameters
     ----------
     chances : dict
-        Adjusted probabilities by cell; None for all cells together.
+        Adjusted p-values by cell; the key None has the p-value over all cells together.
     least : float or None
-        Least change that is found. [1]
+        Smallest relative change that the comparison detects. [1]
     """
     whole, parts = _at_load(line, chances, threshold), [_at_load(cell, chances, threshold) for cell in line.cells]
     downwards = -1 if line.place.metric in _MORE_IS_BETTER else 1
@@ -141,16 +142,17 @@ def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float
 
 
 def finding_without_ratio(place: Place, runs: tuple[int, int]) -> Finding:
-    """Return the finding on a response time that is 0, below the resolution, in a run."""
+    """Return an undecided finding for a response time that is 0 in a run, because it is below the resolution."""
     transaction = place.transaction or None
     return Finding(place.metric, transaction, None, None, None, Outcome.UNDECIDED, 1.0, None, runs)
 
 
 def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], threshold: float) -> Finding:
-    """Return the verdict on failures."""
+    """Return the finding on the shares of failures."""
     whole, parts = _failing(line, chances, threshold), [_failing(cell, chances, threshold) for cell in line.cells]
     worst = _worst(parts, [cell.difference for cell in line.cells])
-    # A load with one run has no interval; the runs of all loads show its failures.
+    # If a side has a single run at a load, the difference at this load has no interval. A small difference then gives
+    # no verdict; the comparison over all loads includes its failures.
     judged = [
         part
         for part, cell in zip(parts, line.cells, strict=True)
@@ -164,7 +166,10 @@ def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], 
 
 
 def _together(whole: Outcome, parts: Sequence[AtLoad]) -> Outcome:
-    """Return the verdict on all loads: the mean over them hides what a single load shows."""
+    """Return the verdict on a figure from the mean over the loads and from each load.
+
+    The verdicts on single loads count, because the mean may hide a change at one load.
+    """
     found = {whole, *(part.verdict for part in parts)}
     for outcome in (Outcome.WORSE, Outcome.BETTER, Outcome.UNDECIDED):
         if outcome in found:
@@ -185,11 +190,11 @@ def _at_load(line: Line, chances: Mapping[str | None, float], threshold: float) 
     low, high = bounds if bounds is not None else (None, None)
     rises = line.ratio > 1
     verdict = Outcome.UNDECIDED
-    # The threshold is that of a ratio and of its inverse: a change and its reverse are equally large.
+    # The threshold applies to a ratio and to its inverse, so that a change and its reversal are equally large.
     beyond_chance = chance < SIGNIFICANCE and bounds is not None and not bounds[0] <= 1 <= bounds[1]
     if beyond_chance and abs(line.difference) >= math.log1p(threshold):
         verdict = Outcome.BETTER if rises == (line.place.metric in _MORE_IS_BETTER) else Outcome.WORSE
-    # Values in steps above the threshold cannot show that there is no change of its size.
+    # If the resolution of the values is coarser than the threshold, they cannot exclude a change of that size.
     elif line.step <= threshold and _is_within(line.interval(_EQUIVALENCE), threshold):
         verdict = Outcome.SAME
     return AtLoad(line.cell or "", line.ratio, low, high, verdict, chance)

@@ -1,7 +1,7 @@
-"""Compares one figure of two sides by the logarithms of its values, one value a run.
+"""Compares one figure of two sides by the logarithms of its values, with one value per run.
 
-The run is the unit: requests of one run share its start, its memory layout and its hour, so their number says nothing
-about the next run.
+The run is the unit of replication. Requests of one run share its start, its memory layout and its time of day. Even a
+large number of requests therefore does not show how runs differ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WIDEST = 50
 
 @dataclass(frozen=True)
 class Line:
-    """Difference of the logarithms of one figure.
+    """Difference between the logarithms of one figure on both sides.
 
     Attributes
     ----------
@@ -31,25 +31,25 @@ class Line:
     difference : float
         Mean logarithm of B minus that of A.
     variance : float or None
-        Variance of the logarithm from run to run, of one run; None if a side is not repeated.
+        Variance of the logarithm of a single run's value, from run to run; None if a side has a single run.
     freedom : float
-        Degrees of freedom of the variance; 0 if a side is not repeated. [1]
+        Degrees of freedom of the variance; 0 if a side has a single run. [1]
     scale : float
-        Variance of the difference over that of one run: 1 / n_A + 1 / n_B in a single cell. [1]
+        Variance of the difference divided by `variance`: 1 / n_A + 1 / n_B in a single cell with n_A and n_B runs. [1]
     within : float
-        Standard error of the difference by the errors within the runs; 0 if they are not known.
+        Standard error of the difference due to the errors within the runs; 0 if unknown.
     resolution : float
-        Standard error of the difference by the resolution of the values; 0 if it is negligible, or not known.
+        Standard error of the difference due to the resolution of the values; 0 if negligible or unknown.
     step : float
-        Coarsest resolution of a value over this value. [1]
+        Coarsest resolution of a value, relative to the value. [1]
     runs : (int, int)
-        Runs of A and of B that have the figure. [1]
+        Numbers of runs of A and of B that have the figure. [1]
     cell : str
         Configuration and load; None for all cells together.
     cells : tuple of Line
-        The same figure in each cell, if there are several.
+        The difference in each cell, if there are several cells.
     is_tested : bool
-        False for a cell without repeated runs, which alone shows no difference.
+        False for a cell without repeated runs, which cannot show a difference alone.
     """
 
     place: Place
@@ -67,29 +67,29 @@ class Line:
 
     @property
     def ratio(self) -> float:
-        """B over A."""
+        """Value of B divided by that of A."""
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
-        """Return the standard error of the difference: at least that of the errors within the runs, and that of the
-        resolution.
+        """Return the standard error of the difference, for `variance` if given; None if unknown.
 
-        None if a side is not repeated, and if all values of each side are equal without a known resolution: that shows
-        rounding, not that the next run would have the same value.
+        It is at least the error due to the errors within the runs, and at least the error due to the resolution. It is
+        unknown if a side has a single run. It is also unknown if all values of each side are equal and their resolution
+        is unknown: equal values may then be due to rounding.
         """
         known = self.variance if variance is None else variance
         found = 0.0 if known is None else max(math.sqrt(known * self.scale), self.within, self.resolution)
         return found if found > 0 else None
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
-        """Return the interval of the ratio by Student's t; None if a side is not repeated.
+        """Return the interval of the ratio by Student's t; None if a side has a single run.
 
         Notes
         -----
-        The runs of each side of each cell have a variance of their own, as in Welch's test, see `line_of`. A percentile
-        bootstrap over runs [1]_ draws from so few that its intervals are too short: with three runs a side and a normal
-        difference from run to run, 19 % of 95 % intervals miss (`tests/certified/test_certified_compare.py` measures
-        both).
+        Each side of each cell has a separate variance, as in Welch's test; see `line_of`. A percentile bootstrap over
+        runs [1]_ draws from too few runs, so its intervals are too short. With three runs per side and normal
+        differences from run to run, 19 % of its 95 % intervals miss the true ratio.
+        `tests/certified/test_certified_compare.py` measures both methods.
 
         References
         ----------
@@ -133,23 +133,26 @@ def _logs(values: Sequence[Measured]) -> list[float]:
 
 
 def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> Line | None:
-    """Compare a figure; None if the sides have no cell in common that has it, or if a value is 0.
+    """Compare a figure of two sides; None if no cell has this figure on both sides, or if a value is 0.
 
     Notes
     -----
-    Several cells c (loads, configurations) are blocks. With w_c the reciprocal of 1 / n_Ac + 1 / n_Bc, the difference
-    is D = sum w_c d_c / sum w_c, over the cells in which both sides are repeated. Each side of each cell has a variance
-    of its own, since a load near the limit differs more from run to run than a small one, and a new release more than
-    the old: Var D = sum k_i s_i^2 over the sides of the cells with k_i = (w_c / sum w)^2 / n_i, and the degrees of
-    freedom are those of Welch and Satterthwaite [1]_ with a limit (see `capped_freedom`).
+    Cells (combinations of configuration and load) are blocks. Cell c has n_Ac and n_Bc runs, and the difference d_c of
+    the mean logarithms. Its weight w_c is the reciprocal of 1 / n_Ac + 1 / n_Bc. The difference over all cells is D =
+    sum w_c d_c / sum w_c, over the cells in which both sides have several runs.
 
-    Values in steps, such as percentiles in whole milliseconds, are equal in many runs of a side without being exact.
-    A rounded value is uniform within its step u, and so its standard error is at least u / sqrt(12), also of the mean
-    of runs that are rounded alike [2]_.
+    Each side of each cell has a separate variance s_i^2 of its n_i runs. Runs scatter more at a load near the limit
+    than at a small load, and a new release may scatter more than the old one. The variance of D is the sum of k_i s_i^2
+    over the sides of all cells, with k_i = (w_c / sum w)^2 / n_i. Its degrees of freedom are those of Welch and
+    Satterthwaite [1]_ with a limit (see `capped_freedom`).
 
-    If no cell is repeated on both sides, the differences of three cells or more are pairs: their variance also contains
-    how much the ratio depends on the load. A single pair shows no difference; but if one of them may differ by more
-    than the threshold, the figure is not the same.
+    Values with a coarse resolution, such as percentiles in whole milliseconds, may be equal in many runs of a side
+    without being exact. The error of a value that is rounded to multiples of a step u is uniform, so its standard error
+    is at least u / sqrt(12). The mean of runs that are rounded to the same value has this error, too [2]_.
+
+    If no cell has several runs on both sides, the differences of three or more cells count as pairs. Their variance
+    then includes the dependence of the ratio on the load. A single pair cannot show a difference. If a single pair may
+    differ by more than the threshold, however, the figure is not the same.
 
     References
     ----------
@@ -173,7 +176,7 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
 
 
 def _line(place: Place, cells: Sequence[_Cell]) -> Line:
-    """Return the difference over cells, with a variance if both sides of all of them are repeated."""
+    """Return the weighted difference over cells; it has a variance if every cell has several runs on both sides."""
     weights = np.array([1 / cell.scale for cell in cells])
     scale = float(1 / weights.sum())
     shares = weights * scale
@@ -203,7 +206,7 @@ def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> 
 
 
 def _within(cells: Sequence[tuple[float, _Cell]]) -> float:
-    """Return the standard error of the difference by the errors within the runs; 0 if one of them is not known."""
+    """Return the standard error of the difference due to the errors within the runs; 0 if an error is unknown."""
     total = 0.0
     for share, cell in cells:
         for values in cell.sides:

@@ -1,4 +1,4 @@
-"""Computes what a comparison would have found: the least change, and the runs that would decide."""
+"""Computes the power of a comparison: the smallest change that it detects, and the runs that would decide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.distributions import chi_square_median, noncentral_t_tail, normal_tail, t_quantile
 
 HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU, Metric.ERRORS)
-"""Figures that decide whether all together are the same."""
+"""Figures that must all be the same, over all transactions, for the verdict that two sides are the same."""
 _POWER = 0.80
 _WIDEST = 10.0
 _RUNS_AT_MOST = 10_000
@@ -25,16 +25,16 @@ _RUNS_AT_MOST = 10_000
 
 @dataclass(frozen=True)
 class Family:
-    """Tests that are made together.
+    """Tests that are made together, with a common error probability.
 
     Attributes
     ----------
     lines : sequence of Line
-        All figures, at all loads together and at each.
+        Comparisons of all figures, over all loads together and at each load.
     tests : int
-        Tests, with those of the failures. [1]
+        Number of tests, including those of failures. [1]
     threshold : float
-        Smallest change that matters, relative. [1]
+        Smallest relative change that matters. [1]
     """
 
     lines: Sequence[Line]
@@ -42,15 +42,15 @@ class Family:
     threshold: float
 
     def least_of(self, line: Line) -> float | None:
-        """Return the relative change of one figure that is found in four of five cases; None if that is not known.
+        """Return the relative change of one figure that is detected in four of five cases; None if unknown.
 
         Notes
         -----
-        A change is found if three conditions hold: its p-value is at most alpha / m in a family of m tests (Holm's
-        first step), the 95 % interval excludes 1, and the difference is at least the threshold. The first two say that
-        the difference is at least q standard errors, with q the larger of the two quantiles. The probability of that is
-        a tail of the noncentral t [1]_; its degrees of freedom are those of the figure's own runs, since its error is
-        not lowered by what others lend.
+        A change is detected if three conditions hold. Its p-value is at most alpha / m in a family of m tests with
+        significance level alpha (Holm's first step), the 95 % interval excludes 1, and the difference is at least the
+        threshold. Under the first two conditions, the difference is at least q standard errors, where q is the larger
+        of the two t quantiles. The probability of this is a tail of the noncentral t distribution [1]_. Its degrees of
+        freedom are those of the runs of this figure alone, because other figures of the metric do not lower its error.
 
         References
         ----------
@@ -70,7 +70,7 @@ class Family:
         return math.expm1(float(brentq(lacking, 0.0, _WIDEST, xtol=1e-6))) if lacking(_WIDEST) < 0 else None
 
     def _quantile(self, freedom: float) -> float:
-        """Return the quantile of the smallest p-value that counts in the family."""
+        """Return the t quantile that corresponds to the largest significant p-value in Holm's first step."""
         return t_quantile(1 - SIGNIFICANCE / self.tests / 2, freedom)
 
     def alike(self, line: Line) -> list[Line]:
@@ -79,10 +79,11 @@ class Family:
         return [other for other in self.lines if (other.place.metric, other.cell) == kind]
 
     def runs_needed(self) -> int | None:
-        """Return the runs a side that find the largest change seen, or one as large as the threshold if that is larger.
+        """Return the number of runs per side that would detect the largest measured change; None if unknown or too
+        large.
 
-        A side of one run does not show how runs differ: the standard deviation that a study assumes is used, see
-        `run_to_run`.
+        If the largest change is below the threshold, the threshold is used as its size. If a side has a single run, the
+        standard deviation from run to run is assumed, see `run_to_run`.
         """
         known = [line for line in self.lines if line.cell is None and line.place.metric in HEADLINE]
         if not known:
@@ -94,23 +95,25 @@ class Family:
         )
         lenders = len(self.alike(line)) - 1
         found = bisect_left(range(2, _RUNS_AT_MOST), True, key=lambda runs: self._finds(runs, size, lenders)) + 2
-        # Repeating the runs there are would answer the same.
+        # As many runs as there are now would probably lead to the same result, so at least one more is required.
         return max(found, min(line.runs) + 1) if found < _RUNS_AT_MOST else None
 
     def _finds(self, runs: int, size: float, lenders: int) -> bool:
-        """Return True if so many runs a side find a change of so many standard deviations in four of five cases."""
+        """Return True if `runs` runs per side detect a change of `size` standard deviations in four of five cases."""
         freedom = 2 * runs - 2
         quantile = max(self._quantile(freedom + lent(freedom, lenders * freedom)), _of_interval(freedom))
         return noncentral_t_tail(quantile, freedom, size / math.sqrt(2 / runs)) >= _POWER
 
 
 def _of_interval(freedom: float) -> float:
-    """Return the quantile of the interval that must exclude 1."""
+    """Return the t quantile of the interval that must exclude 1."""
     return t_quantile(0.5 + CONFIDENCE / 2, freedom)
 
 
 def _unbiased(error: float, freedom: float) -> float:
-    """Return the standard error without the bias of its median: half of all sample variances are below the median of
-    chi-square over its degrees of freedom.
+    """Return the standard error without the bias of its median.
+
+    Half of all sample variances are below the true variance times the median of chi-square divided by its degrees of
+    freedom, which is less than 1.
     """
     return error * math.sqrt(freedom / chi_square_median(freedom))

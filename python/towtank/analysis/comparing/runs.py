@@ -1,4 +1,4 @@
-"""Runs of one side of a comparison, with the figures that are compared."""
+"""Defines the runs and the sides of a comparison, with the figures that are compared."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Metric(StrEnum):
 
 
 FILES = "files"
-"""Cell of the runs of result files, which say nothing about their load."""
+"""Cell of all runs from result files, because these files do not state their load."""
 _CELLS_SHOWN = 3
 _OF_THE_SYSTEM = frozenset({Kind.ERRORS_ABOVE_LIMIT, Kind.NOTHING_COMPLETED})
 TIMES = {Metric.MEAN: "mean", Metric.P50: "p50", Metric.P95: "p95", Metric.P99: "p99"}
-"""Names of the response times in documents."""
+"""Keys of the compared response times in JSON documents."""
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A figure: metric, and transaction; empty for all transactions together."""
+    """Compared figure: a metric of one transaction, or of all transactions together if `transaction` is empty."""
 
     metric: Metric
     transaction: str = ""
@@ -40,17 +40,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure of one run.
+    """Value of a figure in one run.
 
     Attributes
     ----------
     value : float
-        >= 0; 0 for a response time below the resolution.
+        Value, at least 0; 0 for a response time below the resolution.
     error : float or None
-        Standard error within the run, relative to the value; None if it is not known. [1]
+        Standard error within the run, relative to the value; None if unknown. [1]
     step : float
-        Resolution: distance to the next value that could have been measured, in the unit of the value; 0 if it is
-        negligible, or not known.
+        Resolution: distance to the next value that could have been measured, in the unit of the value; 0 if negligible
+        or unknown.
     """
 
     value: float
@@ -59,13 +59,13 @@ class Measured:
 
     @property
     def relative_step(self) -> float:
-        """Resolution over the value. [1]"""
+        """Resolution relative to the value. [1]"""
         return self.step / self.value
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Failed requests or transactions of one run. [1]"""
+    """Numbers of failed and of ended requests or transactions in one run. [1]"""
 
     failed: int
     ended: int
@@ -73,7 +73,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run.
+    """Run of one side, with its figures.
 
     Attributes
     ----------
@@ -84,15 +84,15 @@ class ComparedRun:
         `valid`, `suspect` or `invalid`.
     figures : dict of Measured
     failures : dict of Failures
-        By transaction; empty for all together.
+        Failures by transaction; the empty key has those of all transactions together.
     reasons : tuple of str
-        Doubts about the run.
+        Messages of the doubts about the run.
     because : tuple of str
         Kinds of the doubts that make the run invalid.
     transactions : tuple of str
-        Names of the transactions that occurred; empty if they are not known.
+        Names of the transactions that occurred; empty if unknown.
     source : str
-        Digest of what the run was read from; empty for a run of a baseline.
+        Digest of the file from which the run was read; empty for a run of a baseline.
     """
 
     name: str
@@ -112,21 +112,21 @@ class ComparedRun:
 
     @property
     def is_lost(self) -> bool:
-        """True if the run is invalid for nothing but what the system did: failed requests, or no answers."""
+        """True if the run is invalid only because the system failed: too many failures, or no completed transaction."""
         return not self.is_usable and bool(self.because) and _OF_THE_SYSTEM.issuperset(self.because)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two results.
+    """One of the two results that are compared.
 
     Attributes
     ----------
     name : str
-        As the user named it.
+        Name that the user gave.
     runs : tuple of ComparedRun
     facts : dict of str
-        Configuration and environment by name, for what differs.
+        Configuration and environment by name, to list the differences between the sides.
     """
 
     name: str
@@ -140,12 +140,12 @@ class Side:
 
     @property
     def lost(self) -> tuple[ComparedRun, ...]:
-        """Runs that are invalid for nothing but what the system did."""
+        """Runs that are invalid only because the system failed."""
         return tuple(run for run in self.runs if run.is_lost)
 
     @property
     def counted(self) -> tuple[ComparedRun, ...]:
-        """Runs whose failures are compared: the usable ones, and those left out because of the failures."""
+        """Runs whose failures are compared: the usable runs, and the runs that are invalid only because of failures."""
         return tuple(run for run in self.runs if run.is_usable or run.is_lost)
 
     @property
@@ -155,21 +155,23 @@ class Side:
 
     @property
     def transactions(self) -> list[str]:
-        """Names of the transactions that occurred in any run; empty if they are not known."""
+        """Names of the transactions that occurred in any run; empty if unknown."""
         return sorted({name for run in self.runs for name in run.transactions})
 
     @property
     def cells(self) -> list[str]:
-        """Cells of the runs, each once."""
+        """Names of the cells of all runs, without repetition."""
         return list(dict.fromkeys(run.cell for run in self.runs))
 
     def in_cell(self, cell: str) -> Side:
-        """Return the side with all runs in one cell."""
+        """Return a copy of the side in which all runs belong to the given cell."""
         return replace(self, runs=tuple(replace(run, cell=cell) for run in self.runs))
 
 
 def alike(a: Side, b: Side) -> tuple[Side, Side]:
-    """Return both sides with the cells in which they are compared; those of files take the single cell of a folder.
+    """Return both sides with common cells, in which they can be compared.
+
+    Runs of result files are moved to the cell of the other side if that side has a single cell.
 
     Raises
     ------
@@ -186,6 +188,6 @@ def alike(a: Side, b: Side) -> tuple[Side, Side]:
 
 
 def _some(cells: list[str]) -> str:
-    """Return the first cells as text, and how many more there are."""
+    """Render the names of the first cells, and the number of further cells."""
     more = f" and {len(cells) - _CELLS_SHOWN} more" if len(cells) > _CELLS_SHOWN else ""
     return ", ".join(repr(cell or "no load") for cell in cells[:_CELLS_SHOWN]) + more

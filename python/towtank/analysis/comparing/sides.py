@@ -25,19 +25,19 @@ from towtank.load_level import KINDS
 from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 _REQUESTS_AT_LEAST = 2
-# Buckets of the engine's histograms: at most a 1,024th of the value, and at least 0.512 µs.
+# Width of the buckets of the engine's histograms: at most 1/1024 of the value, or 0.512 µs if that is larger.
 _BUCKET = 1 / 1024
 _NARROWEST_S = 0.512e-6
 Summary = Mapping[str, object]
 
 
 def side_of(names: Sequence[str]) -> Side:
-    """Return the side of results folders, `FOLDER:CONFIGURATION`, or result files, one run a file.
+    """Read a side from results folders, `FOLDER:CONFIGURATION`, or result files with one run each.
 
     Raises
     ------
     StudyError
-        If a name is no result, or a run is given twice, with all faults.
+        If a name is not that of a result, or a run is given twice. The error lists all faults.
     """
     runs, facts, faults, sources = list[ComparedRun](), dict[str, str](), list[Fault](), dict[str, str]()
     hint = None
@@ -57,7 +57,10 @@ def side_of(names: Sequence[str]) -> Side:
 
 
 def _repeated(name: str, runs: Sequence[ComparedRun], sources: dict[str, str]) -> Iterator[Fault]:
-    """Yield the fault of a result that has a run again, and note its runs: a copy shows nothing about the next run."""
+    """Yield a fault if a result contains a run that the side already has, and add its runs to `sources`.
+
+    A copy of a run does not show how runs differ.
+    """
     again = next((run for run in runs if run.source in sources), None)
     if again is not None:
         first = sources[again.source]
@@ -111,7 +114,7 @@ def _configuration(summary: Summary) -> str:
 
 
 def _of_summary(summary: Summary, name: str, configuration: str, label: str | None) -> ComparedRun:
-    """Return a run of Towtank; of one chosen configuration, the load alone makes the cell."""
+    """Return the run of a run summary; if `label` selects a configuration, its cell is the load alone."""
     load = next(
         (f"{dig(summary, *path)} {path[0]}" for path in (("users", "asked"), ("rate",)) if dig(summary, *path)), ""
     )
@@ -143,17 +146,17 @@ def _figures_of_summary(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), from_document(dig(summary, "throughput_per_s")))
     yield from _cpu(summary)
     every = [("", summary), *_transactions(summary)]
-    # A single transaction is the same as all together.
+    # The figures of a single transaction equal those of all transactions together.
     for transaction, found in every if len(every) > 2 else every[:1]:
         for metric, key in TIMES.items():
             estimate = from_document(dig(found, "response_time_s", key))
-            # Means are sums of exact times.
+            # Means are computed from exact times, so they have no resolution step.
             step = 0.0 if metric is Metric.MEAN else max(_NARROWEST_S, (estimate.value or 0.0) * _BUCKET)
             yield from _measured(Place(metric, transaction), estimate, step)
 
 
 def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
-    """Yield the CPU time of all tiers per transaction, if every tier has one."""
+    """Yield the CPU time per transaction of all tiers together, if it is known for every tier."""
     tiers = dig(summary, "tiers")
     found = [
         from_document(dig(tier, "cpu_demand_s")) for tier in (tiers.values() if isinstance(tiers, Mapping) else ())
@@ -169,7 +172,10 @@ def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
 
 
 def _measured(place: Place, estimate: Estimate, step: float = 0.0) -> Iterator[tuple[Place, Measured]]:
-    """Yield a figure; a time of 0 is one below the resolution, other figures of 0 are none."""
+    """Yield a figure with its relative error.
+
+    A response time of 0 is below the resolution. Any other figure of 0 is left out.
+    """
     if estimate.value is None or (not estimate.value and place.metric not in TIMES):
         return
     error = standard_error_of(estimate) if estimate.value > 0 else None
@@ -193,14 +199,15 @@ def _of_file(path: Path) -> Side:
 
 
 def _digest(path: Path) -> str:
-    """Return what makes the content of a file known again."""
+    """Return the SHA-256 digest of a file, which identifies its content."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), judged.figures.throughput_per_s)
-    # The file has a single clock; a rare transaction has too few times to show its step.
+    # All times of a file come from one clock, so all share its resolution. A rare transaction has too few times to
+    # determine it.
     step = 0.0 if judged.inside is None else resolution_of(judged.inside.elapsed_s)
     yield from _times(judged.figures, "", step)
     for transaction, requests in _by_transaction(judged):
@@ -209,7 +216,10 @@ def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
 
 
 def _times(figures: Figures, transaction: str, step: float) -> Iterator[tuple[Place, Measured]]:
-    """Yield the response times; a mean averages the rounding of many requests."""
+    """Yield the response times.
+
+    The mean has no resolution step, because it averages the rounding errors of many requests.
+    """
     for metric, key in TIMES.items():
         yield from _measured(
             Place(metric, transaction), figures.response_time_s[key], 0.0 if metric is Metric.MEAN else step
@@ -224,7 +234,7 @@ def _failures_of_file(judged: Judged) -> Iterator[tuple[str, Failures]]:
 
 
 def _by_transaction(judged: Judged) -> Iterator[tuple[str, Requests]]:
-    """Yield the requests of the window by transaction, if there is more than one."""
+    """Yield the requests of the window by transaction, if there are several transactions."""
     inside = judged.inside
     if inside is None or len(inside.names) < 2:
         return

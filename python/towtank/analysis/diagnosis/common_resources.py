@@ -54,7 +54,7 @@ class SharedCpus:
     cpus, used : float
         Number of CPUs, and CPUs that the tiers used together. [1]
     tiers : tuple of str
-        Names of the tiers with a share of the use, in descending order of CPUs used.
+        Names of the tiers with a considerable share of the use, in descending order of CPUs used.
     """
 
     cpus: float
@@ -73,7 +73,7 @@ class SharedCpus:
 
     @property
     def names(self) -> str:
-        """Names of the tiers as text, in the order of the alphabet."""
+        """Names of the tiers as text, in alphabetical order."""
         return " and ".join(sorted(self.tiers))
 
 
@@ -96,12 +96,12 @@ class Consumer:
     cpus: Sequence[int] | None
 
     def counts_in(self, used: float) -> bool:
-        """Return True if the tier has a share of a use by all hosts that matters."""
+        """Return True if the tier uses a considerable share of `used`, the CPUs that all hosts use."""
         return (self.cpus_used or 0.0) >= _PART_OF_USE * used
 
 
 _PART_OF_USE = 0.05
-"""A tier shares the CPUs if it uses at least this share of what all hosts use, in (0, 1)."""
+"""A tier counts as a user of shared CPUs if it uses at least this share of the CPUs that all hosts use, in (0, 1)."""
 _CONSUMER = tuple(field.name for field in fields(Consumer))
 
 
@@ -119,7 +119,8 @@ def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
 def shared_cpus(summary: Mapping[str, Any]) -> SharedCpus | None:
     """Return the use of the CPUs that tiers on several hosts share; None if there are none, or if unknown.
 
-    Tiers share CPUs if they are pinned to the same ones. Of several such groups the busiest is returned.
+    Tiers share CPUs if they are pinned to the same CPUs. If several groups of tiers share CPUs, the busiest is
+    returned.
     """
     groups: dict[tuple[int, ...], list[Consumer]] = {}
     for each in dig(summary, "machine", "consumers") or ():

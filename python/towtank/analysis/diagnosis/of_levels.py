@@ -21,8 +21,11 @@ _FLAT = 0.10
 _MORE_LOAD = 1.4
 """A flat throughput shows a limit only if the two loads differ by at least this factor. [1]"""
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
-"""Degrees of belief in a cause: measured at several levels; less certain, at several levels; the smallest degree of a
-measured cause; a cause that exists without load.
+"""Degrees of belief in a cause.
+
+The first is for a measured cause at several levels, the second for a less certain cause at several levels. The third is
+the smallest degree of a measured cause. The fourth is the largest degree of a cause that exists even at the lowest
+load.
 """
 _FAR_LOWER = 0.7
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
@@ -57,7 +60,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
         return _not_known(found, flat, evidence, limit)
     sure, against = found.sure, found.against
     if _is_so_without_load(found, ended[0], top):
-        sure, against = min(sure, _WEAK), (f"it is the same at {ended[0].load:,.6g}, the lowest load", *against)
+        sure, against = min(sure, _WEAK), (f"the same limit appears at {ended[0].load:,.6g}, the lowest load", *against)
     elif flat and kind in _DECISIVE and not against:
         sure = max(sure, _SEVERAL_LEVELS if sure >= _MEASURED else _SUPPORTED)
     place = found.place
@@ -73,7 +76,7 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
     A resource that is at its limit at the highest load is listed as evidence against the diagnosis.
     """
-    settle = "raise the load until throughput stops to grow"
+    settle = "raise the load until throughput stops growing"
     if found.cause in (Cause.UNKNOWN, Cause.NONE):
         return Diagnosis(Cause.NONE, sure=0.9, evidence=(evidence,), settle=settle)
     near = f"at the highest load {found.clause} is at its limit: {'; '.join(found.evidence)}"
@@ -102,7 +105,10 @@ def _only_limited(point: Point) -> bool:
 
 
 def _agreed(point: Point) -> Diagnosis:
-    """Return the diagnosis on which most runs of a load level agree."""
+    """Return the load level with the highest load that can show the limit.
+
+    A level counts if it is valid, or if it is invalid only because of the overload or the limit.
+    """
     made = [diagnose_run(run) for run in point.usable]
     counted = Counter((each.cause, each.place.tier) for each in made)
     (cause, tier), number = counted.most_common(1)[0]
@@ -158,10 +164,10 @@ def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping
         if found.cause is Cause.NONE and kind is LimitKind.UNDECIDED:
             return found
         return replace(found, cause=Cause.UNKNOWN, sure=0.0, evidence=(evidence, *found.evidence))
-    settle = "show a page of metrics with locks, pools and waits (`metrics:` of the service), or profile the target"
+    settle = "provide metrics of locks, pools and waits (`metrics:` of the service), or profile the target"
     return Diagnosis(
         Cause.UNKNOWN,
-        evidence=(f"{flat}: a limit that no observed resource explains: a lock, a pool or a service behind", evidence),
+        evidence=(f"{flat}; no observed resource explains this: perhaps a lock, a pool or another service", evidence),
         unknown=found.unknown,
         settle=settle,
     )

@@ -26,7 +26,7 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
         (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)
     ),
 }
-"""Kinds of doubts that each limit causes, or that are the limit."""
+"""Kinds of doubts that each cause explains: they are consequences of the cause, or describe it."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
 """Causes that contradict the diagnosis that the load determines throughput."""
 _SERVED = 0.98
@@ -74,9 +74,9 @@ def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
         Cause.NONE,
         sure=NOT_VALID if invalid else 0.6 if found else 0.9,
         evidence=(below, *([busiest] if busiest else [])),
-        against=(*(f"the run is not valid: {text}" for text in invalid), *against),
+        against=(*(f"the run is invalid: {text}" for text in invalid), *against),
         unknown=missing(seen),
-        settle="raise the load until throughput stops to grow, or let `towtank run` search for the limit",
+        settle="raise the load until throughput stops growing, or let `towtank run` search for the limit",
     )
 
 
@@ -87,7 +87,7 @@ def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
     if len(seen.transactions) == 1 and seen.transactions[0] != "request":
         place = replace(place, transaction=seen.transactions[0])
     invalid = _invalid_besides(sign.cause, seen)
-    against = (*(f"the run is not valid: {text}" for text in invalid), *sign.against, *also)
+    against = (*(f"the run is invalid: {text}" for text in invalid), *sign.against, *also)
     sure = min(sign.sure, NOT_VALID) if invalid else sign.sure
     return Diagnosis(sign.cause, place, sure, sign.evidence, against, missing(seen), sign.settle)
 
@@ -99,7 +99,7 @@ def _invalid_besides(cause: Cause, seen: Seen) -> list[str]:
 
 
 def _below(seen: Seen) -> str | None:
-    """Return the reason why the load is below the limit; None if the run does not show that."""
+    """Return the evidence that the load is below the limit of the system; None if the run contains no evidence."""
     if seen.has(Kind.NO_STEADY_STATE, "invalid", "suspect") or seen.grows:
         return None
     if seen.rate is not None:
@@ -121,7 +121,10 @@ def _below(seen: Seen) -> str | None:
 
 
 def _busiest(seen: Seen) -> str | None:
-    """Return the use of the busiest resource of the system as text, or of the machine; None if none was observed."""
+    """Return the use of the busiest resource of the system as text.
+
+    If no resource of the system was observed, return the CPU use of this machine, or None if that is unknown, too.
+    """
     known = [(disk.utilization, f"the busiest resource is a disk: {disk.text}") for disk in seen.disks]
     known += [(link.utilization, f"the busiest resource is a link: {link.text}") for link in seen.links]
     if seen.shared is not None:
@@ -140,7 +143,7 @@ def _busiest(seen: Seen) -> str | None:
 def missing(seen: Seen) -> tuple[str, ...]:
     """Return one sentence for each important part of the system that was not observed."""
     if seen.not_found:
-        return (f"the process that answers at {', '.join(seen.not_found)} (of another user, or in a container)",)
+        return (f"the process that serves {', '.join(seen.not_found)} (of another user, or in a container)",)
     if not seen.tiers:
         return ("CPU, memory and connections of the target: no process of it was found on this machine",)
     return ()
@@ -148,14 +151,14 @@ def missing(seen: Seen) -> tuple[str, ...]:
 
 def _not_known(seen: Seen) -> Diagnosis:
     busiest = _busiest(seen)
-    evidence = [f"no observed resource is shown to be at its limit: {busiest}"] if busiest else []
+    evidence = [f"no observed resource is at its limit: {busiest}"] if busiest else []
     if seen.errors > ERRORS_SHARE:
         evidence.append(failures(seen))
     if seen.users:
         text = f"repeat with {2 * seen.users:g} users"
-        settle = f"{text}: if throughput stays, something holds requests back (a lock, a pool, a service behind); "
+        settle = f"{text}: if throughput stays the same, something delays requests (a lock, a pool, another service); "
         settle += "if it doubles, the load is below the limit"
     else:
         settle = "repeat at half the rate, and compare response times"
-    waits = ("locks, pools and waits inside the target: a page of metrics shows them",) if seen.tiers else ()
+    waits = ("locks, pools and waits inside the target, which metrics of the target would show",) if seen.tiers else ()
     return Diagnosis(Cause.UNKNOWN, Place(), 0.0, tuple(evidence), unknown=(*missing(seen), *waits), settle=settle)

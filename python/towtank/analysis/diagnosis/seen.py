@@ -86,7 +86,7 @@ class LimitedDisk:
     limit : float
         Limit of the disk. [1/s] or [byte/s]
     of : str
-        Limit as the system file names it, for example `read_operations`.
+        Key of the limit in the system file, for example `read_operations`.
     """
 
     host: str
@@ -120,7 +120,7 @@ class Seen:
     not_found : tuple of str
         Addresses of targets on this machine whose process was not found.
     errors, errors_answered : float
-        Share of ended requests that failed, and that failed with an answer in time, in [0, 1].
+        Shares of the ended requests that failed, and that failed although a response came in time, in [0, 1].
     failing : str or None
         Transaction with more than half of the failures.
     pool_share : float
@@ -216,7 +216,7 @@ def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
 
 
 def _limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
-    """Yield each disk of a host whose utilization is that of a limit."""
+    """Yield each disk of a host whose utilization was measured against a speed limit."""
     for host, about in objects_at(summary, "hosts").items():
         for name, disk in objects_at(about, "disks").items():
             share, limit, of = (dig(disk, key) for key in ("utilization", "utilization_limit", "utilization_of"))
@@ -225,7 +225,7 @@ def _limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
 
 
 def _failing(summary: Mapping[str, Any]) -> str | None:
-    """Return the transaction with more than half of all failures; None if none has so many, or if only one exists."""
+    """Return the transaction with more than half of all failures; None if there is none, or only one transaction."""
     names = objects_at(summary, "transactions")
     failed = {name: lookup(summary, ("transactions", name, "errors")) or 0.0 for name in names}
     most = max(failed, key=lambda name: failed[name], default=None)

@@ -40,8 +40,9 @@ generator's, in (0, 1).
 """
 _LEAST_DEMAND = 0.5
 _WAITS_OF_USE = 0.25
-"""CPU time is short if the tiers use or wait for at least `_LEAST_DEMAND` CPUs, and the ratio of CPUs waited for
-to CPUs used is at least this. [1]
+"""CPU time counts as scarce if the ratio of CPUs that the tiers wait for to CPUs that they use is at least this.
+
+This holds only if the tiers use or wait for at least `_LEAST_DEMAND` CPUs. [1]
 """
 MANY_ERRORS = 0.1
 """Failures may be the limit if at least this share of the requests fails, in (0, 1)."""
@@ -113,10 +114,10 @@ def _other_programs(seen: Seen) -> Iterator[Sign]:
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
     waiting = sum(tier.waits or 0.0 for tier in seen.tiers)
     if own + waiting < _LEAST_DEMAND or waiting < _WAITS_OF_USE * own:
-        return  # The system gets all the CPU time that it wants, as far as it was observed.
+        return  # According to the samples, the system gets all the CPU time that it needs.
     if seen.others_used is not None:
         used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
-        message = f"programs outside system and generator use {used}, and none is idle"
+        message = f"programs outside system and generator use {used}, and no CPU is idle"
     settle = "stop the other programs and repeat"
     yield Sign(Cause.MACHINE, Place(part="CPUs of this machine"), 0.9, (str(message),), settle)
 
@@ -157,7 +158,7 @@ def _errors(seen: Seen) -> Iterator[Sign]:
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
         return  # A saturated resource explains the failures, which are its consequence.
-    against = ("CPUs are used up, too: by the failing requests, or before them",) if is_full else ()
+    against = ("the CPUs are fully used, too, either by the failing requests or before them",) if is_full else ()
     settle = "look at the log of the server for the first failure, and find the load at which failures begin"
     sure = 0.9 if seen.errors >= _MOSTLY_ERRORS and not is_full else 0.6
     yield Sign(Cause.ERRORS, Place(transaction=seen.failing), sure, (failures(seen),), settle, against)
@@ -196,9 +197,10 @@ def _full_process(tier: Tier) -> tuple[str, str, float] | None:
         return None
     if (tier.cpus_used or 0.0) - process.cpus > _REST_OF_TIER:
         return None
-    # Threads that take turns at a lock of an interpreter use one CPU together. Other threads may do so by chance.
+    # Threads that take turns at a lock of an interpreter together use one CPU. Without a dominant thread, the use of
+    # one CPU may be a coincidence, so the degree of belief is lower.
     is_one_thread = tier.thread is not None and tier.thread.cpus + tier.thread.waits >= _MOST_OF_TIME
-    text = f"process {process.name} uses {process.cpus:.2f} CPUs at nearly every moment"
+    text = f"process {process.name} uses {process.cpus:.2f} CPUs nearly all the time"
     return _part("process", process), text, 0.9 if is_one_thread else 0.6
 
 
@@ -207,10 +209,10 @@ def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | Non
     if thread is None or thread.cpus + thread.waits < ONE_CPU or thread.cpus < 0.6:
         return None
     if by_others and thread.cpus < ONE_CPU:
-        return None  # The thread waits for other programs.
+        return None  # The thread is slowed down by other programs.
     if (tier.cpus_used or 0.0) - thread.cpus > _REST_OF_TIER:
         return None
-    waits = f" and waits for one {100 * thread.waits:.0f} % of the time" if thread.waits >= 0.05 else ""
+    waits = f" and waits for a CPU {100 * thread.waits:.0f} % of the time" if thread.waits >= 0.05 else ""
     text = f"thread {thread.name} uses {thread.cpus:.2f} CPUs{waits}"
     return _part("thread", thread), text, 0.9 if thread.cpus >= ONE_CPU else 0.7
 
@@ -253,7 +255,7 @@ def _shared_cpus(seen: Seen) -> Iterator[Sign]:
     shared = seen.shared
     if shared is None or shared.utilization < TIER_FULL:
         return
-    settle = "repeat with one of the hosts idle: throughput of the others rises if this is the cause"
+    settle = "repeat with one of the hosts idle: throughput of the other hosts rises if this is the cause"
     yield Sign(Cause.CPU, Place(part=f"{shared.names} together"), 0.9, (shared.text,), settle)
 
 
@@ -266,7 +268,7 @@ def _links(seen: Seen) -> Iterator[Sign]:
 
 def _locks(seen: Seen) -> Iterator[Sign]:
     for wait in waits.locks(list(seen.series)):
-        settle = "split the lock, hold it for less time, or measure with half of the load: its time falls in proportion"
+        settle = "split the lock, hold it for less time, or halve the load: the time held falls in proportion"
         yield _wait_sign(Cause.LOCK, wait, settle)
 
 
@@ -288,7 +290,7 @@ def _is_full(seen: Seen) -> bool:
 
 
 def _is_saturated(tier: Tier) -> bool:
-    """Return True if a tier without a control group limit uses its CPUs; a control group limit has a separate sign."""
+    """Return True if a tier uses nearly all of its CPUs and has no control group limit, which has a separate sign."""
     used, allotted = tier.cpus_used, tier.cpus_allotted
     return tier.group is None and used is not None and bool(allotted) and used >= TIER_FULL * (allotted or 0.0)
 

@@ -13,7 +13,7 @@ _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", 
 _USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
 _LIMITS = frozenset({"size", "max", "limit", "capacity", "maximum"})
 _FILLING = frozenset({"in", "open", "config", "current", "number", "count", "total"})
-# Things that have a size but are not pools.
+# Words for things that have a size but are not pools.
 _NO_POOLS = frozenset({"cache", "entries", "sessions", "heap", "disk", "file", "files"})
 _OTHER_UNITS = frozenset({"bytes", "ratio", "percent", "fds", "seconds", "ms"})
 HELD = (0.90, 1.03)
@@ -26,9 +26,9 @@ FULL = 0.90
 _SIGNIFICANT_WAIT = 0.5
 _SHARED_WORDS = 2
 _NOBODY = 0.05
-"""A lock or pool delays nobody if fewer requests than this wait for it on average. [1]"""
+"""A lock or pool delays no requests if fewer than this wait for it on average. [1]"""
 _SHOWN, _COMPARED = 3, 200
-"""Largest number of locks and pools that are named, and of pool sizes that a gauge is compared with."""
+"""Largest number of locks and of pools that are reported, and of pool sizes that a gauge is compared with."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> lis
         Series(service, key, name == "per_s", float(value))
         for service, table in services.items()
         for key, found in (table or {}).items()
-        # The count of a histogram of seconds is a number of events.
+        # The series `_count` of a histogram of seconds counts events, so it is not a time.
         if not key.split("{", 1)[0].endswith("_count")
         for name in ("per_s", "mean")
         if isinstance(value := found.get(name), int | float)

@@ -1,4 +1,4 @@
-"""Doubts about a result of another tool, as far as its data show them."""
+"""Finds reasons to doubt the result of another tool, from the data in its file."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ from towtank.analysis.windows.window import Window
 from towtank.foreign import Foreign, Requests
 
 _NOTABLE, _SERIOUS = 0.1, 0.5
-"""Resolution of times, relative to the median, that is noted, and that makes the file suspect. [1]"""
+"""Resolution of the response times, relative to their median.
+
+Above the first value it causes a note; above the second value the file is suspect. [1]
+"""
 _OMITTED_AT_LEAST = 0.0005
 _OMITTED_SERIOUS = 0.01
 _SKIPPED_SERIOUS = 0.01
 _EMPTY_AT_MOST = 0.1
 _STRETCH_AT_LEAST = 1.5
-# Tools that note whole seconds write the requests of a shorter window at one instant. [s]
+# Shortest window in which empty observations count. A tool that records whole seconds gives all requests of a shorter
+# window the same time. [s]
 _EMPTY_WITHIN_S = 1.0
-# So few requests before or after a gap are stray rather than a run. [1]
+# Fewer requests than this before or after a gap are probably stray, and no separate run. [1]
 _STRAY_BELOW = 30
-# A burst shorter than this shows neither drift nor pauses of a system. [s]
+# A window shorter than this cannot show a slow change. [s]
 _SHORT_S = 10.0
 
 
 def of_file(found: Foreign) -> Iterator[Doubt]:
-    """Yield the doubts about what was read: rows left out, an early end, requests that the tool did not send."""
+    """Yield doubts about the file: rows that were left out, an early end, and requests that the tool did not send."""
     skipped, read = found.skipped, len(found.requests) if found.requests is not None else 0
     if skipped.rows:
         reasons = ", ".join(f"{count:,} × {reason}" for reason, count in skipped.by_reason.items())
@@ -46,7 +50,7 @@ def of_file(found: Foreign) -> Iterator[Doubt]:
         yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, found.cut)
     if found.not_sent:
         sent = found.not_sent + read
-        text = f"the load generator left out {found.not_sent:,} of {sent:,} planned iterations, as it says itself"
+        text = f"the load generator reports that it left out {found.not_sent:,} of {sent:,} planned iterations"
         yield Doubt(Kind.COORDINATED_OMISSION, Level.SUSPECT, text, found.not_sent / sent, 0.0)
 
 
@@ -61,13 +65,13 @@ def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
 
 
 def of_summaries() -> Iterator[Doubt]:
-    """Yield the doubt about a file that has no single requests."""
+    """Yield a doubt because the file has summaries only, and no single requests."""
     text = "the file has summaries only: no steady window and no interval can be derived from it"
     yield Doubt(Kind.SUMMARIES_ONLY, Level.SUSPECT, text)
 
 
 def of_window(window: Window) -> Iterator[Doubt]:
-    """Yield the doubts about the steadiness of the window."""
+    """Yield doubts if the window is not steady, or too short to show slow changes."""
     for change in window.changes:
         level = Level.INVALID if change.is_gross else Level.SUSPECT
         limit = percent(change.tolerance)
@@ -80,52 +84,57 @@ def of_window(window: Window) -> Iterator[Doubt]:
         yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
     yield from _of_rise(window)
     if window.length_s < _SHORT_S:
-        text = f"the window of {seconds(window.length_s)} is too short to show a slow change, at least 10 s are wanted"
+        text = f"the window of {seconds(window.length_s)} is too short to show a slow change, at least 10 s are needed"
         yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, window.length_s, _SHORT_S, "s")
 
 
 def _of_rise(window: Window) -> Iterator[Doubt]:
-    """Yield the doubt about a start that was left out as transient though it was faster than the rest."""
+    """Yield a doubt if response times were shorter in the part before the window, which was left out as a transient.
+
+    A system that becomes slower and stays slow is not warming up.
+    """
     known = {change.metric for change in window.changes}
     for change in window.left_out:
         if change.metric == "response_time" and change.metric not in known and change.share > change.tolerance:
             rise = f"response time rises by {percent(change.share)} at {window.start_s:.0f} s"
             limit = f"limit {percent(change.tolerance)}"
-            text = f"{rise}, {limit}; a system that becomes slower and stays so is not warming up"
+            text = f"{rise}, {limit}; a system that becomes slower and stays slow is not warming up"
             yield Doubt(Kind.NO_STEADY_STATE, Level.SUSPECT, text, change.share, change.tolerance)
 
 
 def of_pauses(requests: Requests, window: Window, observed: Observations) -> Iterator[Doubt]:
-    """Yield the doubt about times without any start: gaps of the file, or empty observations of the window."""
+    """Yield a doubt if no request started for long, in gaps of the file or in empty observations of the window."""
     found = pauses_of(requests)
     if found is not None:
         idle = float(found.lengths_s.max())
         usual = float(requests.start_s[-1]) / len(requests)
-        text = f"{_pause(found)}, though {idle / usual:,.0f} requests start in such a time on average{_stray(found)}"
+        text = f"{_pause(found)}, although {idle / usual:,.0f} requests start in this time on average{_stray(found)}"
         level = _level_of(found) if found.ends_s[-1] > window.start_s else Level.NOTE
         yield Doubt(Kind.LOAD_GAP, level, text, idle, usual, "s")
         return
     empty = empty_stretches(requests, observed)
-    # A single empty observation is chance in a load that comes in small bursts.
+    # In a load of small bursts, a single observation may be empty by chance, so only longer periods count.
     least = _STRETCH_AT_LEAST * float(observed.lengths_s[0])
     is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
     share = empty.in_all_s(least) / window.length_s if is_long else 0.0
     if share > _EMPTY_AT_MOST:
-        text = f"{_pause(empty)}: no request started in {percent(share)} of the window, limit {percent(_EMPTY_AT_MOST)}"
+        text = f"{_pause(empty)}: {percent(share)} of the window without a start, limit {percent(_EMPTY_AT_MOST)}"
         yield Doubt(Kind.LOAD_GAP, _level_of(empty), text, share, _EMPTY_AT_MOST)
 
 
 def _pause(pauses: Pauses) -> str:
     start, end = (seconds(float(edges[pauses.longest])) for edges in (pauses.starts_s, pauses.ends_s))
     count, where = len(pauses.starts_s), f"from {start} to {end} after the first request"
-    return f"nothing started {where}" if count == 1 else f"nothing started in {count:,} pauses, the longest {where}"
+    return f"no request started {where}" if count == 1 else f"no request started in {count:,} pauses, longest {where}"
 
 
 def _stray(pauses: Pauses) -> str:
-    """Return the hint that few requests before or after all pauses may have a wrong stamp; empty without such."""
+    """Render the hint that few requests before or after all pauses may have a wrong time stamp; empty if there are
+    many.
+    """
     counts = (int(pauses.rows[0]), "before"), (int(pauses.rows[-1]), "after")
     few = [f"{count:,} {word}" for count, word in counts if count < _STRAY_BELOW]
-    return f" (requests {' and '.join(few)} it: see whether their stamps are right)" if few else ""
+    return f" (requests {' and '.join(few)} it: check their time stamps)" if few else ""
 
 
 def _level_of(pauses: Pauses) -> Level:
@@ -135,7 +144,7 @@ def _level_of(pauses: Pauses) -> Level:
 
 
 def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
-    """Yield the doubts about too few values."""
+    """Yield doubts if there are too few independent response times for the mean or for percentiles."""
     mean = figures.mean_s
     if mean.low is None or mean.high is None:
         text = f"{len(requests):,} response times, with their correlation, are too few for an interval of the mean"
@@ -155,7 +164,7 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
 
 
 def independent(requests: Requests, figures: Figures) -> float:
-    """Return the number of independent response times that would give as precise a mean. [1]"""
+    """Return the number of independent response times that would give an equally precise mean. [1]"""
     mean = figures.mean_s
     half = mean.half_width
     if not half:
@@ -164,11 +173,11 @@ def independent(requests: Requests, figures: Figures) -> float:
 
 
 def of_times(requests: Requests) -> Iterator[Doubt]:
-    """Yield the doubts about times that are coarse."""
+    """Yield a doubt if the response times have a coarse resolution, or are all equal."""
     median = float(np.median(requests.elapsed_s)) if len(requests) else 0.0
     step = resolution_of(requests.elapsed_s)
     if len(requests) > 1 and float(np.ptp(requests.elapsed_s)) == 0:
-        text = f"all response times are equal ({seconds(median)}): the file does not show their spread"
+        text = f"all response times are equal ({seconds(median)}): the file does not show how they vary"
         yield Doubt(Kind.COARSE_TIMES, Level.SUSPECT, text)
     elif median <= 0 < step or (median > 0 and step / median > _NOTABLE):
         level = Level.SUSPECT if median <= 0 or step / median > _SERIOUS else Level.NOTE
@@ -177,14 +186,14 @@ def of_times(requests: Requests) -> Iterator[Doubt]:
 
 
 def of_omission(requests: Requests) -> Iterator[Doubt]:
-    """Yield the doubt about requests that a load of fixed rate left out while it waited."""
+    """Yield a doubt if a load with a constant rate omitted requests while it waited for responses."""
     found = omission_of(requests)
     if found is None or found.share < _OMITTED_AT_LEAST:
         return
     text = (
-        f"the load of fixed rate stopped {found.stops:,} times, for up to {seconds(found.longest_s)}, while an answer "
-        f"was awaited: about {found.missing:,} requests ({percent(found.share)}) were left out; with them p99 would be "
-        f"about {seconds(found.corrected_p99_s)}, not {seconds(found.p99_s)}"
+        f"the load with a constant rate stopped {found.stops:,} times, for up to {seconds(found.longest_s)}, to wait "
+        f"for a response: about {found.missing:,} requests ({percent(found.share)}) were left out; with them p99 would "
+        f"be about {seconds(found.corrected_p99_s)}, not {seconds(found.p99_s)}"
     )
     is_serious = found.share >= _OMITTED_SERIOUS and found.corrected_p99_s > 2 * found.p99_s
     level = Level.INVALID if is_serious else Level.SUSPECT

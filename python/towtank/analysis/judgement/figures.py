@@ -1,4 +1,4 @@
-"""Throughput and response times of a window, with intervals where they hold."""
+"""Computes throughput and response times of a window, with intervals if these are reliable."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from towtank.analysis.windows.relaxation import memory_of
 from towtank.foreign import Requests, Summary
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles of a judgement."""
+"""Percentiles that a judgement reports."""
 MEAN = "mean"
-# Lengthening c of intervals of correlated times, see `of_requests`, by M/M/1 at 50 to 90 % with 3,000 and 10,000
-# requests, 500 files each. Of the intervals of p95 at 80 %, 96 % hold (92.5 % without), of the mean at 90 %, 94.4 %
-# (92.4 % without). Without intervals are p95 at 90 % and p99 at 70 %, of which 67 and 75 % held. [1]
+# Constant c by which intervals of correlated response times are lengthened, see `of_requests`. It was derived from
+# simulated M/M/1 queues with utilizations of 50 to 90 %, from 500 files each of 3,000 and 10,000 requests. Of the
+# intervals of p95 at 80 %, 96 % contain the true value (92.5 % without lengthening); of the mean at 90 %, 94.4 % do
+# (92.4 % without). For p95 at 90 % and p99 at 70 %, no intervals are given, because only 67 and 75 % of them contained
+# the true value. [1]
 _LONGER = {MEAN: 8.0, "p50": 4.0, "p90": 25.0, "p95": 40.0, "p99": 300.0}
 _LONGEST = 1.5
-# Response times of which so many are worth one independent time are correlated. [1]
+# Response times count as correlated if more than this many of them are worth one independent response time. [1]
 _CORRELATED = 2.0
 _MS = 1e3
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a result.
+    """Throughput and response times of a result.
 
     Attributes
     ----------
     throughput_per_s : Estimate
-        Successful requests. [1/s]
+        Throughput of successful requests. [1/s]
     response_time_s : dict of Estimate
-        `mean` and the percentiles. [s]
+        Mean (`mean`) and percentiles of the response times, by name. [s]
     """
 
     throughput_per_s: Estimate
@@ -55,19 +57,21 @@ class Figures:
 
 
 def plain(estimate: Estimate) -> dict[str, float | None]:
-    """Return an estimate as `value`, `low` and `high`; None for what is not known."""
+    """Return an estimate as `value`, `low` and `high`; None for unknown numbers."""
     found = estimate.document()
     return {name: found[name] for name in ("value", "low", "high")}
 
 
 def of_requests(requests: Requests, observed: Observations) -> Figures:
-    """Return the figures of the requests of a window.
+    """Return throughput and response times of the requests of a window.
 
     Notes
     -----
-    A queue near saturation has a rare long busy period in which its mean and tail are made. A window of few relaxation
-    times r may have none of these, and then looks calmer and less correlated than it is. Intervals of correlated times
-    are therefore longer by 1 + c / r, with c from simulated M/M/1 queues; beyond a factor of 1.5 there is none.
+    Near saturation, rare long busy periods determine the mean and the tail of response times. A window of few
+    relaxation times may contain no such period. Its response times then appear shorter and less correlated than those
+    of a longer window. In a window of r relaxation times, intervals of correlated response times are therefore
+    lengthened by the factor 1 + c / r, with c from simulated M/M/1 queues. If the factor exceeds 1.5, no interval is
+    given.
     """
     mean = ratio_of_long(observed.response_sum_s, observed.started)
     relaxations = memory_of(observed.response_sum_s, observed.started, observed.lengths_s).relaxations
@@ -94,7 +98,7 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate with an interval that is longer by a factor, in the logarithm."""
+    """Return an estimate whose interval is lengthened by a factor on the logarithmic scale."""
     value, ends = estimate.value, (estimate.low, estimate.high)
     if not value or ends[0] is None or ends[1] is None or ends[0] <= 0 or factor == 1:
         return estimate
@@ -103,7 +107,7 @@ def _longer(estimate: Estimate, factor: float) -> Estimate:
 
 
 def of_summary(summary: Summary) -> Figures:
-    """Return the figures of a file of summaries, without intervals."""
+    """Return throughput and response times from a file of summaries, without intervals."""
     times = {MEAN: _value(summary.mean_s)}
     times |= {name: _value(summary.percentiles_s.get(name)) for name in QUANTILES}
     return Figures(_value(summary.throughput_per_s), times)

@@ -17,7 +17,7 @@ from towtank.errors import Fault, StudyError
 from towtank.foreign import Foreign, Requests, read
 
 SCHEMA = "towtank/judge/1"
-# With fewer observations that have a response time, response time has no course to be tested. [1]
+# Response times are tested for a steady state only if at least this share of the observations has response times. [1]
 _KNOWN_AT_LEAST = 0.5
 
 
@@ -29,18 +29,18 @@ class Judged:
     ----------
     file : Path
     form : str
-        Form of the file, such as `k6 JSON`.
+        Format of the file, such as `k6 JSON`.
     doubts : tuple of Doubt
     window_s : (float, float) or None
-        Analysed window, from the first start; None for a file of summaries. [s]
+        Analysed window, in time since the first start; None for a file of summaries. [s]
     requests, errors : int or None
-        Requests of the whole file, and failures among them. [1]
+        Number of requests in the whole file, and number of failed requests. [1]
     figures : Figures
         Throughput and response times in the window.
     inside : Requests or None
         Requests that started in the window.
     notes : tuple of str
-        What the reader of the figures must know about the form.
+        Properties of the format that matter for the interpretation of the figures.
     """
 
     file: Path
@@ -79,7 +79,7 @@ class Judged:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """Notes about the form, and about the window."""
+        """Notes about the format of the file, and about the window."""
         return (*self.notes, *([self.note] if self.note else []))
 
 
@@ -91,7 +91,7 @@ class Judgement:
 
     @property
     def is_invalid(self) -> bool:
-        """True if a file is not valid."""
+        """True if at least one file is invalid."""
         return any(judged.verdict == "invalid" for judged in self.files)
 
     def document(self) -> dict[str, object]:
@@ -105,7 +105,7 @@ def judge_all(paths: Sequence[Path]) -> Judgement:
     Raises
     ------
     StudyError
-        If files cannot be read or their forms are not recognised, with all faults.
+        If files cannot be read, or their formats are not recognised. The error lists all faults.
     """
     judged, faults, hint = [], list[Fault](), None
     for path in paths:
@@ -125,7 +125,7 @@ def judge(path: Path) -> Judged:
     Raises
     ------
     StudyError
-        If the file cannot be read, or its form is not recognised.
+        If the file cannot be read, or its format is not recognised.
     """
     found = read(path)
     if found.requests is None:
@@ -196,12 +196,14 @@ def _of_requests(found: Foreign, requests: Requests) -> Judged:
 
 
 def steady_window(requests: Requests) -> Window:
-    """Return the window of the requests without a transient, tested for a steady state."""
+    """Return the window of the requests without a transient at the start, with the results of the tests for a steady
+    state.
+    """
     start, end = whole_window(requests)
     window = Window(start, end, start, end, end)
     observed = observations_of(requests, start, end)
     if end <= start:
-        window.note = "all requests started at once"
+        window.note = "all requests started at the same time"
         return window
     throughput = np.bincount(
         np.clip(np.searchsorted(observed.edges_s, ends_of(requests), side="right") - 1, 0, len(observed.started)),
@@ -210,7 +212,7 @@ def steady_window(requests: Requests) -> Window:
     series = {"throughput": throughput / observed.lengths_s}
     known = observed.response_sum_s > 0
     if float(known.mean()) >= _KNOWN_AT_LEAST:
-        # A pause has no response time: the series goes on from its edges.
+        # Observations without a response get a response time by interpolation between their neighbours.
         logs = np.log(observed.response_sum_s[known] / observed.started[known])
         places = np.arange(len(known), dtype=float)
         series |= {"response_time": np.interp(places, places[known], logs)}

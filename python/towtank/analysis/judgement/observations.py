@@ -1,4 +1,4 @@
-"""Requests of a file in observations of equal length."""
+"""Counts the requests of a file in observations, which are intervals of equal length."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from towtank.analysis.measurement import Counts, Floats, Mask
 from towtank.analysis.statistics.nominal import BATCHES
 from towtank.foreign import Requests
 
-# Observations have this many requests or more, so that tests of steadiness see means rather than single times.
+# Smallest mean number of requests per observation. Tests for a steady state then use means and not single times.
 _REQUESTS_AT_LEAST = 20
 _AT_MOST = 8 * BATCHES
-# A window that ends with the last start must hold this share of the file; else the requests came in one wave.
+# If the last start is earlier than this share of the time until the last end, all requests came in one wave. The window
+# then extends to the last end.
 _SHARE_OF_STARTS = 0.5
 _DECIMALS = 6
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Counts and sums by observation.
+    """Counts and sums of requests by observation.
 
     Attributes
     ----------
     edges_s : ndarray of shape (n_observations + 1,)
-        Edges. [s]
+        Edges of the observations. [s]
     completed : ndarray of shape (n_observations,)
-        Requests that ended with success. [1]
+        Number of requests that ended with success. [1]
     started : ndarray of shape (n_observations,)
-        Requests that started. [1]
+        Number of requests that started. [1]
     response_sum_s : ndarray of shape (n_observations,)
-        Sum of the response times of the started. [s]
+        Sum of the response times of the requests that started. [s]
     places : ndarray of int of shape (n_requests,)
         Observation in which each request started.
     """
@@ -55,16 +56,16 @@ class Observations:
 
 
 def whole_window(requests: Requests) -> tuple[float, float]:
-    """Return the window from the first start to the last start; to the last end if nearly all started at once. [s]
+    """Return the window from the first start to the last start; to the last end if the requests came in one wave. [s]
 
-    After the last start only the slowest requests go on, so the throughput of that time is not that of the load.
+    After the last start, only the slowest requests are in progress, so the throughput is lower than under load.
     """
     last_start, last_end = float(requests.start_s[-1]), float(requests.end_s.max())
     return 0.0, (last_start if last_start >= _SHARE_OF_STARTS * last_end else last_end)
 
 
 def resolution_of(values: Floats) -> float:
-    """Return the step between different values, as far as they are ties of few values; 0 if hardly any are equal."""
+    """Return the smallest difference between values if each value occurs at least twice on average; otherwise 0."""
     different = np.unique(values)
     if len(different) < 2 or len(different) > len(values) / 2:
         return 0.0
@@ -72,15 +73,15 @@ def resolution_of(values: Floats) -> float:
 
 
 def clock_step(requests: Requests) -> float:
-    """Return the step in which the tool notes starts or ends; 0 for fine times. [s]"""
-    # The sum of a start and a time is exact to less than a microsecond.
+    """Return the resolution with which the tool records starts or ends; 0 for a fine resolution. [s]"""
+    # The end is the sum of a start and a response time, so it has a rounding error of less than a microsecond.
     return max(resolution_of(requests.start_s), resolution_of(np.round(requests.end_s, _DECIMALS)))
 
 
 def spread(times_s: Floats) -> Floats:
-    """Return times in coarse steps spread evenly over their steps, in their order; finer times unchanged. [s]
+    """Return times with a coarse resolution, spread evenly over each step in their order; other times unchanged. [s]
 
-    A step that is no divisor of the observations would put one step into some and two into others.
+    Otherwise, some observations would contain one step of the clock and others two.
 
     Examples
     --------
@@ -99,12 +100,14 @@ def spread(times_s: Floats) -> Floats:
 
 
 def ends_of(requests: Requests) -> Floats:
-    """Return the ends of requests, spread over their steps if the tool notes them in coarse steps. [s]"""
+    """Return the ends of requests, spread over the steps of the clock if the tool records them with a coarse
+    resolution. [s]
+    """
     return spread(np.round(requests.end_s, _DECIMALS))
 
 
 def observations_of(requests: Requests, start_s: float, end_s: float) -> Observations:
-    """Return the observations of a window; requests belong to it if they start in it."""
+    """Return the observations of a window; a request belongs to the window if it starts within the window."""
     count = _number(requests, end_s - start_s)
     edges = np.linspace(start_s, end_s, count + 1)
     length = (end_s - start_s) / count
@@ -126,7 +129,10 @@ def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Cou
 
 
 def _number(requests: Requests, length_s: float) -> int:
-    """Return the number of observations: a multiple of `BATCHES` for long files, none shorter than the resolution."""
+    """Return the number of observations, which is a multiple of `BATCHES` for long files.
+
+    No observation is shorter than the resolution of the times.
+    """
     count = max(1, min(_AT_MOST, len(requests) // _REQUESTS_AT_LEAST))
     resolution = clock_step(requests)
     if resolution > 0 and length_s / resolution < count:

@@ -1,7 +1,7 @@
-"""Coordinated omission as the data show it: a load of fixed rate that stops while the system does not answer.
+"""Detects coordinated omission: a load with a constant rate stops while the system does not respond.
 
-A generator of fixed rate that waits for slow answers sends nothing meanwhile. The requests that it left out would have
-been slow, too, so the slowest times are missing from the file [1]_.
+If a generator with a constant rate waits for slow responses, it sends nothing during this time. The omitted requests
+would have been slow, too, so the longest response times are missing from the file [1]_.
 
 References
 ----------
@@ -17,13 +17,15 @@ import numpy as np
 from towtank.analysis.measurement import Floats
 from towtank.foreign import Requests
 
-# A fixed rate: this share of the gaps between starts lies within these factors of their median. The gaps of independent
-# arrivals (exponential) do so in 53 % of cases, those of closed users with random times seldom.
+# A load has a constant rate if at least this share of the gaps between starts lies within these factors of their
+# median. Independent arrivals (exponential gaps) have a share of 53 %; closed users with random times seldom have this
+# share.
 _REGULAR_SHARE, _REGULAR_LOW, _REGULAR_HIGH = 0.8, 0.5, 2.0
-# A gap this many times the usual one is a stop, if a response time spans it.
+# A gap counts as a stop if it is this many times as long as the median gap, and a response time covers most of it.
 _STOP = 5.0
 _SPANNED = 0.8
-# A closed user without think time sends when the answer comes: it has no rate of its own.
+# A closed user without think time sends its next request when the response arrives, so the load has no constant rate. A
+# start within this share of the median gap after a response counts as triggered by the response.
 _IDLE_AT_LEAST = 0.1
 _REQUESTS_AT_LEAST = 100
 _TAIL = 0.99
@@ -31,20 +33,20 @@ _TAIL = 0.99
 
 @dataclass(frozen=True)
 class Omission:
-    """Requests that a load of fixed rate left out while it waited.
+    """Requests that a load with a constant rate omitted while it waited for responses.
 
     Attributes
     ----------
     stops : int
         Number of times that the load stopped. [1]
     longest_s : float
-        Longest stop. [s]
+        Length of the longest stop. [s]
     missing : int
-        Requests that the rate would have sent meanwhile. [1]
+        Number of requests that the load would have sent during the stops. [1]
     share : float
-        Missing requests relative to all that the rate would have sent. [1]
+        Missing requests relative to all requests that the load would have sent. [1]
     p99_s, corrected_p99_s : float
-        p99 of the file, and with the missing requests, each started at its time of the rate. [s]
+        p99 of the file, and p99 with the missing requests, each of which starts at its planned time. [s]
     """
 
     stops: int
@@ -56,13 +58,13 @@ class Omission:
 
 
 def omission_of(requests: Requests) -> Omission | None:
-    """Return what a load of fixed rate left out; None for another load, or if nothing is missing.
+    """Return the requests that a load with a constant rate omitted; None for another load, or if no request is missing.
 
     Notes
     -----
-    Each stop of length g that a response time spans stands for g / m - 1 requests with m the usual gap, whose times
-    would have been the rest of the stop: g - m, g - 2 m, ... (the correction of HdrHistogram for an expected interval,
-    `recordValueWithExpectedInterval`).
+    A stop of length g that is covered by a response time hides g / m - 1 requests, where m is the median gap. Their
+    response times would have been the rest of the stop: g - m, g - 2 m, ... This is the correction of HdrHistogram for
+    an expected interval (`recordValueWithExpectedInterval`).
     """
     if len(requests) < _REQUESTS_AT_LEAST:
         return None
@@ -91,7 +93,9 @@ def _is_regular(gaps: Floats, usual: float) -> bool:
 
 
 def _is_closed(requests: Requests, gaps: Floats, usual: float) -> bool:
-    """Return True if a start usually follows at once upon an answer, so that answers, not a rate, time the load."""
+    """Return True if most starts follow immediately after a response, so that responses and not a rate determine
+    them.
+    """
     ends = np.sort(requests.end_s)
     places = np.searchsorted(ends, requests.start_s[1:], side="right")
     since = requests.start_s[1:] - ends[np.maximum(places, 1) - 1]

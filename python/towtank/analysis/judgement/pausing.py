@@ -1,4 +1,4 @@
-"""Finds times without any start that are no part of a load: joined runs, a clock that was set, wrong stamps."""
+"""Finds long times without a start that do not belong to the load: joined runs, a clock that was set, wrong stamps."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from towtank.analysis.judgement.observations import Observations, clock_step
 from towtank.analysis.measurement import Counts, Floats
 from towtank.foreign import Requests
 
-# A gap in which so many requests start on average. Of independent arrivals a gap is as long with a probability of
-# exp(-30), so in one of 10^9 files of 10,000 requests.
+# A gap counts if on average this many requests start in a time of its length. With independent arrivals, the
+# probability of such a gap is exp(-30), so one of 10^9 files of 10,000 requests has one.
 _EXPECTED_AT_LEAST = 30.0
-# Ramps and bursts have gaps of all sizes, so the longest gaps count only if they are this many times as long as all
-# others.
+# Ramps and bursts have gaps of all lengths. The longest gaps therefore count only if they are this many times as long
+# as all other gaps.
 _TIMES_THE_OTHERS = 10.0
-# A gap of two steps of a coarse clock may be rounding.
+# A gap of at most this many steps of a coarse clock may be due to rounding.
 _STEPS = 2.0
-# So many pauses and bursts that resemble each other are a load that comes in bursts, whose throughput is the mean of
-# many cycles: the longest of a hundred exponential times is some seven times their median.
+# With at least this many pauses, the load comes in bursts if its pauses and its bursts are similar. Similar means that
+# the longest pause and the largest burst exceed their medians by at most these factors. (The longest of a hundred
+# exponential times is about seven times their median.) Throughput is then a mean over many cycles.
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
-# Fewer pauses of equal length, or small parts between pauses, may be users with a fixed think time, who come in waves.
+# Fewer pauses may come from users with a constant think time, who start in waves. Signs of this are pauses of nearly
+# equal length, or few requests between the pauses.
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 
@@ -32,9 +34,9 @@ class Pauses:
     Attributes
     ----------
     starts_s, ends_s : ndarray of shape (n_pauses,)
-        Edges of each pause in the order of time, from the first start. [s]
+        Edges of each pause, ordered by time, since the first start. [s]
     rows : ndarray of int of shape (n_pauses + 1,)
-        Requests that started before, between and after the pauses. [1]
+        Number of requests that started before, between and after the pauses. [1]
     """
 
     starts_s: Floats
@@ -47,38 +49,42 @@ class Pauses:
         return np.asarray(self.ends_s - self.starts_s)
 
     def in_all_s(self, at_least_s: float) -> float:
-        """Sum of the lengths of the pauses that are at least so long. [s]"""
+        """Return the sum of the lengths of all pauses of at least `at_least_s`. [s]"""
         return float(self.lengths_s[self.lengths_s >= at_least_s].sum())
 
     @property
     def longest(self) -> int:
-        """Place of the longest pause."""
+        """Index of the longest pause."""
         return int(np.argmax(self.lengths_s))
 
     @property
     def are_bursts(self) -> bool:
-        """True if the load comes in many bursts, so that its pauses are a part of it."""
+        """True if the load comes in many similar bursts, so that the pauses are a part of it."""
         lengths, rows = self.lengths_s, self.rows
         alike = lengths.max() <= _RESEMBLE * np.median(lengths) and rows.max() <= _ROWS_RESEMBLE * np.median(rows)
         return len(lengths) >= _CYCLES and bool(alike)
 
     @property
     def may_be_waves(self) -> bool:
-        """True if three pauses or more are equally long, or no part between them has many requests."""
+        """True if three or more pauses are nearly equally long, or if few requests started between any two pauses."""
         lengths = self.lengths_s
         are_equal = len(lengths) >= _WAVES and float(lengths.max()) <= _EQUAL * float(lengths.min())
         return are_equal or int(self.rows.max()) < _ROWS_OF_A_WAVE
 
 
 def pauses_of(requests: Requests) -> Pauses | None:
-    """Return the pauses of a file that are far longer than all other gaps; None without such pauses.
+    """Return the pauses of a file, which are far longer than all other gaps between starts; None if there are none.
 
     Notes
     -----
-    A pause is a time without a start and without a request in progress. It counts if 30 requests or more start in such
-    a time on average, if it is longer than two steps of the clock, and if it, or the group of the longest pauses, is
-    ten times as long as every other gap between starts. So a file of fewer than 30 requests has none. Users who all
-    start at once and then think are no pause: their first requests start within a response time.
+    A pause is a time without a start and without a request in progress. It counts if three conditions hold:
+
+    - At least 30 requests start in a time of this length on average. A file of fewer than 30 requests thus has no
+      pause.
+    - It is longer than two steps of the clock.
+    - It, or the group of the longest pauses, is ten times as long as every other gap between starts.
+
+    If all users start together and then think, this is not a pause: their first requests start within a response time.
     """
     starts = requests.start_s
     if len(starts) < _EXPECTED_AT_LEAST:
@@ -100,7 +106,7 @@ def pauses_of(requests: Requests) -> Pauses | None:
 
 
 def empty_stretches(requests: Requests, observed: Observations) -> Pauses:
-    """Return the stretches of neighbouring observations without a start."""
+    """Return the periods of consecutive observations without a start."""
     empty = np.concatenate([[False], observed.empty, [False]]).astype(np.int64)
     edges = np.flatnonzero(np.diff(empty))
     return _pauses(requests.start_s, observed.edges_s[edges[::2]], observed.edges_s[edges[1::2]])

@@ -143,7 +143,7 @@ def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died
     if decision.ended is Ended.SERVICE_DIED and died is not None:
         return failure(Failure.SERVICE_DIED, died)
     if decision.ended is Ended.AT_MOST:
-        text = f"the highest level allowed, {plan.at_most:g}, passes"
+        text = f"the highest allowed level, {plan.at_most:g}, passes"
         return failure(Failure.AT_MOST_REACHED, text, decision.low, plan.at_most)
     if decision.ended is Ended.CONTRADICTORY:
         return failure(Failure.CONTRADICTORY, decision.why)

@@ -69,9 +69,9 @@ class Level:
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is low, and either significantly so or with a saturated tier.
+        """True if throughput is low, and the shortfall is significant or a tier is saturated.
 
-        Low throughput is significant if the whole interval is more than half of `SHORTFALL` below the ideal line.
+        The shortfall is significant if the whole interval is more than half of `SHORTFALL` below the ideal line.
         """
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)
@@ -118,8 +118,9 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
     Notes
     -----
-    The share of a level is X(N) / (N x), where x is the throughput per user of the ideal line. Both X(N) and x have
-    errors, so the share has the interval of a ratio. A level counts as short if its share is more than `SHORTFALL`
+    The share of a level with load N and throughput X(N) is X(N) / (N x), where x is the throughput per user of the
+    ideal line. Both X(N) and x have errors, so the share has the interval of a ratio. A level counts as short if its
+    share is more than `SHORTFALL`
     below 1, and the whole interval of the share is more than half of `SHORTFALL` below 1. The second condition allows
     for the error of x, which all levels have in common. If the interval is wider, a level counts as short only if a
     tier used at least `capacity.SATURATED` of its CPUs. The knee is the population N* = (D + Z) / D_max of the
@@ -162,7 +163,8 @@ def _document(
 def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     first = usable[0]
     above = [Level(point, share_of(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]]
-    # The line starts at the lowest level, whatever the random think times of that level.
+    # The ideal line starts at the lowest level. Random think times of that level may shift the line, but are no
+    # shortfall.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
 
@@ -294,7 +296,7 @@ def _pool(point: Point) -> str:
         return ""
     found = (point.of_runs() or {}).get("wait_time_s", {}).get("share_of_response_time")
     waits = over_runs.words(found, share, lambda value: f"{100 * value:.0f} %")
-    return f", or the generator's own pool of connections: {waits} of response time waits for one"
+    return f", or the generator's connection pool: requests wait for a connection for {waits} of response time"
 
 
 def _observed(point: Point) -> str:

@@ -85,8 +85,8 @@ class Plateau:
     failure : dict or None
         `kind`, `text`, `seen`, `limit`; None if the plateau passed.
     margin : float or None
-        log(seen / limit) of the objective that is closest to its limit, or farthest beyond. Infinite if requests were
-        in flight for longer than the limit and none of them ended.
+        log(measured value / limit) of the objective that is closest to its limit, or farthest beyond. Infinite if
+        requests were in flight for longer than the limit and none of them ended.
     binding : dict or None
         Objective that determines `margin`: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None
@@ -274,7 +274,7 @@ def _generator(measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any
         yield failure(Failure.GENERATOR_SATURATED, text, busy, GENERATOR_BUSY)
     stalled = float(measurement.stalled_s[chosen].sum()) / length
     if stalled > STALL_INVALID:
-        text = f"the generator stood still for {percent(stalled)} of the time, limit {percent(STALL_INVALID)}"
+        text = f"the generator stalled for {percent(stalled)} of the time, limit {percent(STALL_INVALID)}"
         yield failure(Failure.GENERATOR_SATURATED, text, stalled, STALL_INVALID)
 
 
@@ -283,7 +283,7 @@ def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterato
         seen, limit = _seen(objective, measurement, chosen), objective.get("value")
         compare = COMPARISONS.get(str(objective.get("comparison")))
         if silence.is_missed(objective, measurement, chosen):
-            text = f"{objective.get('text', '')}: some requests were under way for longer, and none ended"
+            text = f"{objective.get('text', '')}: some requests were in flight for longer, and none ended"
             yield failure(Failure.OBJECTIVE_MISSED, text, None, float(objective["value"]))
         if seen is None or compare is None or not isinstance(limit, int | float) or compare(seen, limit):
             continue
@@ -292,14 +292,14 @@ def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterato
 
 
 def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
-    """Yield a failure if no request ended at a plateau although requests were in flight for long.
+    """Yield a failure if requests were in flight for long at a plateau, but no request ended.
 
-    The stop criteria of the search do not matter.
+    This failure does not depend on the stop criteria of the search.
     """
     waited = silence.waited_for(rules.objectives, measurement, chosen)
     if waited is not None:
         text = (
-            f"no request ended in {seconds(measurement.length_of(chosen))}, though some were under way for more than "
+            f"no request ended in {seconds(measurement.length_of(chosen))}, although some were in flight for more than "
         )
         yield failure(Failure.ACHIEVED_BELOW_OFFERED, f"{text}{seconds(waited)}", 0.0, rules.achieved)
 
@@ -323,7 +323,7 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
     share = ended / plateau.level
     missing = (plateau.level - ended) * length
     if share < rules.achieved and missing > _CHANCE * math.sqrt(plateau.level * length):
-        text = f"{few_digits(ended, 4)} /s of the {plateau.level:g} /s offered came to an end ({percent(share)}), "
+        text = f"{few_digits(ended, 4)} /s of the offered {plateau.level:g} /s ended ({percent(share)}), "
         yield failure(Failure.ACHIEVED_BELOW_OFFERED, f"{text}limit {percent(rules.achieved)}", share, rules.achieved)
 
 
@@ -350,7 +350,7 @@ def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator
     gain = (second - first) / ideal
     error = math.hypot(*(_error(side) for side in (other, plateau))) / ideal
     if gain < rules.grows and gain + _CERTAIN * error < _HALF:
-        text = f"throughput goes from {few_digits(first, 4)} /s at {other.level:g} "
+        text = f"throughput changes from {few_digits(first, 4)} /s at {other.level:g} "
         text += f"to {few_digits(second, 4)} /s at {plateau.level:g}: "
         text += f"{percent(gain)} of ideal growth, limit {percent(rules.grows)}"
         yield failure(Failure.THROUGHPUT_PLATEAU, text, gain, rules.grows)

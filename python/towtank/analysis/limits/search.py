@@ -58,14 +58,14 @@ FURTHER_AT_MOST = 4
 
 @dataclass(frozen=True)
 class Step:
-    """Rule that raises the load by an amount or by a factor, up to a level; without `up_to`, there is no such level."""
+    """Rule that raises the load by an amount or by a factor, up to the level `up_to` if it is given."""
 
     by: float | None = None
     times: float | None = None
     up_to: float | None = None
 
     def after(self, level: float) -> float:
-        """Return the level that follows a level."""
+        """Return the load level that follows a given level."""
         return level + self.by if self.by is not None else level * (self.times or 2.0)
 
 
@@ -122,8 +122,8 @@ class Outcome:
         Load level of the plateau. [1, 1/s]
     failure : Failure or None
     margin : float or None
-        log(seen / limit) of the objective closest to its limit, above 0 if missed; infinite if nothing was answered
-        within the limit; None without an objective.
+        log(measured value / limit) of the objective closest to its limit, above 0 if missed; infinite if no response
+        came within the limit; None without an objective.
     """
 
     level: float
@@ -201,17 +201,18 @@ def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
         above = next((level for level in ladder(plan) if low is None or level > low), None)
         if above is not None:
             return Decision(above, None, low, None, "raised")
-        return Decision(None, Ended.AT_MOST, low, None, "the highest level allowed passes")
+        return Decision(None, Ended.AT_MOST, low, None, "the highest allowed level passes")
     return _contested(plan, outcomes, low, high) or _back(plan, outcomes, low, high)
 
 
 def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
-    """Return the end of a search that must stop now, because of its last plateau or its number of plateaus; else
+    """Return the end of a search that must stop because of its last plateau or its number of plateaus; otherwise
     None.
     """
     last = outcomes[-1].failure if outcomes else None
     if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
-        # Higher levels would not measure the system. No lower level has failed, or the bracket is known.
+        # Measurements at higher levels would not describe the system. Lower levels need no further measurement: either
+        # none has failed, or the bracket is known.
         return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
     if len(outcomes) >= PLATEAUS_AT_MOST:
         return Decision(None, Ended.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
@@ -233,7 +234,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
         # The ends alternate, starting with the end that was not measured last, so that a drift affects both ends
-        # alike.
+        # equally.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")

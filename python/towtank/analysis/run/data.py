@@ -85,7 +85,7 @@ class RunData:
         if shortened is None:
             return None
         judged = self._judged(shortened)
-        judged.note = "; ".join(text for text in (f"it ends where event {first.name} begins", judged.note) if text)
+        judged.note = "; ".join(text for text in (f"it ends when event {first.name} begins", judged.note) if text)
         return judged
 
     def asked_load(self, key: str) -> Any:

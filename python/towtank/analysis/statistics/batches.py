@@ -24,17 +24,20 @@ OBSERVATIONS_AT_LEAST = 20
 ERROR_AT_LEAST = 8
 """Shortest series that gets a standard error. [1]"""
 WORTH_AT_LEAST = 6.0
-"""A series gets an interval only if it is worth this many independent observations, by the cautious correlation. [1]"""
+"""A series gets an interval only if it is worth at least this many independent observations. [1]
+
+The number is computed with a correlation that is raised for caution.
+"""
 # Neighbouring observations are added up as long as this many sums remain, to reveal correlation that noise hides.
 _LEFT_AT_LEAST = 30
-# Number of standard errors by which the correlation is raised, chosen by the rates of `test_certified_coverage.py`. A
-# smaller number makes intervals hold too rarely for series that look independent by chance. A larger number makes
-# intervals of independent series wider than necessary.
+# Number of standard errors by which the correlation is raised, chosen by the rates of `test_certified_coverage.py`.
+# With a smaller number, intervals of series that look independent by chance would contain the true value too rarely. A
+# larger number would make intervals of independent series wider than necessary.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
 # A series with a larger correlation has no steady state, so a longer run is not recommended. [1]
 _CORRELATION_AT_MOST = 0.98
-# Factor on the recommended length, which suffices even if the longer run has a somewhat larger correlation.
+# Factor on the recommended length, so that it suffices even if the longer run has a somewhat larger correlation.
 _SPARE = 1.5
 _ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
@@ -112,11 +115,13 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
 
     Notes
     -----
-    The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r). The sample's r is
-    too small by about (1 + 3 r) / n [1]_ and has the standard error sqrt((1 - r^2) / n), so r is corrected and then
-    raised by a part of its standard error. The part is larger for a larger r and for a shorter series. The degrees
-    of freedom of Student's t follow from the equivalent number of independent observations, n (1 - r) / (1 + r). The
-    computation uses the residuals numerator - ratio * denominator (linear approximation of a ratio of two means).
+    The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r), for n values with
+    variance s^2 and lag-1 correlation r. The r of a sample is too small by about (1 + 3 r) / n [1]_ and has the
+    standard
+    error sqrt((1 - r^2) / n). Therefore r is corrected and then raised by a part of its standard error. The part is
+    larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from the equivalent
+    number of independent observations, n (1 - r) / (1 + r). The computation uses the residuals numerator - ratio *
+    denominator (linear approximation of a ratio of two means).
 
     Noise of single observations may hide correlation. Therefore the interval is also computed for sums of 2, 4, 8,
     ... neighbours, as long as thirty sums remain, and the widest interval is used.
@@ -125,11 +130,11 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
     be known better. If `numerators` alone have no interval, or an interval with a single degree of freedom, the error
     of `alike` is used, but at least the best estimate from `numerators`. Otherwise only `numerators` are used,
     because the noise of `alike` may hide slow changes, for instance of the speed of a server.
-    `tests/certified/test_certified_response_law.py` checks how often these intervals hold.
+    `tests/certified/test_certified_response_law.py` checks how often these intervals contain the true value.
 
     `needs` is set if any of these series is equivalent to fewer than `WORTH_AT_LEAST` independent observations with r
     raised by a whole standard error, or is shorter than `OBSERVATIONS_AT_LEAST`.
-    `tests/certified/test_certified_coverage.py` checks how often intervals hold.
+    `tests/certified/test_certified_coverage.py` checks how often intervals contain the true value.
 
     References
     ----------
@@ -174,7 +179,7 @@ def _error(residuals: Floats, size: int) -> RatioError:
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    # Sums of neighbours supplement the original series, whose short length is allowed for already.
+    # The allowance for a short series applies to the original series. Sums of neighbours supplement it, and need none.
     least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
     raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
@@ -235,9 +240,9 @@ def ratio_of_sums(
 
     Notes
     -----
-    The interval of a non-negative quantity is symmetric in its logarithm, because means of response times are skewed
-    and an interval symmetric in the value is too short above. An interval wider than from a hundredth of the value to a
-    hundred times the value is omitted.
+    The interval of a non-negative quantity is symmetric in its logarithm. Means of response times are skewed, so the
+    upper side of an interval that is symmetric in the value would be too short. An interval wider than from a hundredth
+    of the value to a hundred times the value is omitted.
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:

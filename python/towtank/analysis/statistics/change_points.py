@@ -88,13 +88,14 @@ def change_points(
 
     Notes
     -----
-    In each window the method searches the pair of stretches [s, t), [t, k) that maximises Q(t, k) = n m / (n + m) E,
-    with the energy distance E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| of [1]_. This t is a change if a
-    two-sided t-test of the whole stretches before and after t is significant; both stretches are then searched again.
-    As in [2]_ the test replaces permutations. Candidates of a first pass at a significance level ten times as large
-    (twice from 0.05 on) are tested again without windows, and the weakest candidate is removed until all remaining
-    candidates are significant. The spread in the test divides by n, not n - 1, as in [2]_: with few observations
-    p-values are a little too small.
+    In each window the method searches two adjacent stretches, n observations X in [s, t) and m observations Y in
+    [t, k), which maximise Q(t, k) = n m / (n + m) E. Here E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| is the
+    energy distance of [1]_. The position t is a change if a two-sided t-test of the whole stretches before and after t
+    is significant. Both stretches are then searched again. As in [2]_ the test replaces permutations.
+
+    The first pass uses a significance level ten times as large (twice from 0.05 on). Its candidates are tested again
+    without windows, and the weakest candidate is removed until all remaining candidates are significant. As in [2]_,
+    the variance in the test is divided by n and not by n - 1, so p-values are a little too small with few observations.
 
     The changes are not monotone in `max_p_value`, because the first pass finds different neighbours. The returned
     p-value refers to the final neighbours; it may exceed `max_p_value` if a neighbour was removed later. The test

@@ -114,7 +114,9 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
     """
     count = len(responses)
     if count < 2 or count & (count - 1) or not all(len(cell) for cell in responses):
-        raise ValueError("a factorial of two levels needs 2, 4, 8, ... configurations, each with a repetition at least")
+        raise ValueError(
+            "a two-level factorial design needs 2, 4, 8, ... configurations with at least one repetition each"
+        )
     means = np.array([np.mean(cell) for cell in responses])
     repetitions = count / sum(1 / len(cell) for cell in responses)
     freedom = sum(len(cell) - 1 for cell in responses)

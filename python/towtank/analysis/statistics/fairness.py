@@ -32,8 +32,9 @@ def fairness(requests: Floats) -> float | None:
 
     Notes
     -----
-    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 of the reference of this module. If k of n members share evenly and
-    the others get nothing, J is k/n. J describes the outcome; it is no test of whether chance explains it.
+    The index is J = (sum_i x_i)^2 / (n sum_i x_i^2) for the numbers x_i of n members, equation 1 of the reference of
+    this module. If k of n members get the same number and the rest gets no requests, J is k/n. J does not test whether
+    chance explains the differences.
 
     Examples
     --------

@@ -86,11 +86,14 @@ def multinomial(
 
     Notes
     -----
-    Pearson's X² = Σ (O - E)² / E with E = n w / Σ w; cells with E < 5 are pooled. X² is preferred to the likelihood
-    ratio G = 2 Σ O ln(O / E), whose distribution is further from chi-square if E is small [1]_. Two cells are tested by
-    the exact binomial distribution. If the limiting distribution gives p < 0.01 and a cell has E < 100, p is computed
-    from N fixed-seed multinomial draws, k of them at least as extreme: (1 + k) / (1 + N), exact at any sample size
-    [2]_. With `extra`, each term is divided by E + extra.
+    The statistic is Pearson's X² = Σ (O - E)² / E, with the observed counts O and the expected counts E = n w / Σ w of
+    n draws with weights w. Cells with E < 5 are pooled. X² is preferred to the likelihood ratio G = 2 Σ O ln(O / E),
+    whose distribution is further from chi-square if E is small [1]_. Two cells are tested by the exact binomial
+    distribution.
+
+    If chi-square gives p < 0.01 and a cell has E < 100, p is computed by simulation with a fixed seed. If k of N
+    multinomial draws are at least as extreme, p is (1 + k) / (1 + N), which is exact at any sample size [2]_. With
+    `extra`, each term is divided by E + extra.
 
     References
     ----------
@@ -164,9 +167,10 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
 
     Notes
     -----
-    D = sup |F_n(t) - F(t)| is taken over the edges of the histogram's buckets, the only points at which F_n is known.
-    This D is at most that of the values themselves, so the p-value from the exact distribution of D [1]_ is not too
-    small. Buckets are at most 0.1 % wide, so little power is lost.
+    The statistic is D = sup |F_n(t) - F(t)|, where F_n is the share of recorded times up to t, and F the expected
+    share. It is computed at the edges of the histogram's buckets, the only points at which F_n is known. This D is at
+    most the D of the exact times, so the p-value from the exact distribution of D [1]_ is not too small. Buckets are at
+    most 0.1 % wide, so little power is lost.
 
     References
     ----------
@@ -175,7 +179,7 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     """
     layout, total = histogram.layout, histogram.total
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
-    # The engine records whole nanoseconds: a recorded value u stands for times below u + 1/2.
+    # The engine rounds to whole nanoseconds, so a recorded value u stands for times up to u + 1/2 ns.
     until = np.where(upper >= layout.highest, 1.0, distribution(_seconds(upper + _HALF_NS)))
     before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
     share = np.cumsum(histogram.counts) / total
@@ -242,9 +246,10 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
     Notes
     -----
     The test uses Fisher's index of dispersion. Given their sum, Poisson counts are multinomial with probabilities
-    proportional to the lengths, and X² = Σ (O - E)² / E has a chi-square distribution with n - 1 degrees of freedom.
-    Too regular arrivals are as wrong as bursty arrivals, so the test is two-sided. Neighbouring intervals are pooled
-    until each expects five arrivals; small counts are tested by draws as in `multinomial`.
+    proportional to the lengths. For n observed counts O with expected counts E, X² = Σ (O - E)² / E then has a
+    chi-square distribution with n - 1 degrees of freedom. Too regular arrivals are as wrong as bursty arrivals, so the
+    test is two-sided. Neighbouring intervals are pooled until each expects five arrivals; small counts are tested by
+    draws as in `multinomial`.
     """
     total, length = float(counts.sum()), float(lengths.sum())
     if total <= 0 or length <= 0:

@@ -196,7 +196,7 @@ class Histogram:
         return self.value_at_rank(rank_of(probability, self.total))
 
     def quantiles(self, probabilities: Iterable[float]) -> list[float]:
-        """Return several quantiles at once. [s]"""
+        """Return several quantiles. [s]"""
         total = self.total
         ranks = [rank_of(probability, total) for probability in probabilities]
         places = np.searchsorted(np.cumsum(self.counts), ranks)
@@ -272,7 +272,7 @@ def encode(histogram: Histogram) -> str:
     layout = histogram.layout
     head = struct.pack(
         ">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0
-    )  # No normalization, and a ratio of 1 between integers and doubles.
+    )  # The header states no normalization, and a ratio of 1 between integers and doubles.
     packed = zlib.compress(head + bytes(counts))
     return base64.b64encode(struct.pack(">ii", _DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")
 

@@ -28,8 +28,8 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 
     Notes
     -----
-    mean +- t(1 - a/2, n - 1) s / sqrt(n), with s the sample standard deviation [1]_. Assumes independent, approximately
-    normal values; a single value has no interval.
+    The interval is mean +- t(1 - a/2, n - 1) s / sqrt(n) for n values with sample standard deviation s and confidence
+    1 - a [1]_. The values must be independent and approximately normal. A single value has no interval.
 
     References
     ----------
@@ -63,11 +63,15 @@ def t_interval_about(
 
     Notes
     -----
-    q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1). A percentile q of all samples solves mean
-    F_i(q) = p over runs of equal size. For runs that differ little, q - q_0 is therefore, to first order, the mean of
-    the q_i - q_0, and has the error of that mean [1]_. The interval includes the second-order distance of q from the
-    mean of the runs: s^2 is the sample variance plus n / (n - 1) times the square of this distance. If runs differ so
-    much that the approximation fails, the interval is long.
+    The interval is q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1), for n runs with values q_i
+    and confidence 1 - a. Let run i have the distribution function F_i and the percentile q_i. The percentile q of all
+    samples solves mean F_i(q) = p over runs of equal size. For runs that differ little, the deviation of q from the
+    true percentile is therefore, to first order, the mean of the deviations of the q_i, and has the error of that mean
+    [1]_.
+
+    The interval includes the second-order distance of q from the mean of the runs: s^2 is the sample variance plus
+    n / (n - 1) times the square of this distance. If runs differ so much that the approximation fails, the interval is
+    long.
 
     References
     ----------
@@ -109,10 +113,10 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
 
     Notes
     -----
-    For two means over runs above zero, the interval is symmetric in the logarithm. With their relative
-    standard errors c_a = s_a / a and c_b = s_b / b the bounds are a/b exp(+- t sqrt(c_a^2 + c_b^2)), by linear
-    approximation of ln a - ln b. Since runs may agree by chance, the interval is at least as wide as the errors within
-    the runs alone make it.
+    Let a be the top with standard error s_a, b the bottom with standard error s_b, and t a quantile of Student's t. For
+    two means over runs above zero, the interval is symmetric in the logarithm. With the relative standard errors
+    c_a = s_a / a and c_b = s_b / b, the bounds are a/b exp(+- t sqrt(c_a^2 + c_b^2)), by linear approximation of
+    ln a - ln b. Since runs may agree by chance, the interval is at least as wide as the errors within the runs require.
 
     For all other estimates, Fieller's interval is used: with g = (t s_b / b)^2 the bounds are [a/b +- (t/b)
     sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. With g >= 1 no interval exists, and
@@ -197,9 +201,9 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
 
     Notes
     -----
-    a - b +- t sqrt(s_a^2 + s_b^2), with the degrees of freedom of Welch and Satterthwaite [1]_. For two means over
-    runs, the degrees of freedom are at most the value for equal errors of all runs, and the interval is at least as
-    wide as the errors within the runs make it.
+    The interval is a - b +- t sqrt(s_a^2 + s_b^2), with the standard errors s_a and s_b of the estimates a and b. The
+    degrees of freedom of t are those of Welch and Satterthwaite [1]_. For two means over runs, they are at most the
+    value for equal errors of all runs, and the interval is at least as wide as the errors within the runs require.
 
     References
     ----------
@@ -240,8 +244,8 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
 
     Notes
     -----
-    sum a_i +- t sqrt(sum s_i^2), with (sum s_i^2)^2 / sum (s_i^4 / f_i) degrees of freedom [1]_, where part i has the
-    standard error s_i with f_i degrees of freedom.
+    Part i has the value a_i and the standard error s_i with f_i degrees of freedom. For independent parts, the interval
+    is sum a_i +- t sqrt(sum s_i^2), where t has (sum s_i^2)^2 / sum (s_i^4 / f_i) degrees of freedom [1]_.
 
     References
     ----------
@@ -256,7 +260,7 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     if len(errors) < len(parts):
         return Estimate(value, n=min(part.n for part in parts), confidence=level)
     exact_freedom = _satterthwaite([error**2 for error in errors], [_freedom(part) for part in parts])
-    # Rounding errors must not take the last degree of freedom away.
+    # Rounding errors must not remove the last degree of freedom.
     freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
     half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
     if not independent:
@@ -303,10 +307,10 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
 
     Notes
     -----
-    The values of two runs may be nearly equal by chance. Then the series of more runs seems to determine the degrees
-    of freedom, and the interval is too short: for two runs against six, only 92.5 % of intervals hold. Therefore the
-    degrees of freedom of means over runs are at most the value for equal errors of all runs. For equal numbers of
-    runs this changes nothing.
+    The values of two runs may be nearly equal by chance. Then the series of more runs seems to determine the degrees of
+    freedom, and the interval is too short: for two runs against six, only 92.5 % of the 95 % intervals contain the true
+    value. Therefore the degrees of freedom of means over runs are at most the value for equal errors of all runs. For
+    equal numbers of runs this changes nothing.
     """
     (first, _), (second, _) = both
     freedoms = (_freedom(first), _freedom(second))
@@ -326,12 +330,14 @@ def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedom
 
     Notes
     -----
-    (sum k_i s_i^2)^2 / sum ((k_i s_i^2)^2 / f_i) [1]_. Two runs may agree by chance; then the larger series seems to
-    determine the degrees of freedom, see `_freedom_of_two`. Here the smaller series may also vary more than the larger,
-    so the limit is the value for variances in proportion to sqrt(k_i). With 10 or 5 runs against 2 whose values differ
-    five times as much, 10 % of 95 % intervals of equal systems exclude zero without the limit, 6.5 and 7.6 % with that
-    for equal variances, and 4 and 6 % with this (`tests/analysis/test_analysis_comparing.py`). For series of equal
-    length the limit changes nothing.
+    With f_i degrees of freedom of s_i^2, the result is (sum k_i s_i^2)^2 / sum ((k_i s_i^2)^2 / f_i) [1]_, unless the
+    limit is smaller. Two runs may agree by chance. The larger series then seems to determine the degrees of freedom,
+    see `_freedom_of_two`. Here the smaller series may also scatter more than the larger. The limit is therefore the
+    value for variances in proportion to sqrt(k_i). For series of equal length it changes nothing.
+
+    `tests/analysis/test_analysis_comparing.py` compares 10 or 5 runs of a system with 2 runs that scatter five times as
+    much, and have the same mean. Without a limit, 10 % of the 95 % intervals exclude zero. With the limit for equal
+    variances, 6.5 and 7.6 % exclude zero, and with the present limit 4 and 6 %.
 
     References
     ----------

@@ -1,4 +1,7 @@
-"""Confidence of each look at a study that is judged after every block of runs, so that all looks together keep 95 %."""
+"""Computes the confidence of each interim analysis (look) of a study that is judged after every block of runs.
+
+With this confidence at each look, all looks together have a confidence of 95 %.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 NORMAL = NormalDist()
 FIRST = 2
-"""Number of blocks before the first look: a single run has no scatter between runs. [1]"""
+"""Number of the block after which the first look takes place: a single run has no scatter between runs. [1]"""
 _STEPS_PER_DEVIATION = 4
 _WIDEST = 6.0
 """Largest critical value that is searched, in standard deviations. [1]"""
@@ -24,23 +27,23 @@ _WIDEST = 6.0
 
 @dataclass(frozen=True)
 class Looks:
-    """Looks at a study after each block of runs, from block `FIRST` on.
+    """Interim analyses (looks) of a study, one after each block of runs from block `FIRST` on.
 
     Attributes
     ----------
     at_most : int
-        Largest number of blocks, that is of runs at each combination of levels. [1]
+        Largest number of blocks, which is the largest number of runs at each combination of levels. [1]
     """
 
     at_most: int
 
     @property
     def confidence(self) -> float:
-        """Confidence of the intervals at each look, with which all looks together have 95 %, in (0, 1)."""
+        """Confidence of the intervals at each look that gives all looks together a confidence of 95 %, in (0, 1)."""
         return nominal_confidence(self.at_most, FIRST)
 
     def until(self, blocks: int) -> range:
-        """Return the numbers of blocks after which the study was judged, if `blocks` are complete."""
+        """Return the numbers of the blocks after which a look takes place, if `blocks` are complete."""
         return range(FIRST, min(blocks, self.at_most) + 1)
 
 
@@ -67,9 +70,9 @@ def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDE
     Pocock's group sequential test [1]_: the sum S_k of k independent standard normal values is judged at each block k
     by |S_k| > c sqrt(k), and c is such that the sum exceeds no bound with probability `confidence`. The probability
     follows from the density of the sums that have not crossed, by numerical integration from block to block [2]_. The
-    level of a look is 2 (1 - Phi(c)). Student's t intervals at this level keep the error closely, because the level,
-    not the critical value, is held constant (section 3.8 of [3]_); `tests/certified/test_certified_looks.py` measures
-    the error with few runs.
+    significance level of a look is 2 (1 - Phi(c)), with the normal distribution function Phi. Student's t intervals at
+    this level keep the error probability closely, because the level and not the critical value is constant (section 3.8
+    of [3]_). `tests/certified/test_certified_looks.py` measures the error probability with few runs.
 
     References
     ----------
@@ -98,7 +101,7 @@ def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDE
 
 
 def _never_crossed(critical: float, at_most: int, first: int) -> float:
-    """Return the probability that no look at a sum of standard normal values finds the sum beyond its bound."""
+    """Return the probability that the sum of standard normal values is within its bound at every look."""
     edge = critical * math.sqrt(first)
     values = _grid(edge)
     density = _density(values / math.sqrt(first)) / math.sqrt(first)

@@ -1,8 +1,8 @@
-"""Intervals of one long series that hold as often as they say, neither less nor more.
+"""Computes intervals from one long series that contain the true value as often as stated, neither less nor more.
 
-`batches.error_of` serves short series, where it must allow for an unknown correlation, so its intervals of long series
-hold too often. A series of many values shows whether its batches are nearly independent: if they are, their scatter
-is the error.
+`batches.error_of` is made for short series. It must allow for an unknown correlation, so its intervals of long series
+are too wide. A series of many values shows whether its batches are nearly independent. If they are, their scatter
+gives the error.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ Counts = npt.NDArray[np.int64]
 _ErrorBy = Callable[[Floats, Floats], RatioError | None]
 
 BATCHES = 32
-"""Batches whose scatter is the error. Fewer make intervals wide, more make batches short and so correlated. [1]"""
+"""Number of batches whose scatter gives the error. [1]
+
+Fewer batches would make intervals wide; more batches would be short and therefore correlated.
+"""
 _MEDIAN = 0.5
-# Design effect at the median above which values beyond a high quantile come in clusters, too few for nominal errors.
+# If the design effect at the median is larger, values beyond a high quantile come in clusters. There are too few
+# clusters for batch means, so `batches.error_of` is used.
 _CLUSTERED = 5.0
-# Independent values that must lie beyond a quantile, by the design effect at the median. Chance in the tail must not
-# decide whether there is an interval, or those that exist would be too low. Values beyond p99 come in fewer clusters
-# than the median shows, so more are asked for.
+# Smallest number of independent values beyond a quantile that an interval requires, counted by the design effect at the
+# median. With the design effect of the tail itself, chance would decide which tails get an interval, and these
+# intervals would be too low. Values beyond p99 come in fewer clusters than the median shows, so more are required.
 _BEYOND_AT_LEAST = {0.5: 3.0, 0.9: 5.0, 0.95: 6.0, 0.99: 15.0}
 
 
@@ -41,13 +45,14 @@ def error_of_long(numerators: Floats, denominators: Floats) -> RatioError | None
     Parameters
     ----------
     numerators, denominators : ndarray of shape (n_observations,)
-        At least `BATCHES` observations, else `batches.error_of` decides.
+        With fewer than `BATCHES` observations, `batches.error_of` is used.
 
     Notes
     -----
-    Batch means [1]_ over 32 batches, if their lag-1 correlation r, corrected for its bias (1 + 3 r) / n, is not above
-    zero; otherwise `batches.error_of`, whose intervals are a little too wide for weak correlation and right for strong.
-    `tests/certified/test_certified_judge.py` checks how often intervals hold.
+    The method is batch means [1]_ over 32 batches, if their lag-1 correlation r, corrected for its bias (1 + 3 r) / n,
+    is not above zero. Otherwise `batches.error_of` is used. Its intervals are a little too wide for weak correlation,
+    and right for strong correlation. `tests/certified/test_certified_judge.py` checks how often intervals contain the
+    true value.
 
     References
     ----------
@@ -67,7 +72,10 @@ def error_of_long(numerators: Floats, denominators: Floats) -> RatioError | None
 
 
 def _summed(values: Floats, size: int) -> Floats:
-    """Return sums of neighbours; the remainder at the start is added to the first sum."""
+    """Return the sums of `BATCHES` groups of neighbouring values.
+
+    Values at the start that fill no group are added to the first sum.
+    """
     extra = len(values) - BATCHES * size
     sums = values[extra:].reshape(BATCHES, size).sum(axis=1)
     sums[0] += values[:extra].sum()
@@ -75,7 +83,7 @@ def _summed(values: Floats, size: int) -> Floats:
 
 
 def ratio_of_long(numerators: Floats, denominators: Floats) -> Estimate:
-    """Return the ratio of two sums over one long series, with its interval where it holds.
+    """Return the ratio of two sums over one long series, with an interval if the series is long enough.
 
     Notes
     -----
@@ -96,7 +104,7 @@ def ratio_of_long(numerators: Floats, denominators: Floats) -> Estimate:
 
 
 def quantile_of_long(values: Floats, places: Counts, bins: int, probability: float, widening: float = 1.0) -> Estimate:
-    """Return a quantile of correlated values, with its interval where it holds.
+    """Return a quantile of correlated values, with an interval if enough independent values lie beyond the quantile.
 
     Parameters
     ----------
@@ -108,12 +116,12 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
     probability : float
         Probability of the quantile, in (0, 1).
     widening : float, default 1
-        Factor of the quantile of Student's t, >= 1, for a series that is short beside its memory. [1]
+        Factor on the quantile of Student's t, >= 1, for a series that is short relative to its relaxation time. [1]
 
     Notes
     -----
-    The share of values below the quantile is a ratio of sums over the observations, whose error gives the number of
-    independent values that these are worth. Wilson's interval of the share [1]_ with that number and Student's t gives
+    The share of values below the quantile is a ratio of sums over the observations. The error of this ratio gives the
+    equivalent number of independent values. Wilson's interval of the share [1]_ with that number and Student's t gives
     the ranks of both ends (Woodruff's method, see `ranks.effective_ranks`).
 
     References

@@ -77,7 +77,7 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
     """Return the design effect from the best estimate of the error, without the allowances for a short record.
 
-    A recommendation for a longer record uses this design effect, because such allowances are smaller for a longer
+    A recommendation for a longer record uses this design effect, because the allowances are smaller for a longer
     record.
     """
     error = error_of(below, counts)

@@ -44,7 +44,8 @@ def huber(design: Floats, values: Floats, start: Floats) -> Floats:
 
     Notes
     -----
-    Reweighted least squares with weights min(1, k s / abs(e)), s from the median of the absolute deviations [1]_.
+    The method is reweighted least squares. A residual e has the weight min(1, k s / abs(e)), with Huber's constant k
+    and the scale s from the median of the absolute deviations [1]_.
 
     References
     ----------

@@ -12,7 +12,7 @@ from towtank.units import data_rate, format_data_rate, rate
 BUSY = "busy"
 """Measure of a utilization that is the share of time in which the device had at least one request."""
 AT_LIMIT = 0.90
-"""Share of a limit from which on a disk is at its limit. [1]"""
+"""A disk is at its limit if it uses at least this share of the limit. [1]"""
 BUSY_SHARE = "busy_share"
 """Name of the share of busy time in the values of a disk."""
 
@@ -55,7 +55,7 @@ class Utilization:
         Largest share of a limit, or the share of busy time if that is larger and no limit was reached, or if no limit
         was measured; None if nothing was measured. [1]
     utilization_of : str or None
-        Limit as the system file names it, or `busy`.
+        Key of the limit in the system file, or `busy`.
     utilization_limit : float or None
         Limit of all images together; None for `busy`. [1/s] or [byte/s]
     """
@@ -78,8 +78,8 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
     Notes
     -----
     A control group delays requests before they reach the device. The device of a disk at its limit is therefore idle
-    most of the time, and its busy time says nothing about the requests that wait. The counters of the device count
-    requests after merging, the limit counts them before, so that a disk whose requests are merged may be at its limit
+    most of the time, and its busy time does not show the requests that wait. The counters of the device count requests
+    after merging, but the limit counts them before. A disk whose requests are merged may therefore be at its limit
     below a utilization of 1.
     """
     images = dig(declared, "images") or 1
@@ -91,7 +91,8 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
         measured, limit = rates.get(kind.rate), _number(declared.get(name), kind.read)
         if measured is not None and limit:
             shares.append((measured / (images * limit), name, images * limit))
-    # A limit that was reached holds requests back, also if the device was busy for a larger share of the time.
+    # A limit that was reached comes first: it delays requests even if the device was busy for a larger share of the
+    # time.
     most = max(shares, key=lambda share: (_is_reached(share[1], share[0]), share[0], share[1] != BUSY), default=None)
     return Utilization() if most is None else Utilization(*most)
 

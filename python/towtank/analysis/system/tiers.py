@@ -115,8 +115,8 @@ class Observed:
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
         """Return the CPU limit of the control group of a tier's first process; the largest in the time span. [CPUs]
 
-        None if the group had no limit for part of the time, or if processes of the tier run outside the group. Such
-        processes exist if the tier uses more CPU time than the whole group or than its limit.
+        None if the group had no limit for part of the time, or if processes of the tier run outside the group. This is
+        the case if the tier uses more CPU time than the whole group or than its limit.
         """
         samples, group = self.where(tier).samples, ("groups", tier, "cgroup")
         limits = samples.gauge(start_s, end_s, *group, "cpu_limit")
@@ -285,7 +285,7 @@ def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, flo
     -------
     dict
         Throttled time over the length of the window by name of the group; it may exceed 1 if several CPUs were
-        throttled at once. Process groups that have no control group of their own are left out.
+        throttled at the same time. Process groups without a separate control group are left out.
     """
     samples = observed.samples
     names = sorted({name for sample in samples.samples[-1:] for name in sample.get("groups", {})})
@@ -328,8 +328,8 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
 def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
     """Return the track of a counter of one CPU.
 
-    Each counter has a track of its own: a difference of two counters may fall by a clock tick, which a track would
-    take for a restart from zero.
+    Each counter has a separate track. The difference of two counters may fall by a clock tick, which would count as a
+    restart of the counter.
     """
     values = [
         found[cpu].get(counter) if cpu < len(found := sample.get("cpus", [])) else None for sample in samples.samples

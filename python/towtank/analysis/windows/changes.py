@@ -17,7 +17,8 @@ CAUTIOUS_SIGNIFICANCE = 0.05
 """Significance level that the cautious test of a change must reach in addition to the plain test."""
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
-# The audit of the load uses the same level, so that chance hardly ever makes a run invalid in a study of ten runs.
+# A change makes the run invalid only if it exceeds the gross size at this level. The audit of the load uses the same
+# level, so that chance hardly ever makes a run invalid in a study of ten runs.
 _GROSS_SIGNIFICANCE = 0.001
 
 

@@ -85,10 +85,12 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     -----
     A queue that is never empty grows by arrivals minus completions. With Poisson arrivals at rate lambda and
     exponential service times, the length of the queue is a random walk. The standard deviation of the length over a
-    time T is sqrt(2 lambda T) at the limit of the system, and less below. Unlike a trend test this test needs no
-    series, so ten seconds suffice. `tests/certified/test_certified_growth.py` checks the test on simulated M/M/1
-    (utilization 0.7 to 0.95), M/D/1 (0.95) and M/G/1 with squared coefficients of variation of 10 (0.5 to 0.9), at 20
-    to 300 arrivals a second, over windows of 10 to 120 s.
+    time T is sqrt(2 lambda T) at the limit of the system, and less below the limit. Unlike a trend test, this test
+    needs no series, so ten seconds suffice.
+
+    `tests/certified/test_certified_growth.py` checks the test on simulated queues with 20 to 300 arrivals per second
+    and windows of 10 to 120 s. The queues are M/M/1 (utilization 0.7 to 0.95), M/D/1 (0.95), and M/G/1 with a squared
+    coefficient of variation of 10 (0.5 to 0.9).
     """
     numbers = np.flatnonzero(chosen)
     arrived = float(measurement.arrivals[chosen].sum())

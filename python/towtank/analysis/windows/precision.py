@@ -34,9 +34,9 @@ class Precision:
 
     Notes
     -----
-    A stage that ends as soon as its interval is narrow ends too often because the interval is narrow by chance. The
-    shortest length bounds this effect, and records below 20 s have no interval: with one observation per second at
-    least 93 % of the intervals hold (`tests/certified/test_certified_precision.py`).
+    If a stage ends as soon as its interval is narrow, the interval is too often narrow by chance. The shortest length
+    bounds this effect, and records below 20 s have no interval. With one observation per second, at least 93 % of the
+    95 % intervals contain the true value (`tests/certified/test_certified_precision.py`).
     """
 
     to: float
@@ -45,7 +45,7 @@ class Precision:
     last: SettlingResult | None = field(default=None, init=False)
 
     def take(self, seconds: Seconds) -> bool:
-        """Test the record of the stage one second later; return True if the stage may end."""
+        """Test the record of the stage after a further second; return True if the stage may end."""
         kept = without_transient(seconds)
         if kept is None:
             return False

@@ -52,7 +52,8 @@ class Memory:
     Attributes
     ----------
     relaxations, least_relaxations : float
-        By the N and R of the whole window, and by the smallest N and R of any third; infinite without a response. [1]
+        Number of relaxation times by the load of the whole window, and by the smallest load of any third; infinite
+        without a response. [1]
     """
 
     relaxations: float = math.inf
@@ -60,23 +61,23 @@ class Memory:
 
     @property
     def is_short(self) -> bool:
-        """True if the window is shorter than `RELAXATIONS` relaxation times, whatever third of it shows them."""
+        """True if the window has fewer than `RELAXATIONS` relaxation times, even by the smallest load of any third."""
         return self.least_relaxations < RELAXATIONS
 
     @property
     def is_long(self) -> bool:
-        """True if the whole window shows that it has `RELAXATIONS` relaxation times or more."""
+        """True if the window has at least `RELAXATIONS` relaxation times, by the load of the whole window."""
         return self.relaxations >= RELAXATIONS
 
 
 def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memory:
-    """Return the memory of a window.
+    """Return the length of a window in relaxation times of its queue.
 
     Parameters
     ----------
     response_sums_s : ndarray of shape (n_bins,)
-        Sum of the response times in each bin of the window. By Little's law, this sum is N times the length of the
-        bin. [s]
+        Sum of the response times in each bin of the window. By Little's law, this sum is the mean number N of
+        transactions in the system times the length of the bin. [s]
     ended : ndarray of shape (n_bins,)
         Number of transactions with a response time in each bin. [1]
     lengths_s : ndarray of shape (n_bins,)
@@ -84,9 +85,9 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
 
     Notes
     -----
-    The smallest N and the smallest R of any third of the window count for `is_short`. Those of the whole window contain
-    the growth that is under test: an overload would make the window look short, and so weaken the test that should find
-    it. The whole window is the cautious choice for `is_long`.
+    `is_short` uses the smallest N and the smallest mean response time of any third of the window. The values of the
+    whole window include a growth that is to be detected: in an overload, the window would seem short, which would
+    weaken the test for growth. For `is_long`, the whole window is the cautious choice.
     """
     sums_s, counts, lengths = (np.asarray(values, dtype=float) for values in (response_sums_s, ended, lengths_s))
     thirds = zip(*(np.array_split(values, _PARTS) for values in (sums_s, counts, lengths)), strict=True)
@@ -99,6 +100,9 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
 
 
 def _load(sums_s: Floats, counts: Floats, lengths_s: Floats) -> tuple[float, float] | None:
-    """Return N [1] and R [s] of a part of a window; None if nothing ended in it."""
+    """Return the mean number in the system [1] and the mean response time [s] of a part of a window.
+
+    None if nothing ended in this part.
+    """
     total_s, count, length_s = float(sums_s.sum()), float(counts.sum()), float(lengths_s.sum())
     return (total_s / length_s, total_s / count) if count > 0 and length_s > 0 and total_s > 0 else None

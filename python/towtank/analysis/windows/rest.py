@@ -147,7 +147,7 @@ def instability_of(
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
     if proven and not found.is_shown:
-        most = "any amount" if found.at_most is None else percent(found.at_most)
+        most = "any amount" if found.at_most is None else f"up to {percent(found.at_most)}"
         return Instability(f"{text} changes by {signed_percent(found.change)}, perhaps by {most}, {over}", found.change)
     chance = steady.trend((edges_s[:-1] + edges_s[1:]) / 2, values).p_value
     if chance < TREND_SIGNIFICANCE and abs(found.change) > NEGLIGIBLE:

@@ -123,19 +123,21 @@ def look(seconds: Seconds) -> SettlingResult:
 
     Notes
     -----
-    Simulated in `tests/certified/test_certified_settling.py`, 200 series each: an exponential approach with time
-    constant tau of throughput (from 40 % below) and of response time (from twice as long) to their level, with
-    first-order autoregressive noise (coefficient 0.5) of 5 % and 10 %. An end counts as early if more than 10 % of
+    `tests/certified/test_certified_settling.py` simulates 200 series for each line of the table. Throughput approaches
+    its level exponentially from 40 % below, and response time from twice as long, both with the time constant tau. The
+    noise is first-order autoregressive (coefficient 0.5) with 5 % and 10 %. An end counts as early if more than 10 % of
     throughput is still missing.
 
-    ======  ============  ======================  ======= tau     median end    5 % to 95 % of ends     early ======
-    ============  ======================  ======= 0 s     39 s          13 to 81 s              0 % 5 s     43 s
-    22 to 83 s              0 % 15 s    66 s          32 to 106 s             0.5 % 40 s    135 s         23 to 200 s
-    17.5 % ======  ============  ======================  =======
+    ======  ============  ======================  =======
+    tau     median end    5 % to 95 % of ends     early
+    ======  ============  ======================  =======
+    0 s     39 s          13 to 81 s              0 % 5 s     43 s          22 to 83 s              0 % 15 s    66 s
+    32 to 106 s             0.5 % 40 s    135 s         23 to 200 s             17.5 %
+    ======  ============  ======================  =======
 
-    Without noise the stage ends at 13 s; with noise the record must be long enough to exclude the change. Consecutive
-    tests overlap, so four of them are worth far less than four independent tests; the rates above include this
-    effect. An approach too slow to show in the noise passes the test: if you expect one, set `at_least`.
+    Without noise the stage ends at 13 s. With noise the record must be long enough to exclude a relevant change.
+    Consecutive tests overlap, so four of them are worth far less than four independent tests. The rates above include
+    this effect. A very slow approach may be hidden by the noise and pass the test; if it is expected, set `at_least`.
 
     A load whose backlog grows at a tenth of its rate never passed within 600 s.
     """
@@ -144,7 +146,7 @@ def look(seconds: Seconds) -> SettlingResult:
     least = least_window_s(seconds)
     if total < least or count < OBSERVATIONS_AT_LEAST:
         return SettlingResult(
-            False, total, "too short to be judged" if math.isfinite(least) else "nothing has ended yet"
+            False, total, "too short to be judged" if math.isfinite(least) else "no transaction has ended yet"
         )
     behind = np.cumsum(seconds.lengths_s[::-1])
     chosen = seconds.last(min(count, int(np.searchsorted(behind, max(least, total / 2) - 1e-6)) + 1))
@@ -252,7 +254,7 @@ class Settling:
     last: SettlingResult | None = None
 
     def take(self, seconds: Seconds) -> bool:
-        """Test the record of the stage one second later; return True if the stage may end."""
+        """Test the record of the stage after a further second; return True if the stage may end."""
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0
         return self.rested >= LOOKS and float(seconds.lengths_s.sum()) >= self.at_least_s

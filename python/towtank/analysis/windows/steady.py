@@ -32,7 +32,7 @@ CUT_SIGNIFICANCE = 0.001
 # in a short window.
 _FREEDOM_AT_LEAST = 3.0
 _CORRELATION_AT_MOST = 0.9
-# Number of standard errors by which a correlation of 1 is raised.
+# Number of standard errors by which a correlation of 1 is raised; smaller correlations are raised by less.
 _RAISED = 2.5
 # With fewer means of neighbours, their correlation cannot be estimated. [1]
 _BLOCKS_AT_LEAST = 15
@@ -96,8 +96,9 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
 
     Notes
     -----
-    With the means Z_1 .. Z_k of k = floor(n / m) batches, d minimises sum_{j > d} (Z_j - mean_d)^2 / (k -
-    d)^2 over 0 <= d <= k / 2 [1]_. A minimum at d = k / 2 means that the series is too short or never steady.
+    Let Z_1 .. Z_k be the means of k = floor(n / m) batches of n observations, and mean_d the mean of the batches after
+    batch d. The truncation point d minimises sum_{j > d} (Z_j - mean_d)^2 / (k - d)^2 over 0 <= d <= k / 2 [1]_. A
+    minimum at d = k / 2 means that the series is too short or never steady.
 
     References
     ----------
@@ -235,8 +236,8 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
     for no correction. The corrected result also includes correlation that the noise of single observations hides. The
     queue of a busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each
     observation has the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less noise. With
-    their variance v_b and correlation r_b, the result is b v_b / v_1 (1 + r_b) / (1 - r_b); the largest value over
-    all b is returned.
+    their variance v_b and correlation r_b, and the variance v_1 of single observations, the result is
+    b v_b / v_1 (1 + r_b) / (1 - r_b). The largest value over all b is returned.
     """
     if not fitted:
         return _by_lag_one(values, 0)

@@ -23,8 +23,8 @@ _WORTH_A_CUT = 0.01
 # error and fewer degrees of freedom: at the level of the plain test, a start with five times the response time would
 # stay in the window.
 _CAUTIOUS_SIGNIFICANCE = 0.02
-# Level of the plain test for a trend behind a high start, above that of a trend that counts: of windows in which
-# response time halves, 98 % are doubted, and 96 % at 0.01.
+# Significance level of the plain test for a trend after a high start. It is larger than the 0.01 of other trend tests:
+# of the windows in which response time halves, 98 % are then doubted, against 96 % at 0.01.
 _NO_TREND = 0.05
 
 
@@ -41,7 +41,7 @@ class Transient:
     at_limit : tuple of Change
         Changes at cuts at half of the window, where the transient may be longer than the cut.
     removed : tuple of Change
-        Changes from what is left out to the rest, by metric: positive if the metric rises.
+        Changes from the part that is left out to the rest, one per metric; positive if the metric rises.
     """
 
     cuts: dict[str, steady.Truncation]
@@ -69,23 +69,25 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
     ----------
     series : dict of ndarray of shape (n_observations,)
     memory : Memory, optional
-        Memory of the queue in the window. A short one lets a change of response time at half of the window count only
-        if it is significant in the cautious test, too.
+        Length of the window in relaxation times of its queue. If it is short, a change of response time at half of the
+        window counts only if it is significant in the cautious test, too.
 
     Notes
     -----
-    A cut counts if what it removes differs by more than 1 % and beyond chance, from its first observations on, see
-    `steady.begins_apart`. Chance is judged with the correlation that a queue has, too, at p < 0.02, so that what a
-    system does by itself stays in the window, unless the start cannot be a queue's, see `_cannot_be_a_queue`. A cut at
-    half of the window that removes a change that matters may be too short; `Transient.unsettled` decides by what is
-    left, as in a settle stage.
+    A cut counts if the removed part differs from the rest significantly and by more than 1 %, from its first
+    observations on (see `steady.begins_apart`). The cautious test must agree at p < 0.02. It allows for the correlation
+    of a queue, so that random swings of the system stay in the window. It is not needed if a queue cannot explain the
+    start, see `_cannot_be_a_queue`.
+
+    A cut at half of the window that removes a relevant change may be too short. `Transient.unsettled` then decides by
+    the rest of the window, as in a settle stage.
     """
     cuts, latest, at_limit, removed = dict[str, steady.Truncation](), 0, list[Change](), list[Change]()
     strict = memory is not None and memory.is_short
     for name, values in series.items():
         cut = cuts[name] = steady.mser(values, steady.batch_for(len(values)))
         difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
-        # A change leads from what is before the cut to the rest. The rest is its base: a start may have no throughput.
+        # The change is relative to the part after the cut, because the start may have no throughput.
         change = changes.of_difference(name, -difference, error, freedom, float(values[cut.observations :].mean()))
         if _is_transient(name, values, cut, memory) and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
@@ -101,7 +103,8 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
 def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
     if not steady.is_significant(values, cut) or not steady.begins_apart(values, cut.observations):
         return False
-    # Behind a cut at half the series may still change, which the cautious error would take for noise.
+    # After a cut at half of the window, the series may still change. The cautious test would count this change as
+    # noise.
     if cut.at_limit or _cannot_be_a_queue(name, values, cut, memory):
         return True
     return steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
@@ -110,10 +113,11 @@ def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Mem
 def _cannot_be_a_queue(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
     """Return True if response times start high in a window of many relaxation times, and the rest has no trend.
 
-    A queue that was long by chance has left such a window in a small part of it, so that the cautious test, which
-    allows for the memory of a queue, is not needed. A low start is no transient of that kind: a queue that starts empty
-    fills as fast, and what rises more slowly is a growth that must not be cut off. Nor must the start of a slow fall,
-    which the rest continues.
+    A queue that is long by chance becomes short within a small part of a window of this length. The cautious test,
+    which allows for the relaxation of a queue, is therefore not needed.
+
+    A low start does not count. A queue that starts empty fills within a small part of the window; a slower rise is
+    growth, which must not be cut off. Neither must the start of a slow fall, so the rest must have no trend.
     """
     kept = values[cut.observations :]
     return (

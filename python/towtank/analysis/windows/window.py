@@ -212,7 +212,7 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, window.length_s) for name in TESTED}
         return window
-    # The number of requests in progress is not known, so the window may be short for its queue.
+    # The number of requests in progress is unknown, so the window counts as short relative to its relaxation time.
     transient = transient_of(series, Memory(relaxations=0.0, least_relaxations=0.0))
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = transient.observations
@@ -251,7 +251,7 @@ def _worked_off_s(measurement: Measurement, window: Window) -> float:
     If the backlog never drains, return the start of the window.
     """
     start_s = window.start_s
-    # The rest of the window needs fewer requests in flight, so it may start with a backlog as well.
+    # The rest of the window may need fewer requests in flight, and may then start with a backlog as well.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
             return window.start_s

@@ -1,7 +1,7 @@
-"""Forms of result files, one module each, in the order in which they are tried.
+"""Formats of result files, one module each, in the order in which they are tried.
 
-A module has `NAME`, `recognises(head)`, which sees the first 64 KiB of the text, and `read(source, rows)`, which adds
-single requests to the rows or returns a summary.
+A module has `NAME` and two functions. `recognises(head)` receives the first 64 KiB of the text. `read(source, rows)`
+adds single requests to `rows`, or returns a summary.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from towtank.foreign.source import Source
 
 
 class Form(Protocol):
-    """A module of this package."""
+    """Interface of a module that reads one format of result files."""
 
     NAME: str
 
     @staticmethod
     def recognises(head: str) -> bool:
-        """Return True if a text of this beginning has the form."""
+        """Return True if a text with this beginning has the format of the module."""
 
     @staticmethod
     def read(source: Source, rows: Collector) -> Found:
-        """Read the file: requests into `rows`, or a summary into the result."""
+        """Read a file: add its requests to `rows`, or return its summary in the result."""
 
 
 FORMS: tuple[Form, ...] = (

@@ -1,4 +1,4 @@
-"""JSON documents with summaries, and percentiles of several distributions together."""
+"""Reads JSON documents with summaries, and combines the percentiles of several distributions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 from towtank.foreign.source import Source
 
 WANTED = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles of a summary, as shares. [1]"""
+"""Names of the percentiles of a summary, with their shares. [1]"""
 
 
 def document(source: Source) -> Mapping[str, Any]:
-    """Return the JSON object of a file, without any text before it.
+    """Return the JSON object of a file; text before the object is ignored.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If the file contains no complete JSON object.
     """
     text = source.text()
     begin = text.find("{")
@@ -30,12 +30,12 @@ def document(source: Source) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as fault:
         raise ValueError(f"a JSON document that is damaged or cut off ({fault})") from None
     if not isinstance(found, dict):
-        raise ValueError("JSON that is no object")
+        raise ValueError("a JSON document that is not an object")
     return found
 
 
 def number_at(found: Mapping[str, Any], *path: str) -> float | None:
-    """Return the finite number at a path of keys; None if there is none."""
+    """Return the number at a path of keys in a document; None if there is no finite number."""
     place: Any = found
     for key in path:
         place = place.get(key) if isinstance(place, Mapping) else None
@@ -44,7 +44,7 @@ def number_at(found: Mapping[str, Any], *path: str) -> float | None:
 
 
 def table_at(found: Mapping[str, Any], *path: str) -> dict[str, float]:
-    """Return the finite numbers of an object at a path of keys, by name; empty if there is none."""
+    """Return the finite numbers of the object at a path of keys, by name; empty without such an object."""
     place: Any = found
     for key in path:
         place = place.get(key) if isinstance(place, Mapping) else None
@@ -53,7 +53,7 @@ def table_at(found: Mapping[str, Any], *path: str) -> dict[str, float]:
 
 
 def fraction(name: str) -> float | None:
-    """Return the share of a percentile's name, such as 0.99 for `p99`; None for other names."""
+    """Return the share that a percentile's name stands for, such as 0.99 for `p99`; None for other names."""
     try:
         return float(name.removeprefix("p")) / 100 if name.startswith("p") else None
     except ValueError:
@@ -61,18 +61,19 @@ def fraction(name: str) -> float | None:
 
 
 def together(parts: Sequence[tuple[float, Mapping[float, float]]]) -> dict[str, float]:
-    """Return percentiles of several distributions together, from a few quantiles of each.
+    """Return percentiles of the union of several distributions, from a few quantiles of each.
 
     Parameters
     ----------
     parts : sequence of (float, dict)
-        Number of values [1], and values by share in [0, 1]. [any unit]
+        For each distribution, its number of values [1], and its quantiles by share in [0, 1]. [any unit]
 
     Returns
     -------
     dict
-        By name, as `WANTED`; without those beyond the highest share of a part. Exact for a single part with this very
-        quantile; otherwise each distribution is taken as linear between its quantiles.
+        Percentiles by name, as in `WANTED`, except percentiles above the highest known share. A percentile is exact if
+        there is a single distribution and this quantile of it is given. Otherwise each distribution is assumed to be
+        linear between its quantiles.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Document of `fio --output-format=json` (or json+): reads and writes of each job together."""
+"""Reads documents of `fio --output-format=json` (or json+); reads and writes of all jobs are combined."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from towtank.foreign.source import Source
 NAME = "fio JSON"
 _JOBS = "jobs"
 _DIRECTIONS = ("read", "write", "trim")
-# Percentiles that fio can give: of the whole time, else of the time from submission to completion.
+# Keys of the response times in fio's document: total time if available, else time from submission to completion.
 _TIMES = (("lat_ns", 1e9), ("clat_ns", 1e9), ("lat", 1e6), ("clat", 1e6))
-_NOTE = "percentiles of several jobs or directions are merged from their quantiles, linear between them"
+_NOTE = "percentiles over several jobs or directions are interpolated linearly from the quantiles of each"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the document has fio's version."""
+    """Return True if the document contains the key with fio's version."""
     return '"fio version"' in head
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read counts, throughput, mean and percentiles of all jobs together."""
+    """Read counts, throughput, mean and percentiles over all jobs."""
     del rows
     found = document(source)
     jobs = _jobs(found)
@@ -48,7 +48,7 @@ def _jobs(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _parts(job: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the directions of a job that had requests."""
+    """Yield the results of each direction, such as read or write, in which a job had requests."""
     for direction in _DIRECTIONS:
         part = job.get(direction)
         if isinstance(part, dict) and number_at(part, "total_ios"):

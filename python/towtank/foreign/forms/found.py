@@ -1,4 +1,4 @@
-"""Result of the reader of a form, beside the rows."""
+"""Defines the result that the reader of a format returns in addition to the rows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from towtank.foreign.requests import Summary
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a reader.
+    """Result of the reader of a format.
 
     Attributes
     ----------
     summary : Summary or None
-        None for a file of single requests.
+        Summary of the file; None for a file of single requests.
     notes : tuple of str
-        What the reader of the figures must know about this form.
+        Properties of the format that are important for the interpretation of its figures.
     not_sent : int
         Requests that the load generator planned and did not send. [1]
     cut : str
-        Why the file ends early; empty if it does not.
+        Reason why the file is incomplete; empty if it is complete.
     """
 
     summary: Summary | None = None

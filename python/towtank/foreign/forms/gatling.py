@@ -1,4 +1,4 @@
-"""Gatling's `simulation.log` in its text form, before version 3.11: one event a line, with tabs."""
+"""Reads Gatling's `simulation.log` in its text format, used before version 3.11: one event per line, tab-separated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _OUTCOMES = ("OK", "KO")
 
 
 def recognises(head: str) -> bool:
-    """Return True if a line is an event of Gatling."""
+    """Return True if one of the first lines is an event of Gatling."""
     return any(line.startswith(("RUN\t", "REQUEST\t", "USER\t")) for line in head.splitlines()[:5])
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the requests; name, start and end stand before the outcome in every version."""
+    """Read the requests. In every version, name, start and end are the cells before the outcome."""
     for line, text in enumerate(source.lines(), start=1):
         if not text.startswith("REQUEST"):
             continue

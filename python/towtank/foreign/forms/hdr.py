@@ -1,4 +1,4 @@
-"""Percentile distribution of an HdrHistogram as text, as wrk2 and `vegeta report -type=hdrplot` print it."""
+"""Reads the percentile distribution of an HdrHistogram as text, as wrk2 and `vegeta report -type=hdrplot` print it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _RATE = re.compile(r"^Requests/sec:\s*([\d.]+)", re.MULTILINE)
 _FAILED = re.compile(r"^[ \t]*Non-2xx or 3xx responses:\s*(\d+)", re.MULTILINE)
 _SOCKET = re.compile(r"^[ \t]*Socket errors:\s*connect (\d+), read (\d+), write (\d+), timeout (\d+)", re.MULTILINE)
 _UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_NOTE = "values are taken as milliseconds, as wrk2 and vegeta print them"
-_COUNTED = "wrk2 counts {:,} requests and times {:,} of them, those after its calibration"
+_NOTE = "values are read as milliseconds, the unit in which wrk2 and vegeta print them"
+_COUNTED = "wrk2 counted {:,} requests, but measured only the {:,} requests after its calibration"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the text has the heading of a percentile distribution."""
+    """Return True if the text contains the heading of a percentile distribution."""
     return bool(_HEAD.search(head))
 
 

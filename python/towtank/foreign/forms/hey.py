@@ -1,4 +1,4 @@
-"""Requests of `hey -o csv`: times in seconds, starts from the start of the run."""
+"""Reads requests from `hey -o csv`; times are in seconds, and starts are relative to the start of the run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from towtank.foreign.requests import Collector, number_of
 from towtank.foreign.source import Source
 
 NAME = "hey CSV"
-_NOTE = "hey writes only requests that got an answer, at most a million: requests that failed without one are missing"
+_NOTE = (
+    "hey writes only requests with a response, at most a million; requests that failed without a response are missing"
+)
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header is that of hey."""
+    """Return True if the header has the columns of hey."""
     return has_columns(head, ("response-time", "response-delay", "status-code", "offset"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one request a row; a status of 400 or more is an error."""
+    """Read one request per row; a status of 400 or more is an error."""
 
     def add(row: Mapping[str, str]) -> None:
         status = number_of(row, "status-code")

@@ -1,4 +1,4 @@
-"""JMeter's JTL as CSV with header: milliseconds, one sample a row."""
+"""Reads JMeter's JTL as CSV with a header: one sample per row, times in milliseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.foreign.source import Source
 
 NAME = "JMeter JTL (CSV)"
 SUMS_UP = "Number of samples in transaction"
-"""Beginning of the response message of a Transaction Controller's sample."""
+"""Beginning of the response message in a sample of a Transaction Controller."""
 _FORMATS = ("%Y/%m/%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S")
 
 
@@ -30,7 +30,7 @@ class Sample:
     Attributes
     ----------
     sums_up : bool
-        Whether it is the sample of a Transaction Controller.
+        Whether the sample is from a Transaction Controller, and thus the sum of other samples.
     """
 
     start_s: float
@@ -42,7 +42,9 @@ class Sample:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the samples; those of Transaction Controllers are left out where their own samples are there, too."""
+    """Read the samples. A Transaction Controller's sample is left out if the file contains the samples that it sums
+    up.
+    """
     samples = []
     for line, row in cells(source, rows):
         try:
@@ -67,7 +69,7 @@ def _sample(row: Mapping[str, str]) -> Sample:
 
 
 def _stamp(text: str) -> float:
-    """Return a start, in milliseconds since 1970 or as a date. [s]"""
+    """Parse the start of a sample, given in milliseconds since 1970 or as a date. [s]"""
     for form in _FORMATS if "-" in text[1:] or "/" in text else ():
         try:
             return datetime.strptime(text, form).timestamp()
@@ -79,7 +81,7 @@ def _stamp(text: str) -> float:
 def leave_out_sums(samples: list[Sample], rows: Collector) -> tuple[str, ...]:
     """Remove the samples of Transaction Controllers that contain other samples of their thread; return a note.
 
-    Such a sample repeats the time of the samples that it sums up, so it would count every request twice.
+    A removed sample repeats the time of the samples that it sums up, so every request would count twice.
     """
     starts: dict[str, list[float]] = {}
     for sample in samples:

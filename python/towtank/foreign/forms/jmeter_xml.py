@@ -1,4 +1,4 @@
-"""JMeter's JTL as XML: `sample` and `httpSample` elements below `testResults`."""
+"""Reads JMeter's JTL as XML: elements `sample` and `httpSample` below `testResults`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _SAMPLES = ("sample", "httpSample")
 
 
 def recognises(head: str) -> bool:
-    """Return True if the root element is that of JMeter."""
+    """Return True if the root element is `testResults` of JMeter."""
     return "<testResults" in head[:4096]
 
 
 class _Elements:
-    """Samples directly below the root; nested ones are parts of them.
+    """Samples directly below the root; samples nested in them are parts of them and are not counted.
 
     Attributes
     ----------
     cut : str
-        Why the file ends early; empty if it does not.
+        Reason why the file is incomplete; empty if it is complete.
     """
 
     def __init__(self, source: Source) -> None:
@@ -52,7 +52,7 @@ class _Elements:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the samples, as far as the file goes."""
+    """Read the samples up to the end of the file, or up to the point where the XML is damaged."""
     elements, samples = _Elements(source), []
     for element in elements:
         if element.tag not in _SAMPLES:

@@ -1,4 +1,4 @@
-"""CSV of `k6 run --out csv=FILE`: one value of a metric a row; by default instants are whole seconds."""
+"""Reads the CSV of `k6 run --out csv=FILE`: one value of a metric per row; by default times are whole seconds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from towtank.foreign.requests import BadRowError, Collector, number, number_of, 
 from towtank.foreign.source import Source
 
 NAME = "k6 CSV"
-# Instants from 2001 to 2286 have this many digits in seconds, and three more for each smaller unit.
+# Times from 2001 to 2286 have this many digits in seconds, and three more for each smaller unit.
 _DIGITS_OF_SECONDS = 10
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header is that of k6."""
+    """Return True if the header has the columns of k6."""
     return has_columns(head, ("metric_name", "timestamp", "metric_value"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the values of the metrics that are requests."""
+    """Read the values of the metrics that measure requests."""
     values = Values()
     for line, row in cells(source, rows):
         metric = text_of(row, "metric_name")
@@ -32,7 +32,7 @@ def read(source: Source, rows: Collector) -> Found:
 
 
 def _end(text: str) -> float:
-    """Return an instant in seconds, milliseconds, microseconds or nanoseconds since 1970, or as RFC 3339. [s]"""
+    """Parse a time in seconds, milliseconds, microseconds or nanoseconds since 1970, or in RFC 3339. [s]"""
     if "T" in text:
         return instant(text, "timestamp")
     digits = len(text.partition(".")[0].lstrip("-"))

@@ -1,4 +1,4 @@
-"""JSON lines of `k6 run --out json=FILE`: one value of a metric a line."""
+"""Reads the JSON lines of `k6 run --out json=FILE`: one value of a metric per line."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _WANTED = tuple(f'"{name}"' for name in METRICS)
 
 
 def recognises(head: str) -> bool:
-    """Return True if the first line is a metric or a value of k6."""
+    """Return True if the first line is the definition or a value of a k6 metric."""
     first = next((line for line in head.splitlines() if line.strip()), "")
     return first.startswith("{") and '"metric"' in first and ('"Point"' in first or '"Metric"' in first)
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the values of the metrics that are requests."""
+    """Read the values of the metrics that measure requests."""
     values = Values()
     for line, text in enumerate(source.lines(), start=1):
-        # Most lines are of other metrics, whose parsing would take most of the time.
+        # Most lines belong to other metrics; they are not parsed, because parsing would take most of the time.
         if not text.strip() or not any(name in text for name in _WANTED):
             if text.strip() and not text.rstrip().endswith("}"):
                 rows.skipped.add("not a line of JSON", line)

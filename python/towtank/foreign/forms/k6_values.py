@@ -1,4 +1,4 @@
-"""Values of k6's metrics: which of them are requests, and how many iterations were dropped."""
+"""Collects values of k6's metrics: times of requests, and the number of dropped iterations."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from towtank.foreign.forms.found import Found
 from towtank.foreign.requests import Collector, text_of
 
 TIMES = {
-    "http_req_duration": "response times are http_req_duration, which leaves out connecting and TLS handshakes",
+    "http_req_duration": "response times are http_req_duration, which excludes connection setup and TLS handshakes",
     "grpc_req_duration": "response times are grpc_req_duration",
     "iteration_duration": "the file has no times of requests, so each iteration counts as a request",
 }
-"""Metrics with the time of a request, the best first, with a note for the reader of the figures."""
+"""Metrics that contain the time of a request, the most suitable first, each with a note for the report."""
 DROPPED = "dropped_iterations"
 _NAMES = ("name", "group", "scenario")
 METRICS = (*TIMES, DROPPED)
 
 
 class Values:
-    """Values of a file by metric. Only the best metric that the file has becomes its requests."""
+    """Values of a file by metric. Only the most suitable metric in the file is used for the requests."""
 
     def __init__(self) -> None:
         self._collected = {name: Collector() for name in TIMES}
         self._dropped = 0.0
 
     def add(self, metric: str, end_s: float, value: float, tags: Mapping[str, object]) -> None:
-        """Add a value with the instant of its end.
+        """Add a value of a metric, with the time at which the measured request ended.
 
         Raises
         ------
         BadRowError
-            If it is no usable time.
+            If the value is no usable time.
         """
         if metric == DROPPED:
             self._dropped += value
             return
         ok = text_of(tags, "expected_response").lower() != "false" and not text_of(tags, "error_code")
         name = next((found for tag in _NAMES if (found := text_of(tags, tag))), "")
-        # A bad value is found here, where its line is known.
+        # A bad value must raise an error here, where the number of its line is still known.
         self._collected[metric].add(end_s - value / 1e3, value / 1e3, ok, name)
 
     def best(self, rows: Collector) -> Found:
-        """Move the requests of the best metric into the rows."""
+        """Move the requests of the most suitable metric into the rows."""
         for metric, note in TIMES.items():
             if len(self._collected[metric]):
                 rows.take(self._collected[metric])

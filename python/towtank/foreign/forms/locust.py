@@ -1,4 +1,4 @@
-"""Locust's `_stats_history.csv` and `_stats.csv`: counts and percentiles, no single requests."""
+"""Reads Locust's `_stats_history.csv` and `_stats.csv`: counts and percentiles, no single requests."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _SHARES = {
     for name in ("50%", "66%", "75%", "80%", "90%", "95%", "98%", "99%", "99.9%", "99.99%", "100%")
 }
 _HISTORY = (
-    "percentiles of a history are those of sliding windows of ten seconds, rounded by Locust: merged by their numbers "
-    "of requests, linear between them; stats.csv has those of the whole run"
+    "the history has rounded percentiles of sliding windows of ten seconds; here they are combined by linear "
+    "interpolation, weighted by the request rates; stats.csv has the percentiles of the whole run"
 )
 _STATS = "Locust rounds response times to two digits in its percentiles"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header is that of one of the two files."""
+    """Return True if the header is the header of either file."""
     return has_columns(head, ("timestamp", "user count", "total request count")) or has_columns(
         head, ("type", "name", "request count", "average response time")
     )
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the rows of all requests together."""
+    """Read the rows that combine all requests."""
     kept = [
         (line, row)
         for line, row in cells(source, rows)
@@ -43,7 +43,7 @@ def read(source: Source, rows: Collector) -> Found:
 
 
 def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return counts and mean of the last row, and percentiles over all rows."""
+    """Return counts and mean from the last row, and percentiles over all rows."""
     good = []
     for line, row in kept:
         try:
@@ -76,9 +76,9 @@ def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return the figures of the row of all requests."""
+    """Return the figures from the row that combines all requests."""
     if not kept:
-        rows.skipped.add("no row of all requests together (Aggregated)", None)
+        rows.skipped.add("no row that combines all requests (Aggregated)", None)
         return Found(Summary(None, None, None, None, None, {}), (_STATS,))
     row = kept[-1][1]
     requests, errors = _known(row, "request count"), _known(row, "failure count")
@@ -92,13 +92,13 @@ def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _quantiles(row: Mapping[str, str]) -> dict[float, float]:
-    """Return the response times of a row by share, in [0, 1]. [s]"""
+    """Return the response times of a row by the share of their percentile, in [0, 1]. [s]"""
     found = {share: _known(row, name) for name, share in _SHARES.items()}
     return {share: value / 1e3 for share, value in found.items() if value is not None}
 
 
 def _known(row: Mapping[str, str], name: str) -> float | None:
-    """Return a number of a row; None for an empty cell or `N/A`."""
+    """Return a number from a row; None for an empty cell or `N/A`."""
     try:
         value = float(row.get(name) or "nan")
     except ValueError:

@@ -1,4 +1,6 @@
-"""Requests of `oha --output-format csv`: times in seconds, starts from the start of the run."""
+"""Reads requests from `oha --output-format csv`; times are in seconds, and starts are relative to the start of the
+run.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,16 @@ from towtank.foreign.requests import Collector, number_of
 from towtank.foreign.source import Source
 
 NAME = "oha CSV"
-_NOTE = "oha writes only requests that got an answer: requests that failed without one are missing"
+_NOTE = "oha writes only requests with a response; requests that failed without a response are missing"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header is that of oha."""
+    """Return True if the header has the columns of oha."""
     return has_columns(head, ("request-start", "request-duration", "status"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one request a row; a status of 400 or more is an error."""
+    """Read one request per row; a status of 400 or more is an error."""
 
     def add(row: Mapping[str, str]) -> None:
         status = number_of(row, "status")

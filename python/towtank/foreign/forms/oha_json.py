@@ -1,4 +1,4 @@
-"""Summary of `oha --output-format json` (before: `--json`)."""
+"""Reads the summary of `oha --output-format json` (in older versions `--json`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read counts, throughput, mean and percentiles; oha counts answers with any status as successes."""
+    """Read counts, throughput, mean and percentiles.
+
+    A status of 400 or more is counted as an error here, although oha counts it as a success.
+    """
     del rows
     found = document(source)
     codes = {code: int(count) for code, count in table_at(found, "statusCodeDistribution").items()}

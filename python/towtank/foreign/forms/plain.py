@@ -1,4 +1,4 @@
-"""Plain CSV with times: `start_s,elapsed_ms`, and optionally `ok` (0 or 1) and `transaction`."""
+"""Reads plain CSV with times: `start_s,elapsed_ms`, and optionally `ok` (0 or 1) and `transaction`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ NAME = "plain CSV"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header has both columns."""
+    """Return True if the header has the columns `start_s` and `elapsed_ms`."""
     return has_columns(head, ("start_s", "elapsed_ms"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one request a row."""
+    """Read one request per row."""
 
     def add(row: Mapping[str, str]) -> None:
         start, elapsed = number_of(row, "start_s"), number_of(row, "elapsed_ms")

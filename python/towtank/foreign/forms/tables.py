@@ -1,4 +1,4 @@
-"""Tables with a header: columns by name, and one request a row."""
+"""Reads tables with a header: cells by column name, and one request per row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DELIMITERS = ",;\t|"
 
 
 def header_of(head: str, delimiters: str = DELIMITERS) -> tuple[list[str], str]:
-    """Return the names of the first row in small letters, and the delimiter that gives most of them."""
+    """Return the names in the first row, in lower case, and the delimiter that occurs most often in this row."""
     first = next((line for line in head.splitlines() if line.strip()), "")
     found = max(delimiters, key=first.count)
     try:
@@ -24,12 +24,12 @@ def header_of(head: str, delimiters: str = DELIMITERS) -> tuple[list[str], str]:
 
 
 def has_columns(head: str, names: Iterable[str]) -> bool:
-    """Return True if the first row has all of these names."""
+    """Return True if the first row contains all given names."""
     return set(names) <= set(header_of(head)[0])
 
 
 def cells(source: Source, rows: Collector) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows below the header as cells by column name, with the numbers of their lines."""
+    """Yield the rows below the header, each with its line number, as cells by column name."""
     names, delimiter = header_of(source.head)
     table = source.rows(rows.skipped, delimiter)
     next(table, None)
@@ -41,7 +41,7 @@ def cells(source: Source, rows: Collector) -> Iterator[tuple[int, dict[str, str]
 
 
 def add_each(source: Source, rows: Collector, add: Callable[[Mapping[str, str]], object]) -> None:
-    """Add the request of each row below the header, and count the rows that have none."""
+    """Add a request for each row below the header, and count the rows that contain no valid request."""
     for line, row in cells(source, rows):
         try:
             add(row)
@@ -50,26 +50,26 @@ def add_each(source: Source, rows: Collector, add: Callable[[Mapping[str, str]],
 
 
 def instant(text: str, what: str) -> float:
-    """Return an RFC 3339 instant since 1970. [s]
+    """Parse a time in RFC 3339; return the seconds since 1970. [s]
 
     Raises
     ------
     BadRowError
-        If the text is no instant.
+        If the text is not a time.
     """
     try:
         return datetime.fromisoformat(text).timestamp()
     except (TypeError, ValueError, OverflowError, OSError):
-        raise BadRowError(f"{what} is not an instant") from None
+        raise BadRowError(f"{what} is not a time") from None
 
 
 def truth(text: str | None, what: str) -> bool:
-    """Return the truth of a cell such as `true`, `0` or `yes`; an empty cell is true.
+    """Parse a truth value such as `true`, `0` or `yes`; an empty cell is true.
 
     Raises
     ------
     BadRowError
-        If the text is none of these words.
+        If the text is not one of the known words.
     """
     word = (text or "").lower()
     if word in ("", "1", "true", "yes", "ok"):

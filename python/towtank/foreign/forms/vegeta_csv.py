@@ -1,4 +1,4 @@
-"""CSV of `vegeta encode --to csv`: no header; start and latency in nanoseconds."""
+"""Reads the CSV of `vegeta encode --to csv`, which has no header; start and latency are in nanoseconds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from towtank.foreign.source import Source
 NAME = "vegeta CSV"
 _START, _CODE, _LATENCY, _ERROR, _ATTACK = 0, 1, 2, 5, 7
 _COLUMNS = range(9, 13)
-# Nanoseconds since 1970 have this many digits from 2001 to 2286.
+# Times in nanoseconds since 1970 have this many digits from 2001 to 2286.
 _DIGITS = 19
 
 
 def recognises(head: str) -> bool:
-    """Return True if the first row begins with an instant in nanoseconds, a status and a latency."""
+    """Return True if the first row begins with a time in nanoseconds, a status and a latency."""
     first = next((line for line in head.splitlines() if line.strip()), "")
     try:
         row = next(csv.reader([first]), [])
@@ -26,7 +26,7 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one result a row; it is good if vegeta noted no error."""
+    """Read one result per row; it is a success if vegeta recorded no error and the status is from 200 to 399."""
     for line, row in source.rows(rows.skipped):
         try:
             if len(row) <= _ATTACK:

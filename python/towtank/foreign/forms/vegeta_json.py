@@ -1,4 +1,4 @@
-"""JSON lines of `vegeta encode`: one result a line; latency in nanoseconds."""
+"""Reads the JSON lines of `vegeta encode`: one result per line, latency in nanoseconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one result a line; it is good if vegeta noted no error."""
+    """Read one result per line; it is a success if vegeta recorded no error and the status is from 200 to 399."""
     for line, text in enumerate(source.lines(), start=1):
         if not text.strip():
             continue

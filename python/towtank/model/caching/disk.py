@@ -13,26 +13,26 @@ class Disk:
     Attributes
     ----------
     reads : float, default 1.0
-        References of one transaction to the cache, > 0. With 1, a demand is that of a reference. [1]
+        References of one transaction to the cache, > 0. With 1, a service demand is the demand per reference. [1]
     time_s : float or None, default None
-        Service time of a miss; without it only visits are known. [s]
+        Service time of a miss; if None, only visits are computed. [s]
     """
 
     reads: float = 1.0
     time_s: float | None = None
 
     def visits(self, miss_ratio: float) -> float:
-        """Return the mean number of disk visits of a transaction, V = m r.
+        """Return the mean number of disk visits V of a transaction: miss ratio times `reads`.
 
         Parameters
         ----------
         miss_ratio : float
-            Share m of references that miss, in [0, 1].
+            Share of references that miss, in [0, 1].
 
         Returns
         -------
         float
-            V, with r reads of a transaction. [1]
+            V. [1]
 
         Examples
         --------
@@ -42,8 +42,10 @@ class Disk:
         return miss_ratio * self.reads
 
     def figures(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
-        """Return visits and service demand D = V S of the disk, and its utilization U = X m S if the rate is
-        known.
+        """Return the disk's visits, its service demand if `time_s` is given, and its utilization if the rate of
+        references is given too.
+
+        The service demand is visits times `time_s`. The utilization is the rate of misses times `time_s`.
         """
         visits = self.visits(miss_ratio)
         found: dict[str, Any] = {"disk_visits": visits}

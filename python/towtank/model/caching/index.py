@@ -1,4 +1,4 @@
-"""Computes if an index stays in the page cache completely, and otherwise its hit ratio."""
+"""Computes whether an index fits completely into the page cache, and its hit ratio if it does not fit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from towtank.model.caching.disk import Disk
 from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
 
 SKEWS = (0.0, 0.6, 0.8, 1.0)
-"""Exponents of Zipf's law that are assumed if the popularity of pages is unknown: equal, and usual for
-content. [1]
+"""Exponents of Zipf's law that are assumed if the popularity of pages is unknown: 0 for equal popularity, the
+others as usual for content. [1]
 """
 NEAR = 0.05
 """Spare memory, as a share of the index size, below which a warning is given, because an index grows. [ratio]"""

@@ -1,6 +1,4 @@
-"""Computes the miss ratios of caches for a trace of references; the trace is a CSV file, an access log or a
-stream.
-"""
+"""Computes the miss ratios of caches for a trace of references. The trace is a CSV file, an access log or a stream."""
 
 from __future__ import annotations
 
@@ -86,11 +84,11 @@ class _LogLines:
         self.unreadable = [f"{note.times} times in the log, {note.what} {note.why}" for note in notes.sorted()]
 
     def warnings(self) -> list[str]:
-        """Return warnings about log lines that are unreadable or no read of a file."""
+        """Return warnings about log lines that are unreadable or do not record the read of a file."""
         if not self.left_out:
             return self.unreadable
         parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
-        return [*self.unreadable, f"lines of the log that are no successful read of a file were left out: {parts}"]
+        return [*self.unreadable, f"log lines that do not record a successful read of a file were skipped: {parts}"]
 
 
 def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
@@ -125,14 +123,14 @@ def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
 
 
 def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Analyse a trace with the engine, and return its answer with warnings about skipped log lines."""
+    """Analyse a trace with the engine, and return the engine's answer with warnings about skipped log lines."""
     from towtank.workload.importers.accesslog.lines import is_access_log  # noqa: PLC0415
 
     if source == STREAM:
         return run_caches(options, source=sys.stdin.buffer), []
     path = Path(source)
     if path.is_dir() or not path.exists():
-        got = "a folder" if path.is_dir() else "none of that name"
+        got = "a folder" if path.is_dir() else "a path that does not exist"
         raise StudyError.at(path, f"must be a file with a trace, got {got}")
     if not path.is_file():
         # A pipe can be read only once, so its first line cannot be inspected to detect an access log.
@@ -143,7 +141,7 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     except OSError as error:
         raise StudyError.at(path, f"must be a file that can be read, got: {error.strerror}") from None
     if not log:
-        # The engine would take a path that begins with a dash for an option.
+        # The engine would mistake a path that begins with a dash for an option.
         return run_caches([str(path.absolute()), *options]), []
     lines = _LogLines(path)
     outcome = run_caches(options, lines=lines)

@@ -1,21 +1,22 @@
-"""Prediction for more or larger servers from measurements with few: only the bottleneck tier grows.
+"""Prediction for more or larger servers from measurements with fewer or smaller servers: only the bottleneck tier
+grows.
 
 The measured throughput over users is fitted by the closed curve: a bottleneck with demand S, and time O elsewhere.
-With n servers in place of m, each transaction visits one of them, so each server is a station of demand S / n (m
+With n servers instead of m, each transaction visits one of the servers, so each server is a station of demand S / n (m
 servers of one queue are treated as m stations). On a host of c CPUs, S = D / c if c is below 1, where D is the CPU time
 of a transaction; otherwise the host has ceil(c) CPUs, and S = D ceil(c) / c. On hosts of another size c', D stays the
-same, and each node is one station of ceil(c') servers with a demand of D ceil(c') / c', since one transaction uses at
+same. Each node is then one station of ceil(c') servers with a demand of D ceil(c') / c', since one transaction uses at
 most one CPU. Shared services, such as the database and the gateway, are stations whose demand is the CPU time of a
-transaction there, on hosts of their own size; this demand is subtracted from O. The physical machine below all hosts is
-a bound: throughput is at most what its CPUs allow.
+transaction there, on hosts with their own number of CPUs; this demand is subtracted from O. The physical machine that
+runs all hosts sets a bound: throughput is at most what its CPUs allow.
 
 A host with less than one CPU has a CPU quota, which lets short work pass at full speed (`towtank.model.quota`).
-In the curve and in the network, the station of this host is a slow server with S = D / c. The time by which the
-host answers sooner at the resulting utilization is subtracted from the time elsewhere, iterated until
-throughput and utilization agree.
+In the curve and in the network, the station of this host is a slow server with S = D / c. The quota makes the host
+faster than this slow server. The time saved at the resulting utilization is subtracted from the time elsewhere, and
+the computation is repeated until throughput and utilization agree.
 
-CPU times of the service's hosts that change with the load are fitted as measured. Which of them holds for the predicted
-configuration is unknown, so the bands include their spread.
+If the CPU time per transaction on the service's hosts changes with the load, the curve is fitted with the measured
+values. The value in the predicted configuration is unknown, so the bands include the variation over the loads.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/prediction/1"
 FILE = "prediction.json"
-# Number of replicates for which the network is solved. The 2.5 % percentile rests on the five lowest of them.
+# Number of replicates for which the network is solved. Five of them lie below the 2.5 % percentile.
 _DRAWS = 200
 MOST_USERS = 20_000
 Json = dict[str, Any]
@@ -70,8 +71,8 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     shared, total = _shared(configuration, asked)
     parameters = replicates(fit, _DRAWS)
     if work is not None:
-        # The CPU time of a transaction varies with the load, and its value in the prediction is unknown, so
-        # it is drawn at random.
+        # The CPU time of a transaction varies with the load and is unknown for the prediction, so each replicate
+        # draws it at random.
         unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
         parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
@@ -138,7 +139,8 @@ def _solved(
         own = sum(host.time_s(work) for host, work in zip(shared, each, strict=True))
         stations = [growth.station(float(demand))] * growth.servers_to
         stations += [host.station(work, host.cpus_then) for host, work in zip(shared, each, strict=True)]
-        # The fitted time elsewhere includes the time at shared hosts, which are separate stations here.
+        # The fitted time elsewhere includes the time at shared hosts, which are separate stations here, so it is
+        # subtracted.
         elsewhere = think_s + max(0.0, float(other) - own)
         found[number] = throughputs(loads, stations, elsewhere)
     return found
@@ -159,7 +161,7 @@ def _summary(best: float, values: Floats) -> Json:
 
 
 def _requests(configuration: Configuration) -> float:
-    """Return the mean number of requests per transaction; 1 if requests were not counted. [1]"""
+    """Return the mean number of requests per transaction; 1 if a run did not count requests. [1]"""
     rows = []
     for run in configuration.runs:
         rate_of_requests = run.get("request_throughput_per_s")
@@ -172,8 +174,8 @@ def _requests(configuration: Configuration) -> float:
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
-    """Return the hosts whose number stays the same, and CPU time per transaction and CPUs of the physical
-    machine.
+    """Return the hosts whose number stays the same, and a pair for the physical machine: the CPU time per transaction
+    and the number of CPUs.
     """
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
@@ -201,7 +203,10 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
 
 
 def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float) -> Shared | None:
-    """Return the CPU time per transaction on a host over all runs (a ratio of sums), with its standard error."""
+    """Return a host with its CPU time per transaction over all runs, which is a ratio of sums, and its standard error.
+
+    None if CPU use or CPUs of the host are unknown.
+    """
     uses = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
     rows = [
         (used, rate.value, standard_error_of(used), use)
@@ -230,7 +235,7 @@ def _is_of(run: RunFolder, place: Json) -> bool:
     try:
         return bool(place.items() <= run.manifest.get("factors", {}).items())
     except (OSError, ValueError, StudyError):
-        return False  # an interrupted write left an unreadable manifest, so the run holds no results
+        return False  # the manifest is unreadable because writing it was interrupted, so the run holds no results
 
 
 def write_prediction(path: Path) -> Json | None:
@@ -251,7 +256,7 @@ def write_prediction(path: Path) -> Json | None:
             if asked["from"].items() <= configuration.key.items() and configuration.points
         ]
         if not found:
-            raise MeasurementError("no run of the configuration that is measured may be modelled")
+            raise MeasurementError("no run of the measured configuration can be modelled")
         document |= {"refused": None, "runs": [str(run["run"]) for run in found[0].runs]}
         document |= predict_across(found[0], asked)
     except (MeasurementError, ModelError) as error:

@@ -19,8 +19,8 @@ from towtank.model.quota import PERIOD_S, Quota
 # Highest number of iterations until throughput and the time saved by quotas agree, and the relative change of
 # throughput that ends the iteration. [ratio]
 _ROUNDS, _AGREES = 12, 1e-4
-# The queue of a host that was always busy does not follow from its utilization, so the utilization is capped
-# here.
+# The queue of a host that was always busy cannot be computed from its utilization, so the utilization is
+# capped here.
 _MOST_USED = 0.95
 Json = dict[str, Any]
 
@@ -32,11 +32,11 @@ class Station:
     Attributes
     ----------
     demand_s : float
-        Demand of a transaction. [s]
+        Service demand of a transaction. [s]
     servers : int
         Number of servers. [1]
     job_s : float
-        Work of a transaction at one visit. [s]
+        Service time of one visit of a transaction. [s]
     quota : Quota or None
         CPU quota of a host with less than one CPU; otherwise None.
     """
@@ -48,10 +48,10 @@ class Station:
 
     @classmethod
     def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> Station:
-        """Return the station for a CPU time per transaction on a host.
+        """Return the station of a host, from the CPU time per transaction.
 
-        The requests of a transaction are spread over `among` stations. Consecutive requests that reach the
-        same station count as one job with all their work at once.
+        The requests of a transaction are distributed over `among` stations. Consecutive requests that reach the
+        same station count as one job with the sum of their work.
         """
         servers = math.ceil(cpus)
         demand = work_s * servers / cpus
@@ -59,8 +59,8 @@ class Station:
         return cls(demand / among, servers, demand * together, Quota.of_linux(cpus, period_s) if cpus < 1 else None)
 
     def spared_s(self, rate: float) -> float:
-        """Return the time per transaction by which a quota is faster than a slow server at a throughput; 0
-        without quota. [s]
+        """Return the time per transaction that a CPU quota saves, compared with a slow server, at a throughput; 0
+        without a quota. [s]
         """
         if self.quota is None:
             return 0.0
@@ -101,7 +101,7 @@ class Shared:
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:
-        """Return the time of a transaction at the measured host, including waits for the CPU quota. [s]"""
+        """Return the time of a transaction at the host as it was measured, including waits for the CPU quota. [s]"""
         station = self.station(demand_s, self.cpus)
         if station.quota is None:
             return station.demand_s
@@ -112,8 +112,9 @@ class Shared:
         return Station.of(demand_s, cpus, self.period_s)
 
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
-        """Draw random CPU times per transaction from their standard error, with a drift if the host was not
-        busy. [s]
+        """Draw random CPU times per transaction. [s]
+
+        Their spread is the standard error of `demand_s` and a drift, which is larger the less busy the host was.
         """
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
@@ -145,7 +146,7 @@ class Growth:
 
     @property
     def fitted(self) -> int:
-        """Number of servers of the fitted curve: the whole CPUs of all measured hosts. [1]"""
+        """Number of servers of the fitted curve: CPUs of all measured hosts, rounded up for each host. [1]"""
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:
@@ -155,7 +156,7 @@ class Growth:
         return QuotaCurve(self.fitted, think_s, quota=Quota.of_linux(self.cpus_from, self.cpu_period_s))
 
     def station(self, demand_s: float) -> Station:
-        """Return a station of the predicted configuration, for the demand fitted at a server of the curve."""
+        """Return a station of the predicted configuration, computed from the fitted demand of the curve."""
         if self.cpus_from is None or self.cpus_to is None:
             return Station(demand_s / self.servers_to, 1, demand_s, None)
         work = demand_s * self.cpus_from / math.ceil(self.cpus_from)

@@ -19,7 +19,7 @@ AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 def why_no_source(source: Path) -> str | None:
     """Return the reason why a path is neither a CSV file nor a results folder; None if the path may be used."""
     if not source.exists():
-        return f"must be a CSV file or a results folder, got {str(source)!r}, which is not there"
+        return f"must be a CSV file or a results folder, got {str(source)!r}, which does not exist"
     if source.is_dir() and not is_results(source):
         return f"must be a CSV file or a results folder, got the folder {str(source)!r}"
     return None
@@ -33,7 +33,7 @@ def misplaced(source: Path, columns: Columns, configuration: str | None) -> list
     source : Path
         CSV file or results folder.
     columns : Columns
-        Columns named by options; a results folder has none, but may need a think time.
+        Columns named by options; with a results folder, only a think time is allowed.
     configuration : str or None
         Part of a configuration's label; not allowed with a CSV file.
     """
@@ -71,7 +71,7 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
     Raises
     ------
     StudyError
-        If the CSV file is invalid, or no configuration has such a label.
+        If the CSV file is invalid, or no configuration has a label that contains the text.
     MeasurementError
         If no run may be modelled.
     """

@@ -2,8 +2,9 @@
 
     N = X (R + Z),        U = X D for every tier
 
-hold for any system, whatever its distributions [1]_. Measurements that contradict these laws are not
-modelled; the message names the counter whose error explains the contradiction best.
+with N users, throughput X, response time R, think time Z, utilization U and service demand D hold for any system,
+whatever its distributions [1]_. Measurements that contradict these laws are not modelled; the message names the counter
+whose error explains the contradiction best.
 
 References
 ----------
@@ -25,13 +26,13 @@ from towtank.model.fitting.observations import Floats, Observations
 LIMIT = 0.05
 """Largest relative residual of Little's law; the analysis of single runs uses the same limit. [ratio]"""
 UNKNOWN = "users, throughput, response time or think time"
-# Runs agree on a counter if each is within this ratio of their median. [ratio]
+# Runs agree if no value deviates from the median of the runs by more than this ratio. [ratio]
 _AGREE = 0.10
-# A counter is wrong if the demand of a tier at one level differs from that at the other levels by more than
+# The CPU counter of a tier is wrong if the tier's demand at one level differs from the other levels by more than
 # this ratio, and by more than this number of their standard deviations. Real demands do not vary that much.
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
-# An idle server has some background work. CPU use below this share of that of the busiest tier is not
-# reported as a wrong counter, and does not affect the model. [ratio]
+# An idle server has some background work. A deviation of CPU use below this share of the busiest tier's use is
+# not reported as a wrong counter, because it does not affect the model. [ratio]
 _BACKGROUND = 0.02
 _UNITS = (
     ("response time", "response_s", 1 / 1000, "in milliseconds"),
@@ -44,16 +45,19 @@ _UNITS = (
     ("think time", "think_s", 1 / 1000, "in milliseconds"),
     ("think time", "think_s", 60.0, "in minutes"),
 )
-"""Units in which counters are often written: counter, its attribute, factor to the unit assumed, and unit."""
-# Share of the runs that contradict the law, for all of which a unit must explain it. [ratio]
+"""Units in which counters are often written by mistake: counter, its attribute, factor to the expected unit, and
+name of the mistaken unit.
+"""
+# A mistaken unit must explain at least this share of the runs that contradict the law. [ratio]
 _MOST = 0.8
-# Residual that no load reaches by a wrong count: a unit may explain it although it leaves the counter no weight.
+# Residual that no load causes by wrong counts. Above it, a mistaken unit is accepted even if the converted counter
+# then hardly matters in the law. [ratio]
 _FAR_OFF = 5.0
 
 
 @dataclass(frozen=True)
 class Quantities:
-    """Measured quantities of one run that enter the laws.
+    """Measured quantities of one run to which the laws are applied.
 
     Attributes
     ----------
@@ -63,14 +67,14 @@ class Quantities:
     users, throughput, response_s, think_s : float
         Measured values. [1], [1/s], [s], [s]
     limit : float
-        Largest residual that requests across the window's edges can cause. [ratio]
+        Largest residual that requests in progress at the edges of the window can cause. [ratio]
     cpus : dict of str to float
         CPUs used by each tier. [1]
     drifting : dict of str to tuple
         Tiers whose demand changed within the run: residual and limit.
     is_timed : bool
-        False if too many transactions have no response time; Little's law is then not checked on the run, and the run
-        is no evidence on others.
+        False if too many transactions have no response time. Little's law is then not checked on the run, nor with the
+        run's values on other runs.
     """
 
     name: str
@@ -86,7 +90,9 @@ class Quantities:
 
     @property
     def factor(self) -> float:
-        """Ratio N / (X (R + Z)) of users to those that Little's law predicts; 1 if the law holds. [ratio]"""
+        """Ratio N / (X (R + Z)) of the measured users to the users that Little's law predicts; 1 if the law holds.
+        [ratio]
+        """
         return self.users / (self.throughput * (self.response_s + self.think_s))
 
 
@@ -123,7 +129,7 @@ class Finding:
 
 
 def audit(runs: Sequence[Quantities]) -> list[Finding]:
-    """Check both operational laws on every run of a configuration; Little's law only on runs with response
+    """Check both operational laws on every run of a configuration, and Little's law only on runs with response
     times.
     """
     findings = []
@@ -137,7 +143,7 @@ def audit(runs: Sequence[Quantities]) -> list[Finding]:
 
 
 def audit_points(points: Observations) -> list[Finding]:
-    """Check Little's law on points with response times. The load counts as the number of users."""
+    """Check Little's law on points with response times. The load is taken as the number of users."""
     if points.response is None:
         return []
     rows = zip(points.names, points.load, points.throughput, points.response, points.think_s(), strict=True)
@@ -167,31 +173,33 @@ def _little(run: Quantities, peers: list[Quantities]) -> Finding:
 def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
     """Return the counter whose error explains best why Little's law fails, and the reason."""
     if run.users_asked and abs(run.users / run.users_asked - 1) > run.limit:
-        return "users", f"{run.users_asked:g} were asked for and {few_digits(run.users, 4)} counted"
+        return "users", f"{run.users_asked:g} were requested and {few_digits(run.users, 4)} counted"
     good = [peer for peer in peers if abs(1 / peer.factor - 1) <= peer.limit]
     if not good:
         return _common(run, peers)
     think = float(np.median([peer.think_s for peer in good]))
     holds_with = abs(run.users - run.throughput * (run.response_s + think)) / run.users
     if abs(run.think_s - think) > run.limit * max(think, run.response_s) and holds_with <= run.limit:
-        return "think time", f"with the {think:.3g} s of the other runs the law holds"
+        return "think time", f"the law holds with the {think:.3g} s of the other runs"
     if _demand_says_throughput(run, good):
         return "throughput", "CPU time per transaction is off by the same factor as the law"
     needed = run.users / run.throughput - run.think_s
     cycle = float(np.median([peer.users / peer.throughput for peer in good]))
     if needed > 0 and run.users / run.throughput >= cycle * (1 - _AGREE):
-        return "response time", f"with {needed:.4g} s the law holds, and no other counter stands out"
-    return UNKNOWN, "the other runs do not show which"
+        return "response time", f"the law holds with {needed:.4g} s, and no other counter stands out"
+    return UNKNOWN, "the other runs do not show which counter is wrong"
 
 
 def _unit(run: Quantities, peers: list[Quantities]) -> tuple[str, str] | None:
-    """Return the counter that is written in another unit, and the reason; None if no unit explains the residual."""
+    """Return the counter that was recorded in a mistaken unit, and the reason; None if no unit explains the
+    residual.
+    """
     wrong = [each for each in (run, *peers) if _residual(each) > each.limit]
     for counter, attribute, factor, unit in _UNITS:
         changed = {id(each): replace(each, **{attribute: getattr(each, attribute) * factor}) for each in wrong}
         held = [each for each in wrong if _is_explained(each, changed[id(each)], attribute)]
         if any(each is run for each in held) and len(held) >= _MOST * len(wrong):
-            return counter, f"the law holds if it was written {unit}: convert it to the unit of the column"
+            return counter, f"the law holds if it was recorded {unit}: convert it to the unit of the column"
     return None
 
 
@@ -201,7 +209,10 @@ def _residual(run: Quantities) -> float:
 
 
 def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
-    """Return True if a counter in another unit explains a residual, and is not just left without weight."""
+    """Return True if Little's law holds once the counter is converted, and the converted counter still matters in it.
+
+    If the residual is very large, the second condition is not required.
+    """
     if _residual(changed) > changed.limit:
         return False
     value = changed.users if attribute == "throughput" else changed.throughput * getattr(changed, attribute)
@@ -222,19 +233,17 @@ def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
 
 
 def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the counter error that all runs may have in common if every run contradicts Little's law, and
-    the reason.
-    """
+    """Return the counter error that all runs may share if every run contradicts Little's law, and the reason."""
     runs = [run, *peers]
     if len(runs) < 2:
-        return UNKNOWN, "one run alone does not show which"
+        return UNKNOWN, "a single run does not show which counter is wrong"
     factors = np.array([member.factor for member in runs])
     missing = np.array([member.users / member.throughput - member.response_s - member.think_s for member in runs])
     if _spread(factors) <= min(_AGREE, _spread(missing)):
         return "users or throughput", f"every run is off by the same factor of {np.median(factors):.3g}"
     possible = all(member.think_s + gap >= 0 for member, gap in zip(runs, missing, strict=True))
     if _spread(missing) <= _AGREE and possible:
-        return "think time", f"every cycle lacks the same {np.median(missing):.3g} s"
+        return "think time", f"R + Z is off by the same {np.median(missing):.3g} s in every run"
     return UNKNOWN, "no single error explains all runs"
 
 
@@ -252,7 +261,7 @@ def _drift(run: Quantities, tier: str, residual: float, limit: float) -> Finding
 
 
 def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
-    """Return a finding for each tier whose CPU time per transaction deviates from that of all other runs."""
+    """Return a finding for each tier whose CPU time per transaction deviates from the median of the other runs."""
     found = []
     for tier, used in run.cpus.items():
         others = [peer.cpus[tier] / peer.throughput for peer in peers if peer.cpus.get(tier)]
@@ -273,8 +282,8 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Return True at the lowest or highest throughput, where background work or contention may change a
-    demand.
+    """Return True if the run has the lowest or the highest throughput, where background work or contention may change
+    the demand.
     """
     rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

@@ -170,7 +170,10 @@ def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Js
 
 
 def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
-    """Return the busy servers of the bottleneck in each replicate, from the demand that the curve fitted."""
+    """Return the busy servers of the bottleneck in each replicate, computed from the fitted demand of the curve.
+
+    None if the utilization was not fitted.
+    """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:
         return None
@@ -178,7 +181,7 @@ def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
 
 
 def _of_line(resource: Json, curves: Floats) -> Floats | None:
-    """Return the busy servers of a resource in each replicate, from a straight line through its levels.
+    """Return the busy servers of a resource in each replicate, from the straight line of utilization over throughput.
 
     The slope of the line varies between replicates by its standard error.
     """

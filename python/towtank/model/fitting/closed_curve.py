@@ -1,8 +1,7 @@
 """Throughput curve of a closed system: one station of m servers, a delay, and users who think.
 
 A transaction has demand S at the bottleneck, which has m servers, and spends O elsewhere without waiting; then its user
-thinks for Z. The exact solution for N users is that of the machine repairman: with j transactions at the
-bottleneck,
+thinks for Z. The exact solution for N users is the machine repairman model: with j transactions at the bottleneck,
 
     p(j) ~ (Z + O)^(N-j) / (N-j)!  *  S^j / prod_{i<=j} min(i, m),      X(N) = sum_j p(j) min(j, m) / S.
 
@@ -24,16 +23,16 @@ from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
-# Upper bound of background work as a share of the servers. More work than this is load and not background.
-# [ratio]
+# Upper bound of background work as a share of the servers. More work than this is part of the load. [ratio]
 _MOST_BACKGROUND = 0.9
-# Smallest share of the servers that background and other programs leave; a fit at this bound is not valid.
+# Smallest share of the servers that background and other programs leave free; a fit at this bound is not valid.
 # [ratio]
 _LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Knots of the spline over the logarithm of the ratio; its relative error is about 1e-7.
 _KNOTS = 160
-# Half the width of the summed range of probabilities, in square roots of the number of users.
+# Only probabilities near the likeliest number of transactions are summed. This is half the width of the range, in
+# square roots of the number of users.
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
@@ -151,13 +150,13 @@ class ClosedCurve:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: times are not negative, and background work leaves some of the servers."""
+        """Bounds of the parameters: times are not negative, and background work leaves some servers free."""
         upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at the bottleneck slowed by other work, S m / (m - b - others); shape
-        (n_problems,). [s]
+        """Return the demand at the bottleneck with the slowdown by background and other programs, S m / (m - b -
+        others); shape (n_problems,). [s]
         """
         demand = np.maximum(parameters[:, 0], 1e-300)
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
@@ -174,11 +173,12 @@ class ClosedCurve:
         return self.throughput_in(parameters, load, self.usual(len(load)))
 
     def usual(self, count: int) -> Conditions:
-        """Return think times, mixes and work of other programs to assume at loads that were not measured."""
+        """Return the think times, mixes and work of other programs that are assumed at loads that were not measured."""
         return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
 
     def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:
-        """Return the throughput at each number of users, each with its think time, mix and other programs. [1/s]
+        """Return the throughput at each number of users, with the think time, the mix and the work of other programs at
+        that load. [1/s]
 
         A fractional number of users, such as a mean over a window, is interpolated between the whole numbers
         around it.
@@ -216,8 +216,8 @@ class ClosedCurve:
         return np.asarray(load / self.throughput_in(parameters, load, conditions) - think_s, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of the fit: S around m / X at the highest load, O up to the cycle time at
-        the lowest.
+        """Return starting points of the fit: S up to m / X at the highest throughput, O up to the response time at the
+        lowest load.
         """
         most = self.servers / float(points.throughput.max())
         cycle = float(np.max(points.load / points.throughput - points.think_s()))
@@ -229,8 +229,8 @@ class ClosedCurve:
         return np.array([(demand, other, *idle) for demand in demands for other in others])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return total demand, demand per server, throughput limit and knee (D + Z) / D_max of the curve, by
-        name.
+        """Return the total demand D, the demand per server D_max, the throughput limit and the knee (D + Z) / D_max of
+        the curve, by name.
         """
         demand, other = self.held_up(parameters), parameters[:, 1]
         largest = demand / self.servers

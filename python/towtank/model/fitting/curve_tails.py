@@ -145,4 +145,4 @@ def tails_lines(others: Mapping[str, Mapping[str, tuple[float, float, float]]]) 
         for name, ratios in others.items()
         if ratios
     ]
-    return ["  tails:  # the same of the other percentiles measured", *lines] if lines else []
+    return ["  tails:  # ratios of the other measured percentiles", *lines] if lines else []

@@ -60,7 +60,7 @@ class Curve(Protocol):
         """
 
 
-# Names of the parameters in documents: the letters that the literature uses.
+# Names of the parameters in documents, after the letters λ, σ and κ that the literature uses.
 USL_PARAMETERS = ("lambda", "sigma", "kappa")
 
 
@@ -75,7 +75,7 @@ class ScalabilityLaw:
     parameters : tuple of str
         Free parameters; the others are zero.
     bounded : bool
-        True if σ and κ are restricted to [0, 1]. Without it, superlinear data give negative values.
+        True if σ and κ are restricted to [0, 1]. Without this restriction, superlinear data give negative values.
     superlinear : bool
         True if σ may be negative: throughput then grows more than in proportion to the load at first.
     """
@@ -87,7 +87,9 @@ class ScalabilityLaw:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: λ >= 0; σ and κ are shares of work, in [0, 1]."""
+        """Bounds of the parameters: λ >= 0; σ and κ are in [0, 1] if `bounded`, but σ is at least -1 if
+        `superlinear`.
+        """
         count = len(self.parameters)
         lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
         lower[0] = 0.0
@@ -105,8 +107,8 @@ class ScalabilityLaw:
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points: λ around the highest throughput per load; σ and κ from 0 to a bend below
-        the data.
+        """Return starting points: λ near the highest ratio of throughput to load, and σ and κ from 0 to values that
+        bend the curve far below the highest load.
         """
         top = max(2.0, float(points.load.max()))
         scale = float(np.max(points.throughput / points.load))
@@ -117,8 +119,8 @@ class ScalabilityLaw:
         return np.array(list(grid), dtype=float)
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return load and throughput of the peak, and the throughput that a curve without a peak approaches,
-        by name.
+        """Return load and throughput of the peak, and the throughput that a curve without a peak approaches, each by
+        its name.
         """
         count = len(parameters)
         none = np.full(count, np.nan)

@@ -23,7 +23,9 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 CONDITION_LIMIT, INFLATION_LIMIT = 30.0, 10.0
-"""Limits above which the data do not determine the demands of classes (Belsley, Kuh and Welsch; Marquardt)."""
+"""Limits of the condition number and of the variance inflation, above which the data do not determine the demands
+of classes (Belsley, Kuh and Welsch; Marquardt).
+"""
 JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
 """Estimators that must agree for a demand to count as identified.
 
@@ -31,12 +33,14 @@ The other estimators are reported only. They make further assumptions (no backgr
 may differ although the demand is well determined.
 """
 SPREAD_LIMIT = 1.5
-"""Ratio between the estimators of a class above which its demand is not identified. [ratio]"""
+"""Ratio of the largest to the smallest estimate of a class's demand above which the demand is not identified.
+[ratio]
+"""
 REPLICATES = 200
 """Number of bootstrap replicates. [1]
 
-The 2.5 % percentile rests on five of them: precise enough for the size of an interval, cheap for seven
-estimators.
+Five of them lie below the 2.5 % percentile. This is precise enough to show the size of an interval, and cheap
+enough for seven estimators.
 """
 
 
@@ -52,8 +56,9 @@ def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        `estimates` by estimator; `classes` with the demand to use, its spread and whether it is identified; and the
-        diagnosis `condition_number`, `variance_inflation`, `identified`, `sentence`.
+        `estimates` by estimator; `classes` with the demand to use, the ratio of the largest to the smallest estimate
+        (`spread`), and whether the demand is identified; the diagnosis is in `condition_number`,
+        `variance_inflation`, `identified` and `sentence`.
     """
     length = max(1, round(len(series.busy) ** (1 / 3)))
     rows = blocks(series, length, REPLICATES, SEED)
@@ -138,4 +143,4 @@ def _sentence(classes: dict[str, Any], inflation: dict[str, float], condition: f
             "the classes hardly vary independently of each other or of the background: these data do not determine "
             "their demands; run levels with one class each, or with other mixes"
         )
-    return f"the estimators do not agree on {', '.join(unknown)}: take the spread for the uncertainty"
+    return f"the estimators do not agree on {', '.join(unknown)}: use the range of the estimates as the uncertainty"

@@ -1,11 +1,12 @@
 """Service demands of transaction classes, estimated from busy time and throughputs of many intervals.
 
-All estimators solve, each in its own sense,
+All estimators solve the equation
 
     U = b + sum_c X_c D_c
 
-with the background b, busy time that no transaction explains [1]_. The estimators differ in their assumptions.
-If they agree, the demand is known; if not, the data hardly determine it, even if the interval of a single
+for the demand D_c of each class c and the background b [1]_. U is the number of busy servers, X_c the throughput of
+class c, and the background is busy time that no transaction explains. The estimators differ in their assumptions. If
+they agree, the demand is known; if not, the data hardly determine the demand, even if the interval of a single
 estimator is narrow.
 
 References
@@ -125,13 +126,13 @@ def total(series: Series) -> Floats | None:
 
 
 def service_demand_law(series: Series) -> Floats | None:
-    """Divide the busy time in proportion to X_c R_c, as if the wait of each class were proportional to its
-    work.
+    """Distribute the busy time over the classes in proportion to X_c R_c, throughput times response time.
 
     Notes
     -----
-    D_c = U R_c / sum_i X_i R_i, averaged over the intervals. Correct if the response times are spent at one resource
-    and no class waits more than its share. Does not need the mix to vary.
+    D_c = U R_c / sum_i X_i R_i, averaged over the intervals, with U busy servers. The estimate is correct if the
+    response times are spent at one resource and the wait of each class is proportional to its work. The mix need not
+    vary.
     """
     if series.responses is None:
         return None
@@ -142,8 +143,8 @@ def service_demand_law(series: Series) -> Floats | None:
 
 
 def response_times(series: Series) -> Floats | None:
-    """Estimate demands by D_c = R_c (1 - U), which holds for one processor-sharing server with Poisson
-    arrivals.
+    """Estimate demands by D_c = R_c (1 - U), with response time R_c and utilization U; this holds for one
+    processor-sharing server with Poisson arrivals.
     """
     if series.responses is None or series.servers != 1:
         return None
@@ -185,7 +186,7 @@ def condition_number(series: Series) -> float:
 
 
 def variance_inflation(series: Series) -> list[float]:
-    """Return by how much collinear classes inflate the variance of each demand, >= 1. [ratio]
+    """Return the factor by which collinear classes inflate the variance of each demand, >= 1. [ratio]
 
     Notes
     -----

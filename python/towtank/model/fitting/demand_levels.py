@@ -47,7 +47,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         for a, b in zip(x, u, strict=True)
     ]
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
-        # A single level determines no line. All busy time is attributed to transactions, and the result has a
+        # A single level does not determine a line. All busy time is attributed to transactions, and the result has a
         # note.
         value = float(np.sum(u) / np.sum(x))
         return {
@@ -67,7 +67,9 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         "load_dependence": _bend(x, u),
     }
     if factors[0] < 0:
-        result["note"] = "the background comes out negative: the demand grows with the load, or the levels are too few"
+        result["note"] = (
+            "the fitted background is negative: the demand grows with the load, or there are too few levels"
+        )
     return result
 
 
@@ -131,6 +133,6 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
 
 
 def _slope(weights: Floats, factors: Floats, covariance: Floats | None, freedom: int) -> dict[str, Any]:
-    """Return a weighted sum of the coefficients, with its interval."""
+    """Return a weighted sum of the regression coefficients, with its interval."""
     error = None if covariance is None else math.sqrt(float(weights @ covariance @ weights))
     return _estimate(float(weights @ factors), error, freedom)

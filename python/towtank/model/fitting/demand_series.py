@@ -14,8 +14,8 @@ from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
 from towtank.results import RunFolder
 
-# Length of an interval in mean response times. A transaction is counted at its end, but works before that, so
-# an interval must be longer than a transaction.
+# Length of an interval in mean response times. A transaction is counted at its end, but uses resources before
+# its end, so an interval must be longer than a transaction.
 _RESPONSES_PER_INTERVAL = 2.0
 _LEAST_INTERVALS = 4
 WORTH_A_DEMAND = 0.05
@@ -69,8 +69,8 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     count = len(chosen) // length
     if count < _LEAST_INTERVALS:
         return None
-    # The remainder of the window is spread over the intervals, so that the series covers the whole window as
-    # the results do.
+    # The remainder of the window is distributed over the intervals, so that the series covers the whole window, like
+    # the results.
     firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:
@@ -106,9 +106,10 @@ def _busy(data: RunData, resources: Sequence[Resource]) -> dict[str, Floats]:
 
 
 def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: bool) -> tuple[Series, list[str]] | None:
-    """Return the intervals of all runs for one resource, and the names of the classes; None if there are too few.
+    """Return the intervals of all runs for one resource, and the names of the classes; None if there are too few
+    intervals.
 
-    With `timed`, the series includes response times. This suits the bottleneck, where most of the response
+    If `timed`, the series includes response times. Use this for the bottleneck, where most of the response
     time is spent.
     """
     names = sorted({name for run in runs for name, counts in run.counts.items() if counts.any()})

@@ -1,5 +1,5 @@
-"""Estimates service demands from a results folder: of resources by load levels, of classes by intervals of
-the runs.
+"""Estimates service demands from a results folder: demands at resources from the load levels, demands of classes
+from short intervals of the runs.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def _why_none(configuration: Configuration) -> str:
     names = ", ".join(resource.name for resource in configuration.resources)
     loads = f"at {len(configuration.points)} load levels with throughput"
     if not configuration.points:
-        return "no run of it may be modelled"
+        return "no run of the configuration can be modelled"
     if not names:
         return f"no CPU time of a tier was recorded {loads}: drive the load by a study whose services are observed"
-    return f"the CPU time of {names} is not known {loads}: observe the services on their hosts"
+    return f"the CPU time of {names} is unknown {loads}: observe the services on their hosts"
 
 
 def resource_demands(configuration: Configuration) -> dict[str, Any]:

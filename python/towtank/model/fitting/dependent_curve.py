@@ -57,7 +57,7 @@ class DependentCurve(ClosedCurve):
         return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at full utilization, slowed by other programs, D_full m / (m - others); shape
+        """Return the demand at full utilization with the slowdown by other programs, D_full m / (m - others); shape
         (n_problems,). [s]
         """
         left = self.servers - (self.others if others is None else others)
@@ -82,7 +82,7 @@ class DependentCurve(ClosedCurve):
         if users == 0:
             return np.zeros(len(parameters))
         away, table = think_s + parameters[:, 1], self.table(users)
-        # Share of the servers that other programs leave. Transactions are slowed by the same factor.
+        # Share of the servers that other programs leave free. The demand of transactions is divided by this share.
         left = (self.servers - others) / self.servers
         slope = -work / left * np.maximum(parameters[:, 0], 1e-300) * (parameters[:, 2] - 1)
         low, high = np.zeros(len(parameters)), np.ones(len(parameters))
@@ -93,7 +93,8 @@ class DependentCurve(ClosedCurve):
             used = 1 - left + left * scaled / self.servers
             below = used > at
             low, high = np.where(below, at, low), np.where(below, high, at)
-            # Slope of u - h(u). If Newton's step leaves the bracket, the bracket is halved instead.
+            # Derivative of u - h(u), where h(u) is the utilization that results from the demand at utilization u. If
+            # Newton's step leaves the bracket, the bracket is halved instead.
             steep = 1 + (used - 1 + left) * elasticity * slope / demand
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = at - (at - used) / steep
@@ -121,8 +122,8 @@ class DependentCurve(ClosedCurve):
     def rates(self, parameters: Floats) -> tuple[float, ...]:
         """Return the relative speeds with 1, 2, ... jobs of a load-dependent station equivalent to this bottleneck.
 
-        The demand of the station is D_full. A job that finds j - 1 other jobs sees min(j - 1, m) of m servers
-        busy, so it has the demand at that utilization.
+        The demand of the station is D_full. While j - 1 other jobs are present, min(j - 1, m) of m servers are busy,
+        and the job has the demand at that utilization.
         """
         found = []
         for jobs in range(1, self.servers + 2):

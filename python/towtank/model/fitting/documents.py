@@ -181,12 +181,12 @@ def _answer(
     think_s: float | None = None,
 ) -> Answer:
     if not points.count:
-        raise MeasurementError("\n".join(["no point may be modelled:", *(f"  {run['why']}" for run in excluded)]))
+        raise MeasurementError("\n".join(["no point can be modelled:", *(f"  {run['why']}" for run in excluded)]))
     think = float(np.mean(points.think_s())) if think_s is None or points.think is not None else think_s
     choice = choose(request.curves, points, servers, think, request.hold_out)
     if request.curve != "auto" and not choice.candidates and "label" not in head:
         why = next(iter(choice.refused.values()))
-        blind = "use of the bottleneck" in why
+        blind = "utilization of the bottleneck" in why
         raise ModelError(
             why, hint="name the column of the busy servers with --busy" if blind else "measure more load levels"
         )
@@ -322,7 +322,7 @@ def attribution_doubts(configuration: Configuration) -> list[str]:
     _, name, message = max(found)
     return [
         f"{len({run for _, run, _ in found})} of {len(configuration.runs)} runs used CPU time "
-        f"that is attributed to no tier, most of all {name}: {message}. Demands hold only what is attributed to tiers"
+        f"that is attributed to no tier, most of all {name}: {message}. Demands include only CPU time of tiers"
     ]
 
 
@@ -331,8 +331,8 @@ def _interval_doubts(candidate: Candidate) -> list[str]:
     if length == 1:
         return []
     return [
-        f"residuals resemble their neighbours: t and profile intervals are too narrow; the bootstrap draws blocks of "
-        f"{length} points, use its intervals"
+        f"neighbouring residuals are correlated, so t and profile intervals are too narrow: use the bootstrap "
+        f"intervals, which draw blocks of {length} points"
     ]
 
 
@@ -388,7 +388,7 @@ def _objective_knees(configuration: Configuration) -> list[Json]:
         errors = [_time_error(point, metric, named) for point, _ in seen]
         known = None if any(error is None for error in errors) else np.array(errors, dtype=float)
         at = knees.objective_knee(load, np.array([value for _, value in seen]), known, float(limit), text)
-        found.append(at or knees.knee("objective", None, None, f"{text}: not passed up to {load[-1]:g}"))
+        found.append(at or knees.knee("objective", None, None, f"{text}: limit not exceeded up to {load[-1]:g}"))
     return found
 
 
@@ -421,7 +421,7 @@ def written_model(answer: Answer, source: str, path: Path, *, option: str = "") 
     path : Path
         Path of the file.
     option : str, default ""
-        Command-line option that asked for the file, for messages; empty if none did.
+        Command-line option that requested the file, for messages; empty without an option.
 
     Raises
     ------
@@ -430,9 +430,11 @@ def written_model(answer: Answer, source: str, path: Path, *, option: str = "") 
     """
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == REJECTED:
-        why = answer.choice.refused.get("closed", "it was not fitted") if closed is None else "it is rejected"
+        why = answer.choice.refused.get("closed", "none was fitted") if closed is None else "the curve is rejected"
         without = (
-            f"{option}: must have a closed curve to write, got none" if option else "no closed curve describes them"
+            f"{option}: must have a closed curve to write, got none"
+            if option
+            else "no closed curve describes the points"
         )
         raise ModelError(f"{without}: {why}")
     demands = answer.document.get("demands", {})

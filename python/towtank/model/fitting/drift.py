@@ -49,13 +49,13 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
     loads : ndarray of shape (n_loads,)
         Users. [1]
     conditions : Conditions, optional
-        Conditions at each load (closed curves only); by default the usual ones of the curve.
+        Conditions at each load (closed curves only); by default `usual` of the curve.
 
     Notes
     -----
     ln D(u) = ln D + g (u - u0) above the highest utilization u0 among the fitted points, where g is normal with mean 0
     and standard deviation `DRIFT`. In six series of the content study, D at saturation was between 15 % below and 7 %
-    above D at half utilization and less. No drift is added below u0, nor for curves that fit a changing demand.
+    above D at utilizations of at most one half. No drift is added below u0, nor for curves that fit a changing demand.
     """
     curve = fit.curve
     if not isinstance(curve, ClosedCurve):
@@ -76,7 +76,7 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
 
 
 def at_saturation(fit: Fit, parameters: Floats) -> Floats:
-    """Return the parameters of the replicates, with the demand drifted to a saturated bottleneck."""
+    """Return the parameters of the replicates, with the demand that the drift gives at a saturated bottleneck."""
     if not isinstance(fit.curve, ClosedCurve) or isinstance(fit.curve, DependentCurve):
         return parameters
     moved = parameters.copy()
@@ -101,7 +101,7 @@ def _reached(fit: Fit) -> float:
 
 
 def _utilization(fit: Fit, rates: Floats, asked: Conditions) -> Floats:
-    """Return the utilization of the bottleneck at each load, other work included; shape (n_loads,). [ratio]"""
+    """Return the utilization of the bottleneck at each load, including other work; shape (n_loads,). [ratio]"""
     curve = fit.curve
     assert isinstance(curve, ClosedCurve)
     busy = [

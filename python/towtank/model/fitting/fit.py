@@ -23,9 +23,11 @@ CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 # deviations.
 _AT_BOUND = 1e-6
 _RELATIVE_ERROR = 0.05
-"""Error of a throughput, of any size, if errors are in proportion to the throughput. [ratio]"""
+"""Relative error that is assumed for each throughput to test proportional errors; any value gives the same
+result. [ratio]
+"""
 SUPERLINEAR_LEVEL = 0.01
-"""Highest p-value at which points grow more than in proportion to the load."""
+"""Highest p-value at which throughput counts as growing more than in proportion to the load."""
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
@@ -49,8 +51,9 @@ class Problem:
     In a closed system, throughput and response time are one quantity, R = N / X - Z. Throughput determines the
     demand of the bottleneck but hardly the time elsewhere, since think time dominates the cycle; response times
     at low load determine the time elsewhere. So both are fitted, each weighted by its own error, while the
-    degrees of freedom count each point once. If the utilization of the bottleneck was measured, U = b + S X is
-    fitted as well; utilization is an independent observation and counts separately.
+    degrees of freedom count each point once. If the utilization of the bottleneck was measured, U = b + S X
+    with demand S and background b is fitted as well. Utilization is an independent observation and counts
+    separately.
     """
 
     curve: Curve
@@ -203,7 +206,7 @@ def levels_needed(curve: Curve) -> int:
 def shape_parameters(curve: Curve) -> int:
     """Return the number of parameters that throughput over load must determine. [1]
 
-    The measured utilization of the bottleneck determines the background, or the change of the demand.
+    If the utilization of the bottleneck was measured, it determines the background, or the change of the demand.
     """
     return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
 
@@ -213,15 +216,15 @@ LEAST_SPAN = 0.25
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """Raise ModelError for a load-dependent demand without measured CPU time over a range of utilizations.
+    """Raise ModelError for a load-dependent demand unless CPU time was measured over a range of utilizations.
 
-    A bend of the throughput alone has too many other causes.
+    A bend of the throughput over the load can have many causes other than a changing demand.
     """
     if not isinstance(curve, DependentCurve):
         return
     if points.busy is None or not curve.with_busy:
         raise ModelError(
-            f"{curve.name}: must have the use of the bottleneck at each level, got none",
+            f"{curve.name}: must have the utilization of the bottleneck at each level, got none",
             hint="observe the tiers, or name the column of the busy servers with --busy",
         )
     span = float(np.ptp(points.busy)) / curve.servers
@@ -266,9 +269,9 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
 
 
 def superlinear(fit: Fit) -> Fit | None:
-    """Return the fit of the scalability law with a negative σ if the points demand it; None otherwise.
+    """Return the fit of the scalability law with a negative σ if the points require it; None otherwise.
 
-    The F test compares it with the fit that holds σ at its bound 0.
+    An F test compares this fit with the fit that holds σ at its bound 0.
     """
     if fit.curve is not USL or fit.parameters[1] != 0.0:
         return None
@@ -276,7 +279,8 @@ def superlinear(fit: Fit) -> Fit | None:
     if not _is_better(larger, fit):
         return None
     if fit.points.error is None:
-        # The noise of a throughput often grows with it, and then equal weights find a bend in chance.
+        # Noise often grows with the throughput. Equal weights can then show a bend that is only chance, so the test is
+        # repeated with errors in proportion to the throughput.
         relative = replace(fit.points, error=np.asarray(_RELATIVE_ERROR * fit.points.throughput, dtype=float))
         if not _is_better(fit_curve(SUPERLINEAR, relative, list(larger.parameters)), fit_curve(USL, relative)):
             return None
@@ -284,11 +288,11 @@ def superlinear(fit: Fit) -> Fit | None:
 
 
 def _is_better(larger: Fit, fit: Fit) -> bool:
-    """Return True if a fit with a negative sigma explains significantly more than one within the bounds."""
+    """Return True if a fit with a negative sigma explains significantly more than the fit within the bounds."""
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
     if larger.freedom < 1 or larger.parameters[1] >= 0 or gained <= 0:
         return False
-    # Beside a negative sigma kappa may leave its bound as well.
+    # With a negative sigma, kappa may leave its bound too, so the number of freed parameters is counted.
     freed = max(1, int(fit.held.sum()) - int(larger.held.sum()))
     left = larger.solution.sum_of_squares / larger.freedom
     return left <= 0 or f_tail(gained / freed / left, freed, larger.freedom) < SUPERLINEAR_LEVEL

@@ -32,7 +32,7 @@ MATTERS = 0.05
 Every model is approximate, and capacity figures need no better accuracy.
 """
 HELD_OUT_LIMIT = 0.10
-"""Largest relative error of the prediction for a held-out highest level without a doubt. [ratio]"""
+"""Relative error of the prediction for a held-out highest level above which the curve is doubtful. [ratio]"""
 FEW_POINTS = 6
 """Number of load levels below which the data cannot confirm the shape of the curve. [1]"""
 # Residuals below this share of the throughput are rounding errors: the data lie exactly on the curve.
@@ -68,7 +68,7 @@ class Judgement:
         if size > MATTERS:
             self.reject(f"{sentence}; on average by {_percent(size)}")
         else:
-            self.doubt(f"{sentence}, though by {_percent(size)} on average only")
+            self.doubt(f"{sentence}, but only by {_percent(size)} on average")
 
     def doubt(self, sentence: str) -> None:
         """Add a reason for the level `doubtful`."""
@@ -140,14 +140,14 @@ def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
     _wider(fit, judgement)
     if isinstance(fit.curve, ScalabilityLaw) and fit.curve.superlinear:
         judgement.doubt(
-            f"the throughput grows more than in proportion to the load (sigma = {fit.parameters[1]:.3g}): a cache that "
-            "more load fills, work that requests share, or a warm-up in the lowest levels would do this; find the "
-            "cause before the curve is extended"
+            f"the throughput grows more than in proportion to the load (sigma = {fit.parameters[1]:.3g}), for example "
+            "because load fills a cache, requests share work, or the lowest levels include a warm-up; find the cause "
+            "before you extrapolate the curve"
         )
     if held_out and abs(held_out["worst_error"]) > HELD_OUT_LIMIT:
         judgement.doubt(
-            f"fitted without the highest load it predicts the throughput there {_percent(held_out['worst_error'])} "
-            f"off, limit {_percent(HELD_OUT_LIMIT)}"
+            f"fitted without the highest load, the curve predicts the throughput there with an error of "
+            f"{_percent(held_out['worst_error'])}, limit {_percent(HELD_OUT_LIMIT)}"
         )
     return judgement
 
@@ -164,7 +164,7 @@ def _count(fit: Fit, judgement: Judgement) -> None:
         )
     elif len(fit.points.levels) < FEW_POINTS:
         judgement.doubt(
-            f"{len(fit.points.levels)} load levels say little about the shape; {FEW_POINTS} or more are needed"
+            f"{len(fit.points.levels)} load levels hardly determine the shape; {FEW_POINTS} or more are needed"
         )
     if fit.points.load.min() > 2 and fit.curve.name in WIDER:
         judgement.doubt(
@@ -178,18 +178,21 @@ def _held(fit: Fit, judgement: Judgement) -> None:
             continue
         if name == "kappa":
             judgement.reject(
-                "kappa is at its bound 0: the points show no retrograde load, and the curve is that of Amdahl's law"
+                "kappa is at its bound 0: throughput does not fall at high load, and the curve is Amdahl's law"
             )
         elif name == "sigma" and value == 0:
-            judgement.reject("sigma is at its bound 0: the points show no contention; they grow at least in proportion")
-        elif name not in ("other_s", "background"):  # a system may have neither
+            judgement.reject(
+                "sigma is at its bound 0: the points show no contention; throughput grows at least in proportion to "
+                "the load"
+            )
+        elif name not in ("other_s", "background"):  # a system may have no time elsewhere, or no background work
             judgement.reject(f"{name} is at its bound {value:.3g}")
 
 
 def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
     misses = np.abs(fit.relative_misses)
     worst = int(np.argmax(misses))
-    # In a long series a single point may be far off by chance. With a few levels, each of them counts.
+    # In a long series a single point may be far off by chance. With few levels, the error of each level counts.
     size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
     if size > MISS_LIMIT:
         where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
@@ -197,7 +200,8 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
-    """Run an F test of the level means around the curve against the scatter of repeated measurements.
+    """Run an F test that compares the scatter of level means around the curve with the scatter of repeated
+    measurements.
 
     Notes
     -----
@@ -222,13 +226,13 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
     if p_value < LEVEL:
         judgement.shape(
             fit,
-            f"the levels miss the curve by more than repetitions spread (lack of fit F = {statistic:.3g}, "
-            f"p = {p_value:.2g})",
+            f"the levels deviate from the curve by more than the scatter of repetitions (lack of fit "
+            f"F = {statistic:.3g}, p = {p_value:.2g})",
         )
 
 
 def _pattern(fit: Fit, judgement: Judgement) -> None:
-    """Run a test on runs of equal signs among the residuals, in the order of load."""
+    """Test if runs of equal signs among the residuals, in the order of load, are too few for random errors."""
     signs = fit.misses > 0
     above, runs = int(signs.sum()), 1 + int(np.count_nonzero(signs[1:] != signs[:-1]))
     below = len(signs) - above
@@ -240,7 +244,7 @@ def _pattern(fit: Fit, judgement: Judgement) -> None:
         judgement.shape(
             fit,
             f"the points lie above and below the curve in {runs} stretches rather than at random (p = {p_value:.2g}): "
-            f"it has another shape",
+            f"the curve has the wrong shape",
         )
 
 
@@ -250,8 +254,8 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
     Notes
     -----
-    Exact, by counting [1]_: of the C(a + b, a) orders, 2 C(a-1, k-1) C(b-1, k-1) have 2 k runs and
-    C(a-1, k-1) C(b-1, k) + C(a-1, k) C(b-1, k-1) have 2 k + 1.
+    Exact, by counting [1]_: of the C(a + b, a) orders of a positive and b negative signs, 2 C(a-1, k-1) C(b-1, k-1)
+    have 2 k runs, and C(a-1, k-1) C(b-1, k) + C(a-1, k) C(b-1, k-1) have 2 k + 1 runs.
 
     References
     ----------
@@ -284,7 +288,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     if larger.freedom < 1:
         return
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
-    # If the larger family fits exactly, the remaining sum of squares is only rounding, and the F ratio is
+    # If the larger family fits exactly, the remaining sum of squares consists of rounding errors, and the F ratio is
     # meaningless.
     left = larger.solution.sum_of_squares / larger.freedom
     if gained <= 0 or left <= 0:
@@ -302,7 +306,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     values = dict(zip(wider.parameters, larger.parameters, strict=True))
     if fit.curve.name == "usl":
         shown = ", ".join(f"{name} = {values[name]:.3g}" for name in ("sigma", "kappa"))
-        judgement.doubt(f"without bounds the best fit has {shown} (p = {p_value:.2g}): not clear of chance")
+        judgement.doubt(f"without bounds the best fit has {shown} (p = {p_value:.2g}): this may be chance")
     elif p_value < LEVEL:
         judgement.shape(fit, f"{wider.name} describes the points better than chance explains (p = {p_value:.2g})")
 
@@ -321,8 +325,8 @@ def fit_below(fit: Fit, highest: int) -> Fit | None:
 def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
     """Return throughputs and think times at points that were not fitted, under the conditions of these points.
 
-    Users, think time, mix and other programs are inputs of the system and not its response, so they are known
-    at every point.
+    Users, think time, mix and other programs are inputs of the system and not results, so their measured values
+    are used.
     """
     if isinstance(fit.curve, ClosedCurve):
         asked = above.conditions(fit.curve.think_s)

@@ -13,8 +13,8 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Number of values on each side at which the profile is computed, their first range in half-widths of the
-# interval, and how often the range is widened.
+# Profile of the sum of squares on each side of the estimate: number of values, their first range in half-widths
+# of the linear interval, and the highest number of ranges, each four times as wide as the one before.
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 

@@ -143,8 +143,8 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 
     Notes
     -----
-    Kneedle without its sensitivity [1]_: the largest y - x with both axes scaled to [0, 1]. The result depends on the
-    range and spacing of the loads, so it is only a drawing aid and no decision uses it.
+    Kneedle without its sensitivity parameter [1]_: the largest y - x with both axes scaled to [0, 1]. The result
+    depends on the range and spacing of the loads, so it is only a drawing aid and no decision uses it.
 
     References
     ----------
@@ -192,7 +192,7 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
     at = _crossing(load, seen[None, :], limit)[0]
     if not math.isfinite(at):
         return None
-    how = f"{text}: load at which it passes its limit"
+    how = f"{text}: load at which the limit is exceeded"
     if errors is None:
         return knee("objective", float(at), None, how)
     stream = np.random.default_rng(SEED)

@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 Model = Callable[[Floats], Floats]
 """Function from parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
 
-# Relative step of central differences. Their error is h^2 plus rounding over h; the cube root of the rounding
-# unit balances both.
+# Relative step h of central differences. Their error is about h^2 plus the rounding unit over h, and the cube
+# root of the rounding unit balances both terms.
 _STEP = float(np.cbrt(np.finfo(float).eps))
 # The lowest damping keeps the normal equations solvable when parameters are collinear.
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e12

@@ -216,8 +216,8 @@ def read_configurations(path: Path) -> list[Configuration]:
     if not any(configuration.points for configuration in found):
         reasons = [f"  {run['run']}: {run['why']}" for configuration in found for run in configuration.excluded]
         raise MeasurementError(
-            "\n".join([f"{path}: no run may be modelled:", *reasons]),
-            hint="repeat the runs once the causes in these messages are removed",
+            "\n".join([f"{path}: no run can be modelled:", *reasons]),
+            hint="remove the causes that these messages state, and repeat the runs",
         )
     return found
 
@@ -247,7 +247,10 @@ def _from_summary(path: Path) -> list[Configuration]:
     return found
 
 
-_CLOSED_ONLY = "must hold a study of users: with a given arrival rate the throughput is that rate, got a study of rates"
+_CLOSED_ONLY = (
+    "must be a study with numbers of users, got a study of arrival rates: with a given rate, the throughput is always "
+    "that rate"
+)
 
 
 def _from_runs(results: ResultsFolder) -> list[Configuration]:
@@ -310,10 +313,10 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 def _empty(run: Json, load: float) -> str | None:
     """Return the reason why a run cannot be a point of a curve; None if the run can be a point."""
     if not run["laws"]["little"]:
-        return "nothing ended in its window"
+        return "no transaction ended in its window"
     if not from_document(run["throughput_per_s"]).value:
-        return "nothing succeeded in its window"
-    return None if load > 0 else "its load is not known"
+        return "no transaction succeeded in its window"
+    return None if load > 0 else "its load is unknown"
 
 
 def _quantities(name: str, run: Json) -> Quantities | None:
@@ -340,9 +343,10 @@ def _quantities(name: str, run: Json) -> Quantities | None:
 
 
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
-    """Group the tiers by the CPUs that they share: those they are pinned to; all tiers without pinning share the rest.
+    """Group the tiers by the CPUs that they share.
 
-    Tiers without pinning that a control group limits share only the CPU quota of that group.
+    Tiers that are pinned to the same CPUs share these CPUs. Tiers without pinning share the CPU quota of their
+    control group, or all CPUs that remain if no control group limits them.
     """
     allotted = {
         tier: float(figures["cpus_allotted"])

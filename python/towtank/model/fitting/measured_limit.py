@@ -18,7 +18,7 @@ STATION, ASSERTED, NONE, OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
 """Missing share of the mean response time above which something outside the network limits the load. [ratio]
 
-The share is that of the response time at the highest load which the network does not explain.
+The missing share is the part of the response time at the highest load that the network does not explain.
 """
 
 
@@ -57,7 +57,7 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
     if configuration is None or shape is None:
         return None
     if configuration.bottleneck() is None:
-        why = "no CPU of the system was observed: neither its limit nor the effect of more CPUs is known"
+        why = "no CPU of the system was observed, so the limit of the system and the effect of more CPUs are unknown"
         return MeasuredLimit(ASSERTED if asserted else OTHER, why)
     if shape["kind"] in ("contention", "disk", "memory", "generator", "quota"):
         return MeasuredLimit(ASSERTED if asserted else OTHER, _no_help(shape))
@@ -90,7 +90,8 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
 
 
 def _predicts_top(network: Json) -> bool:
-    """Return True if the network predicts throughput and response time at the highest load well enough.
+    """Return True if, at the highest load, the network predicts neither too high a throughput nor too short a response
+    time.
 
     The prediction without the highest level is used if available.
     """

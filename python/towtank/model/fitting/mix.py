@@ -19,7 +19,8 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Largest scatter of busy time, relative to that with equal demands, at which demands by class are used. [ratio]
+"""Largest ratio of the scatter of busy time with demands by class to the scatter with equal demands, at which
+demands by class are used. [ratio]
 
 Both scatters come from intervals of runs that were not used for the estimate.
 """
@@ -37,7 +38,7 @@ class Mix:
     estimator : str
         Name of the chosen estimator of the class demands.
     scatter_left : dict of str to float
-        Scatter of busy time that each estimator leaves, relative to that with equal demands. [ratio]
+        Scatter of busy time that each estimator leaves, relative to the scatter with equal demands. [ratio]
     demands : dict of str to float
         Demand of each class, up to a common factor. [s]
     """
@@ -148,7 +149,7 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Return the squared errors of busy time, relative to those with one demand for all classes. [ratio]"""
+    """Return the squared errors of busy time, relative to the errors with one demand for all classes. [ratio]"""
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):
         rows = series.stretches == run
@@ -156,7 +157,8 @@ def _scatter(series: Series, demands: list[Floats]) -> float:
         alike = _misses(busy, rates.sum(axis=1))
         if alike <= 0:
             continue
-        # Each run is weighted by its number of intervals, whatever its utilization.
+        # The errors of each run are divided by its own errors with equal demands, so that a run with high
+        # utilization does not dominate.
         left += rows.sum() * _misses(busy, rates @ costs) / alike
         plain += rows.sum()
     return float(left / plain) if plain else float("inf")

@@ -25,7 +25,7 @@ from towtank.units import exact_duration, exact_rate
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
 DRAWS = 200
-"""Number of replicates in a model file, which determine a probability of 90 % within 4 %. [1]"""
+"""Number of replicates in a model file. With this number, a probability of 90 % is determined within 4 %. [1]"""
 _DIGITS = 5
 _NORMAL_95 = 1.959964
 
@@ -42,7 +42,8 @@ class Station:
     how : str
         Origin of the demand, for a comment in the file.
     error : float or None
-        Relative standard error of a demand that was measured independently of the fit; None for the fitted one. [ratio]
+        Relative standard error of a demand that was measured independently of the fit; None for the fitted demand.
+        [ratio]
     rates : tuple of float or None
         Speeds with 1, 2, ... jobs; None if the speed follows from the servers. [1]
     """
@@ -77,14 +78,18 @@ def stations(
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve):
-        raise ModelError(f"a curve {curve.name} is no network")
+        raise ModelError(f"a curve of the family {curve.name} cannot be written as a network")
     left, servers = float(candidate.fit.parameters[1]), curve.servers
     # Background work takes part of the bottleneck's servers, so transactions take longer. This demand
     # includes the delay.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = configuration.bottleneck() if configuration else None
     rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
-    how = "fitted to the curve" if rates is None else "fitted to the curve: at full use, speed by jobs present"
+    how = (
+        "fitted to the curve"
+        if rates is None
+        else "fitted to the curve: demand at full utilization, speed by number of jobs"
+    )
     found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, how, rates=rates)]
     for resource in configuration.resources if configuration else []:
         measured = (demands.get(resource.name) or {}).get("demand_s", {})
@@ -104,15 +109,15 @@ def _relative_error(demand: dict[str, Any]) -> float:
 
 
 def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, list[float]]:
-    """Return the demand of each station in `DRAWS` replicates of the fit, relative to that in the file.
+    """Return the demand of each station in `DRAWS` replicates of the fit, relative to the demand in the file.
     [ratio]
 
     Notes
     -----
-    The fitted demand (at full utilization if it depends on the load) and the time elsewhere are drawn jointly from the
-    bootstrap, and the demand drifts up to full utilization (`drift`); its dependence on the load stays as in the file.
-    Demands that were measured independently of the fit vary log-normally by their own standard errors; the time
-    elsewhere varies by the opposite amount.
+    The fitted demand and the time elsewhere are drawn jointly from the bootstrap. The fitted demand then drifts up to
+    full utilization (`drift`). If it depends on the load, the demand at full utilization is drawn, and the dependence
+    stays as in the file. Demands that were measured independently of the fit vary log-normally by their own standard
+    errors; the time elsewhere varies by the opposite amount.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
@@ -214,11 +219,11 @@ def _fitted(
     lines += limit.lines() if limit is not None else []
     if tails is not None:
         lines += [
-            "  percentiles:  # 95th percentile measured over computed: mean, least, largest",
+            "  percentiles:  # measured over computed 95th percentile: mean, smallest, largest",
             f"    {CLASS}: [{tails.ratio:.4g}, {tails.low:.4g}, {tails.high:.4g}]",
             *tails_lines({CLASS: tails.others}),
         ]
-    lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
+    lines.append("  draws:  # demand in bootstrap replicates, relative to the demand above")
     return lines + [f"    {name}: [{', '.join(f'{value:g}' for value in row)}]" for name, row in rows.items()]
 
 

@@ -75,7 +75,8 @@ def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
         term = present * math.log(demand) - math.lgamma(present + 1) + math.log1p(-present / servers)
         fed[present:] = np.logaddexp(fed[present:], term + constants[: len(constants) - present])
     step = math.log(demand / servers)
-    # G(n) = d G(n-1) + c(n), divided by d^n, is a running sum.
+    # The recursion G(n) = d G(n-1) + c(n), divided by d^n, is a running sum. Here d is demand over servers, and c(n)
+    # is the contribution of states with an idle server.
     return np.asarray(np.logaddexp.accumulate(fed - step * counts) + step * counts, dtype=float)
 
 

@@ -10,15 +10,15 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
-"""Least relative error of a throughput, since an interval from a single steady run ignores differences of
-runs. [ratio]
+"""Smallest relative error that is assumed for a throughput, since an interval from a single run ignores the
+variation between runs. [ratio]
 """
 LEAST_RESPONSE_ERROR = 0.10
-"""Least relative error of fitted response times. [ratio]
+"""Smallest relative error that is assumed for response times in a fit. [ratio]
 
-Waiting depends on the variance of service times, which a curve with a single demand does not contain. However
-precisely response times were measured, the curve meets them no better than this, and they must not pull the
-demand away from measured CPU time.
+Waiting depends on the variance of service times, which a curve with a single demand does not contain. The curve
+therefore cannot meet response times more precisely. A larger weight would pull the demand away from the measured CPU
+time.
 """
 FEW_RUNS = 5
 """Number of repetitions below which the standard errors of all levels are pooled. [1]
@@ -136,8 +136,8 @@ class Observations:
         return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
 
     def _common(self) -> float:
-        """Return the relative error to assume where an error is unknown: that of throughput; 1 if no error is
-        known. [ratio]
+        """Return the relative error that is assumed for unknown errors: the error of the throughput, or 1 if no error
+        is known. [ratio]
         """
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 

@@ -1,6 +1,4 @@
-"""Predicts throughput and response time with a fitted curve at other loads, with bands and reasons to trust
-them.
-"""
+"""Predicts throughput and response time with a fitted curve at other loads, with bands and tested assumptions."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ def farthest(candidate: Candidate) -> tuple[float, str]:
         reached = float(points.throughput.max()) / limit
         reason = f"the highest throughput measured is {100 * reached:.0f} % of the limit of the curve"
         return (FARTHEST_SATURATED if reached >= SATURATED else FARTHEST) * top, reason
-    return FARTHEST * top, "a law of scalability is not known to hold beyond this"
+    return FARTHEST * top, "it is unknown if a law of scalability holds beyond this load"
 
 
 def default_loads(candidate: Candidate) -> list[float]:
@@ -65,8 +63,8 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     (`drift`); the bands refer to the true curve. `measurement_95` adds the error of a further measurement. An
     infinite end is None.
 
-    A straight line has no limit, but the true system may reach one anywhere beyond the highest load. There, the bands
-    start at the throughput of the highest measured load, and `bound` is `upper`.
+    A straight line has no limit, but the true system may reach a limit anywhere beyond the highest load. Beyond that
+    load, the bands start at the throughput of the highest measured load, and `bound` is `upper`.
     """
     limit, why = farthest(candidate)
     allowed = [load for load in loads if load <= limit * (1 + 1e-9) and not _refusal(candidate, load)]
@@ -151,9 +149,9 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 
 
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
-    """Compare predictions with measurements at held-out levels, for JSON, by a fit made without these levels.
+    """Compare the predictions of a fit without the held-out levels with the measurements at these levels, for JSON.
 
-    The bands are those of a further measurement; `within_95` states if the measurement lies in them.
+    The bands include the error of a further measurement; `within_95` states if the measurement lies in them.
     """
     tested, document = candidate.tested, candidate.held_out
     if tested is None or document is None:
@@ -208,17 +206,17 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
     if points.work is not None:
         found.append(
             {
-                "assumes": "a prediction is about the mean mix of the levels measured",
-                "tested": f"the mixes of the levels demand from {points.work.min():.3f} to "
-                f"{points.work.max():.3f} of it",
+                "assumes": "predictions are for the mean mix of the measured levels",
+                "tested": f"the mixes of the levels have {points.work.min():.3f} to {points.work.max():.3f} times "
+                f"its demand",
             }
         )
     if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
         low, high, mean = (100 * share / candidate.fit.curve.servers for share in _range_of(points.others))
         found.append(
             {
-                "assumes": f"other programs take {mean:.2g} % of the bottleneck, at loads not measured too",
-                "tested": f"they took from {low:.2g} to {high:.2g} % at the levels",
+                "assumes": f"other programs use {mean:.2g} % of the bottleneck, also at loads that were not measured",
+                "tested": f"they used {low:.2g} to {high:.2g} % at the measured levels",
             }
         )
     if isinstance(candidate.fit.curve, ClosedCurve):
@@ -252,7 +250,7 @@ def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
     if isinstance(fit.curve, DependentCurve):
         idle, full = (fit.curve.demand_at(fit.parameters[None, :], np.array([share]))[0] for share in (0.0, 1.0))
         assumes = (
-            f"the demand at the bottleneck changes in proportion to its utilization, from {1e3 * idle:.3g} ms at no "
+            f"the demand at the bottleneck changes linearly with its utilization, from {1e3 * idle:.3g} ms at no "
             f"use to {1e3 * full:.3g} ms at full use"
         )
         return {"assumes": assumes, "tested": tested}

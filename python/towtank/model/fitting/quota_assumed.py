@@ -45,14 +45,14 @@ def quota_assumptions(configuration: Configuration) -> list[Json]:
         whole = math.isclose(cpus, resource.servers)
         slower = "" if whole else f" of {cpus / resource.servers:.3g} CPUs each"
         count = f"{resource.servers} server{'s' if resource.servers > 1 else ''}"
-        alone = "" if whole else f"alone a transaction is served {resource.servers / cpus:.3g} times as fast; "
+        alone = "" if whole else f"a lone transaction is served {resource.servers / cpus:.3g} times as fast; "
         used_up = [host["throttled_share"] for host in hosts if host.get("throttled_share") is not None]
         seen = f"; up to {100 * max(used_up):.0f} % of the periods were used up" if used_up else ""
         found.append(
             {
                 "assumes": f"the quota of {cpus:g} CPUs of {resource.name} is {count}{slower}",
-                "tested": f"no: {alone}if more run at once they stand still for the rest of each period of "
-                f"{1e3 * PERIOD_S:.0f} ms, which computed high percentiles do not contain{seen}",
+                "tested": f"no: {alone}if more run at the same time, they pause for the rest of each period of "
+                f"{1e3 * PERIOD_S:.0f} ms; computed high percentiles do not include these pauses{seen}",
             }
         )
     return found

@@ -12,16 +12,15 @@ from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.observations import Floats
 from towtank.model.quota import Quota
 
-# Number of iterations. Each iteration reduces the error of the throughput at least by the share of the
-# bottleneck in a cycle.
+# Number of iterations. Each iteration multiplies the error of the throughput by at most the bottleneck's share of
+# the cycle time.
 _ROUNDS = 4
 
 
 def others_use(users: float) -> float:
-    """Return the share of a station's utilization that an arriving user sees: (N - 1) / N, that of the other users.
-    [ratio]
+    """Return the share of a station's utilization that comes from the other users, (N - 1) / N of N users. [ratio]
 
-    A user does not wait for its own requests.
+    A user does not wait for its own requests, so only this share delays an arriving request.
     """
     return max(0.0, users - 1) / users
 

@@ -13,7 +13,7 @@ from towtank.model.fitting.least_squares import minimise
 from towtank.model.fitting.observations import Floats
 
 REPLICATES = 1000
-"""Number of bootstrap replicates; the 2.5 % percentile rests on 25 of them. [1]"""
+"""Number of bootstrap replicates; 25 of them lie below the 2.5 % percentile. [1]"""
 SEED = 20260101
 """Seed of the random generator, fixed so that the same input gives the same intervals."""
 # Number of points below which the autocorrelation cannot be estimated.
@@ -28,8 +28,8 @@ def block_length(fit: Fit) -> int:
 
     Notes
     -----
-    For residuals in the order of measurement with lag-one autocorrelation r, Carlstein's rule [1]_ gives l = (sqrt(6) r
-    / (1 - r^2))^(2/3) n^(1/3).
+    For n residuals in the order of measurement with lag-one autocorrelation r, Carlstein's rule [1]_ gives the length
+    (sqrt(6) r / (1 - r^2))^(2/3) n^(1/3).
 
     References
     ----------
@@ -49,11 +49,12 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
 
     Notes
     -----
-    Residual bootstrap [1]_: the standardised residuals are enlarged by sqrt(n / (n - p)), since the fit reduced them,
-    drawn with replacement (in blocks if neighbours resemble each other), and added to the fitted values. All residuals
-    of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p. With few points the size of the errors is
-    uncertain; without that factor percentiles would be too narrow by the ratio of the normal quantile to Student's.
-    Assumes that errors are proportional to the given standard deviations.
+    Residual bootstrap [1]_: the standardised residuals of n points and p parameters are enlarged by sqrt(n / (n - p)),
+    since the fit reduced them. They are drawn with replacement (in blocks if neighbours resemble each other), and added
+    to the fitted values. All residuals of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p, because
+    the size of the errors is uncertain with few points. Without this factor, intervals would be too narrow by the ratio
+    of the normal quantile to Student's. The method assumes that errors are proportional to the given standard
+    deviations.
 
     References
     ----------
@@ -65,7 +66,7 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
     freedom = max(1, fit.freedom)
     rows = fit.solution.residuals.reshape(-1, points) * math.sqrt(points * problem.independent / freedom)
     rows = rows - rows.mean(axis=1, keepdims=True)
-    drawn = rows[:, _drawn(fit, count, stream)]  # (n_kinds, count, n_points)
+    drawn = rows[:, _drawn(fit, count, stream)]  # shape (n_kinds, count, n_points)
     size = np.sqrt(freedom / stream.chisquare(freedom, count))
     noise = np.concatenate(list(drawn * size[None, :, None]), axis=1)
     targets = problem.model(fit.parameters[None, :])[0] + problem.deviations * noise

@@ -138,7 +138,8 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
     think_s : float
         Think time if the points have none. [s]
     held : int or None
-        Number of highest levels to leave out of the fit. None fits all levels, and tests a fit without the highest one.
+        Number of highest levels to leave out of the fit. None fits all levels, and tests a fit without the highest
+        level.
 
     Raises
     ------
@@ -225,7 +226,7 @@ def _judge_by_servers(contender: Candidate, points: Observations, servers: int) 
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """Return a choice whose reason includes the reason why one of the two closed curves was set aside."""
+    """Return a choice whose reason also states why one of the two closed curves was not chosen."""
     reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
@@ -233,15 +234,16 @@ def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
 def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
     """Choose between constant and load-dependent demand of the closed curve.
 
-    Return the name of the other curve, with the reason for setting it aside; empty without both curves.
+    Return the name of the curve that was not chosen, with the reason; empty unless both curves were fitted.
 
     Notes
     -----
-    Throughput below saturation hardly distinguishes the two; the utilization of the bottleneck at each level does, so
-    the criterion combines both. The curves have equally many parameters: background in one, the change of the demand in
-    the other. The demand counts as load-dependent only if the constant demand misses by more than chance explains, so
-    that noise at a few levels does not decide. The error at the held-out level is that of the curve which the lower
-    levels alone would have chosen, so that the held-out level does not influence the choice that it tests.
+    Throughput below saturation hardly distinguishes the two curves; the utilization of the bottleneck at each level
+    does, so the criterion combines both. The curves have equally many parameters: the constant demand has a background,
+    the load-dependent demand has its change with the load. The demand counts as load-dependent only if the errors of
+    the constant demand are larger than chance explains, so that noise at a few levels does not decide. The held-out
+    level tests the curve that the lower levels alone would have chosen, so that this level does not influence the
+    choice that it tests.
     """
     pair = {contender.name: contender for contender in candidates if contender.joint_aicc is not None}
     plain, changing = pair.get("closed"), pair.get("load-dependent")
@@ -262,9 +264,12 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
         return {other.name: "rejected"}
     gap = (other.joint_aicc or 0.0) - (best.joint_aicc or 0.0)
     words = (
-        f"AICc of throughput and use of the bottleneck together is {abs(gap):.2g} {'higher' if gap > 0 else 'lower'}"
+        f"AICc of throughput and bottleneck utilization together is {abs(gap):.2g} {'higher' if gap > 0 else 'lower'}"
     )
-    return {other.name: words + ("" if gap > 0 else f", which chance explains up to {_credible_gap(changing.fit):.2g}")}
+    return {
+        other.name: words
+        + ("" if gap > 0 else f", and chance explains differences up to {_credible_gap(changing.fit):.2g}")
+    }
 
 
 def _changes(plain: Fit, changing: Fit) -> bool:
@@ -272,9 +277,9 @@ def _changes(plain: Fit, changing: Fit) -> bool:
 
     Notes
     -----
-    The ratio of the residual variances of the constant and the changing curve must exceed the F quantile for the
-    degrees of freedom of both, as for two independent variances; in terms of the criterion, n ln F. Residuals of curves
-    on the same points are correlated, so the error rate is below the nominal level.
+    The ratio of the residual variances of the curves with constant and changing demand must exceed the F quantile for
+    the degrees of freedom of both, as for two independent variances. In terms of the criterion, the difference must
+    exceed n ln F. Residuals of curves on the same points are correlated, so the error rate is below the nominal level.
     """
     constant, dependent = joint_aicc(plain), joint_aicc(changing)
     if constant is None or dependent is None:
@@ -301,10 +306,10 @@ def _without_criterion(candidates: list[Candidate], able: list[Candidate], refus
         others = "".join(
             f"; the error of {contender.name} there is {contender.held_out_text()}" for contender in tested
         )
-        why = f"{founded[0].name}: too few levels to leave the highest out{others}"
+        why = f"{founded[0].name}: too few levels to leave out the highest level{others}"
         return Choice(candidates, founded[0], refused, why)
     if not tested:
-        why = "every curve is rejected: too few points for AICc, and for leaving the highest level out"
+        why = "every curve is rejected: too few points for AICc, and for a fit without the highest level"
         return Choice(candidates, None, refused, why)
     chosen = min(tested, key=_held_out_error)
     others = "; ".join(

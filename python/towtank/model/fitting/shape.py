@@ -1,8 +1,8 @@
 """Determines the kind of limit that a capacity curve shows: CPU, lock or pool, disk, memory, or the load generator.
 
-Response times rise sharply for many reasons that look alike from outside. The run summaries distinguish the
-reasons, since each kind of limit changes different figures. All examined figures are listed, including those
-that rule out a kind.
+Response times rise sharply for many reasons, which the curve alone does not distinguish. The run summaries distinguish
+them, since each kind of limit changes different figures. All examined figures are listed, including figures that rule
+out a kind.
 """
 
 from __future__ import annotations
@@ -23,41 +23,43 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Ratio of response time at the highest to that at the lowest load, from which response time has grown.
-[ratio]
+"""Smallest ratio of the response time at the highest load to the response time at the lowest load that counts as
+growth. [ratio]
 """
 SHORTFALL = 0.10
-"""Shortfall of throughput below the proportional line through the lowest load, from which it counts. [ratio]"""
+"""Smallest shortfall of throughput, below the proportional line through the lowest load, that counts. [ratio]"""
 FULL = 0.90
-"""Utilization from which CPUs count as saturated.
+"""Utilization from which CPUs count as saturated. [ratio]
 
-Disks work in parallel, so `DISK_FULL` applies to them. [ratio]
+Disks have the lower threshold `DISK_FULL`, because they process requests in parallel.
 """
 DISK_FULL = 0.80
 QUEUES = 2.0
 """Factor on 1 / (1 - U) up to which queues at the observed resources explain the growth of response time. [ratio]
 
 U is the highest observed utilization. With exponential service, the response time of M/M/1 grows by 1 / (1 -
-U), that of several servers and of closed loads by less.
+U), and less with several servers or a closed load.
 """
 GENERATOR_BUSY = 0.80
 """Share of the generator's calibrated rate from which the generator may be the limit. [ratio]"""
 PRESSURE = 0.10
-"""Share of time in which threads waited for memory or disk, from which the wait counts. [ratio]"""
+"""Share of time in which threads waited for memory or disk, from which the wait counts as evidence. [ratio]"""
 HELD_UP = 0.10
-"""Share of time in which the CPU limit of a control group paused processes, from which the pauses count.
-[ratio]
+"""Share of time in which the CPU limit of a control group paused processes, from which the pauses count as
+evidence. [ratio]
 """
 FAULTS = 20.0
 """Rate of pages read back from disk from which memory counts as short. [1/s]"""
 GROWN = 1.2
-"""Ratio of CPU time per transaction at the highest to that at the lowest load, from which it has grown.
-[ratio]
+"""Smallest ratio of the CPU time per transaction at the highest load to the CPU time at the lowest load that counts
+as growth. [ratio]
 """
 CPU_TIME = "CPU time per transaction of"
-"""First words of the evidence on CPU time, which shows that the CPUs of a resource were observed."""
+"""First words of a description of evidence on CPU time. Such evidence exists only if the CPUs of a resource were
+observed.
+"""
 UTILIZATION = "utilization of"
-"""First words of the evidence on the utilization of a CPU or disk."""
+"""First words of a description of evidence on the utilization of a CPU or disk."""
 _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 
@@ -94,13 +96,20 @@ def classify(configuration: Configuration) -> Json:
         `sentence`, `evidence`.
     """
     if len(configuration.points) < 2:
-        return {"kind": "unknown", "resource": None, "sentence": "one load level shows no shape", "evidence": []}
+        return {
+            "kind": "unknown",
+            "resource": None,
+            "sentence": "a single load level does not show the limit",
+            "evidence": [],
+        }
     grown, reached = _grown(configuration), _reached(configuration)
     rise, shortfall = grown.value, 1 - (1.0 if reached.value is None else reached.value)
     below = None if reached.low is None or reached.high is None else (1 - reached.high, 1 - reached.low)
     evidence = [
-        Evidence("mean response time over that at the lowest load", 1.0, rise, SHARP, None, (grown.low, grown.high)),
-        Evidence("throughput below the line of the lowest load", 0.0, shortfall, SHORTFALL, None, below),
+        Evidence("mean response time, relative to the lowest load", 1.0, rise, SHARP, None, (grown.low, grown.high)),
+        Evidence(
+            "throughput below the proportional line through the lowest load", 0.0, shortfall, SHORTFALL, None, below
+        ),
         *_generator(configuration),
         *_memory(configuration),
         *_disks(configuration),
@@ -110,7 +119,7 @@ def classify(configuration: Configuration) -> Json:
     ]
     explained = _explained(evidence)
     evidence.insert(
-        2, Evidence("the same growth, at most, from queues at the observed resources", 1.0, explained, None, None)
+        2, Evidence("largest growth that queues at the observed resources explain", 1.0, explained, None, None)
     )
     by_queues = _is_by_queues(configuration, rise, shortfall)
     kind, resource = _decide(evidence, rise, shortfall, by_queues=by_queues)
@@ -133,8 +142,9 @@ def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: f
 
     Notes
     -----
-    If response time grows from R0 to R, throughput drops to (Z + R0) / (Z + R) of the proportional line. M/M/m has R /
-    S = 1 + C / (m (1 - U)) with Erlang's C; closed loads with the same utilization have less.
+    If response time grows from R0 to R at think time Z, throughput drops to (Z + R0) / (Z + R) of the proportional
+    line. M/M/m with service time S has R / S = 1 + C / (m (1 - U)) with Erlang's C; in a closed system with the same
+    utilization the ratio is smaller.
     """
     most = 1.0
     for resource in configuration.resources:
@@ -158,7 +168,7 @@ def _decide(
 ) -> tuple[str, str | None]:
     """Return the kind of limit and its resource.
 
-    A busy generator comes first, as it invalidates the other evidence; then a saturated resource; then
+    A busy generator is checked first, as it invalidates the other evidence; then saturated resources; then
     contention.
     """
     for kind in ("generator", "memory", "disk", "cpu", "quota"):
@@ -182,7 +192,7 @@ def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_q
     rise, shortfall = evidence[0].highest, evidence[1].highest or 0.0
     change = (
         f"from the lowest to the highest load response time grew by a factor of {_factor(evidence[0])} and throughput "
-        f"is {_percent(evidence[1])} below the line of the lowest load"
+        f"is {_percent(evidence[1])} below the proportional line through the lowest load"
     )
     if kind == "cpu":
         grown = next((item for item in evidence if item.what == f"{CPU_TIME} {resource}"), None)
@@ -194,17 +204,17 @@ def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_q
             )
         return f"CPU saturation of {resource}: {change}{more}"
     reasons = {
-        "generator": "the generator is at its own limit, so the curve is not that of the system",
-        "memory": f"memory: pages come back from the disk ({resource}); {change}",
+        "generator": "the generator is at its own limit, so the curve does not show the system",
+        "memory": f"memory: pages are read back from disk ({resource}); {change}",
         "disk": f"disk saturation of {resource}: {change}",
-        "quota": f"a CPU limit of the control group of {resource}, below the CPUs that it is taken to have: {change}",
+        "quota": f"a CPU limit of the control group of {resource}, below the number of CPUs assumed for it: {change}",
         "contention": f"lock or pool contention, a single thread, or a resource that was not observed: {change}, while "
         f"no observed CPU and no observed disk is full",
         "none": f"no limit was reached: {change}"
-        + (", which queues at CPUs so busy explain" if by_queues and shortfall > SHORTFALL else ""),
-        "unknown": "not known: response times were not recorded"
+        + (", which queues at CPUs of this utilization explain" if by_queues and shortfall > SHORTFALL else ""),
+        "unknown": "unknown: response times were not recorded"
         if rise is None
-        else f"not known: {change}, but no CPU of the system was observed",
+        else f"unknown: {change}, but no CPU of the system was observed",
     }
     return reasons[kind]
 
@@ -299,7 +309,9 @@ def _disks(configuration: Configuration) -> list[Evidence]:
     for on in _machines(configuration):
         pressure = _ends(configuration, lambda run, on=on: _pressure(run, on, "io_full"))  # type: ignore[misc]
         if pressure[1] is not None:
-            found.append(Evidence(f"share of time in which all waited for disks{on}", *pressure, PRESSURE, None))
+            found.append(
+                Evidence(f"share of time in which all threads waited for disks{on}", *pressure, PRESSURE, None)
+            )
     return found
 
 
@@ -338,7 +350,7 @@ def _quotas(configuration: Configuration) -> list[Evidence]:
         ends = _ends(configuration, lambda run, tier=tier: _held_up(run, tier))  # type: ignore[misc]
         if ends[1] is not None:
             kind = "quota" if tier not in known and ends[1] >= HELD_UP else None
-            what = f"share of the time held up by the CPU limit of {tier}"
+            what = f"share of time paused by the CPU limit of {tier}"
             found.append(Evidence(what, *ends, HELD_UP, kind))
     return found
 

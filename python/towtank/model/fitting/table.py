@@ -18,7 +18,7 @@ from towtank.yamlfile import did_you_mean
 LOAD_NAMES = ("users", "concurrency", "load", "threads", "clients", "processors", "n")
 THROUGHPUT_NAMES = ("throughput", "throughput_per_s", "x", "tps", "rate")
 MOST_ROWS = 100_000
-"""Highest number of rows. A longer file holds no load levels and must be aggregated first. [1]"""
+"""Highest number of rows. A longer file must first be aggregated to one row for each measurement. [1]"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Columns:
     busy : str or None
         Busy servers of the bottleneck. [1]
     think : str or None
-        Duration that applies to all rows, or name of a column. [s]
+        Think time that applies to all rows, or name of a column. [s]
     """
 
     load: str | None = None
@@ -103,7 +103,9 @@ def _read(path: Path) -> _Reader:
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise StudyError.at(path, f"must be a CSV file in UTF-8, got byte {error.start} that is none") from None
+        raise StudyError.at(
+            path, f"must be a CSV file in UTF-8, got an invalid byte at position {error.start}"
+        ) from None
     except OSError as error:
         raise StudyError.at(path, f"must be a CSV file that can be read, got {error.strerror}") from None
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]

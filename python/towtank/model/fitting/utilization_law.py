@@ -1,4 +1,4 @@
-"""Judges a curve by the busy servers of its bottleneck: its throughput limit, and a change of demand between
+"""Checks a curve against the busy servers of its bottleneck: the throughput limit, and a change of demand between
 points.
 """
 
@@ -33,12 +33,16 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
     Returns
     -------
     (float, float) or None
-        Estimate and upper end of its interval; None if busy servers were not measured or do not determine it. [1/s]
+        Estimate and upper end of its interval; None if busy servers were not measured or do not determine the limit.
+        [1/s]
 
     Notes
     -----
-    Least squares gives U = b + D X with background b; the limit is (m - b) / D. The upper end of its interval is the X
-    at which the lower band of the line, b + D X - t s sqrt(x' (X'X)^-1 x), reaches m.
+    Least squares gives the busy servers U = b + D X at throughput X, with background b and demand D; the limit with m
+    servers is (m - b) / D. The upper end of its interval is the throughput at which the lower band of the line reaches
+    m. The band lies t s sqrt(x' (A'A)^-1 x) below the line, with Student's quantile t, residual standard error s,
+    design
+    matrix A and x = (1, X).
     """
     busy = points.busy
     if busy is None or points.count < _POINTS or float(busy.max()) > (1 + READING_ERROR) * servers:
@@ -102,6 +106,6 @@ def judge_one_system(judgement: Judgement, points: Observations) -> None:
     for change in changes:
         judgement.doubt(
             f"busy time per transaction changes by {100 * (change.after / change.before - 1):+.0f} % at "
-            f"{points.names[order[change.index]]} and keeps that level: the points are of more than one system, and "
+            f"{points.names[order[change.index]]} and keeps that level: the points come from more than one system, and "
             f"the curve describes none of them; fit the points of the last system alone"
         )

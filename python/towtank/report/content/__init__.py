@@ -1,7 +1,7 @@
 """Content of a report: one file per section, in the order of `PARTS`.
 
-To add a section, write a file with `build(results) -> Section`, a line in `PARTS`, and a test. A builder
-returns None if the results have no data for its section, which is then left out.
+To add a section, write a file with `build(results) -> Section`, a line in `PARTS`, and a test. If the results have no
+data for a section, its builder returns None, and the report omits the section.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from towtank.report.source import Results
 
 Builder = Callable[[Results], Section | None]
 ANSWER, APPENDICES = "Answer", "Appendices"
-# Builders of the sections by part of the report, in the order of the questions that a reader asks.
+# Builders of the sections for each part of the report. The parts follow the order of a reader's questions.
 PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
     (ANSWER, (headline.build,)),
     ("Results", (found_limit.build, tables.build, figures.build, effects.build, claims.build)),
     (
-        "What limits, and why",
+        "Limits and their causes",
         (
             observations.build,
             capacity_model.build,
@@ -68,7 +68,7 @@ PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
     ),
     ("Prediction and sizing", (prediction.build, sizing.build, model_trust.build)),
     (
-        "How it was measured",
+        "Measurement",
         (limits.build, verdicts.build, question.build, workload.build, events.build, stored.build, spread.build),
     ),
     (
@@ -85,7 +85,7 @@ PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
 )
 SECTIONS: tuple[Builder, ...] = tuple(build for _, builders in PARTS for build in builders)
 _PART_OF = {build: part for part, builders in PARTS for build in builders}
-# Sections that explain the results or repeat them in sentences. They are folded until the reader opens them.
+# Sections that explain the results or repeat them in sentences; they are folded until the reader opens them.
 _DETAILS: tuple[Builder, ...] = (
     observations.build,
     capacity_model.build,
@@ -124,13 +124,13 @@ def build_document(results: Results) -> Document:
 
 
 def _answer(sections: tuple[Section, ...]) -> str:
-    """Return the headline in the summary section; empty if the headline failed."""
+    """Return the headline in the summary section; empty if the headline could not be built."""
     headlines = (block for block in _callouts(sections) if block.level == "headline")
     return " ".join(run.text for block in headlines for content in block.content for run in content)
 
 
 def _verdict(sections: tuple[Section, ...]) -> str:
-    """Return the title of the verdict in the summary section; empty if the verdict failed."""
+    """Return the title of the verdict in the summary section; empty if the verdict could not be built."""
     return next((block.title for block in _callouts(sections) if block.level in headline.LEVELS), "")
 
 
@@ -140,7 +140,7 @@ def _callouts(sections: tuple[Section, ...]) -> list[Callout]:
 
 
 def part_of(build: Builder) -> str:
-    """Return the name of the part that a builder makes, such as `section capacity model`."""
+    """Return the name of the part of the report that a builder creates, such as `section capacity model`."""
     return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
 
 

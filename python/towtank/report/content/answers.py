@@ -11,7 +11,7 @@ from towtank.report.source import Json, Results, label_of, load_of
 def tables(results: Results) -> list[Block]:
     """Build the table of complete responses by transaction and status code at each point.
 
-    Empty without HTTP responses. Points whose recordings lack status codes are marked as not recorded.
+    The result is empty without HTTP responses. Points whose recordings have no status codes are marked as not recorded.
     """
     points = [(c, point) for c in results.configurations for point in c.get("points") or ()]
     codes = sorted({code for _, point in points for counts in _counts(point).values() for code in counts})
@@ -24,9 +24,9 @@ def tables(results: Results) -> list[Block]:
         Column("Transaction"),
         *(Column(code, numeric=True) for code in codes),
     )
-    note = "A redirect (3xx) counts as a good answer and is not followed, unless a check says otherwise."
+    note = "A redirect (3xx) counts as successful unless a check refuses it. It is not followed."
     notes = (note,) if any(code.startswith("3") for code in codes) else ()
-    return [Table("Answers by status code", columns, rows, notes, is_detail=True)]
+    return [Table("Responses by status code", columns, rows, notes, is_detail=True)]
 
 
 def _counts(point: Json) -> dict[str, dict[str, int]]:

@@ -26,7 +26,7 @@ _SWITCHES = {"trusted": "--trust"}
 def build(results: Results) -> Section:
     """Build the appendix on the measurement: facts, commands, seeds and times of the runs, hashes."""
     blocks: list[Block] = [Definitions(tuple(_facts(results)))]
-    blocks.append(Listing("To run the study again, then to write this report again", commands(results)))
+    blocks.append(Listing("Commands to repeat the study and this report", commands(results)))
     blocks.append(_runs(results))
     if results.hashes:
         blocks += _hashes(results)
@@ -123,8 +123,8 @@ def _hashes(results: Results) -> list[Block]:
     rows = tuple((entry.path, people.plural(entry.files, "file"), entry.sha256) for entry in results.hashes)
     columns = (Column("Path"), Column("Holds"), Column("SHA-256"))
     words = (
-        "The hash of a run is that of the lines that sha256sum prints for run.json, plan.json and the "
+        "The hash of a run is the SHA-256 of the lines that sha256sum prints for run.json, plan.json and the "
         "files of engine/ and "
-        "observe/, in this order, named from the results folder."
+        "observe/, in this order, with paths relative to the results folder."
     )
-    return [paragraph(words), Table("Hashes of what was recorded", columns, rows)]
+    return [paragraph(words), Table("Hashes of the recorded files", columns, rows)]

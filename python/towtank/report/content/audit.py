@@ -10,14 +10,13 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# Number of shares of a mix that fit into a cell; the run summary has all shares.
+# Number of shares of a mix that a table cell contains; the run summary contains all shares.
 _SHARES_SHOWN = 3
 _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """Build the section on the audit of the load: all tests, then the tests that could not be made, with
-    reasons."""
+    """Build the section on the audit of the load: all tests, then the missing tests with reasons."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)
@@ -37,7 +36,7 @@ def build(results: Results) -> Section:
         Column("Verdict"),
     )
     notes = (
-        "p is the probability of a result at least as far off if the load is exactly as asked. At most "
+        "p is the probability of a deviation of at least this size if the load is exactly as requested. At most "
         f"{people.share(_family(found))} of all runs are suspect by chance.",
     )
     blocks: list[Block] = [paragraph(sentence(results)), Table("Asked and seen", columns, rows, notes)]
@@ -47,14 +46,14 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence with the number of tests and the number of tests that cast doubt on the load."""
+    """Return a sentence with the number of tests and how many of them indicate a load other than the requested one."""
     tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
     bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")
-    text = "Tests compare mix, pauses and arrivals that began in the steady window with those that the plans ask for. "
+    text = "The tests compare the mix, pauses and arrivals that began in the steady window with the requested ones. "
     if not bad:
         return text + f"None of {made} gives reason for doubt."
-    return text + f"{bad} of {made} {'says' if bad == 1 else 'say'} that the load was another than the one asked for."
+    return text + f"{bad} of {made} {'shows' if bad == 1 else 'show'} a load that differs from the requested load."
 
 
 def _family(found: list[tuple[str, Json]]) -> float | None:

@@ -1,4 +1,4 @@
-"""Requests in flight in each run at both ends of its window, compared with the number that its load requires."""
+"""Requests in flight at the start and end of each run's window, compared with the number by Little's law."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def build(results: Results) -> Section | None:
         Column("Run"),
         Column("In flight at start", "count", numeric=True),
         Column("In flight at end", "count", numeric=True),
-        Column("Needed by Little's law", "count", numeric=True),
+        Column("Expected by Little's law", "count", numeric=True),
         Column("Waiting at start", "count", numeric=True),
         Column("Waiting at end", "count", numeric=True),
         Column("Worked off after", numeric=True),
@@ -36,8 +36,9 @@ def build(results: Results) -> Section | None:
     )
     carried = sum(bool(run.summary["backlog"]["excess_at_start"]) for run in runs)
     said = paragraph(
-        f"{people.plural(carried, 'run')} of {len(runs)} began the window with more requests in flight or waiting than "
-        "the load of the window needs, beyond its swing. It needs X R requests in flight, the rate at which requests "
+        f"{people.plural(carried, 'run')} of {len(runs)} began the window with significantly more requests in "
+        "flight or "
+        "waiting than the load of the window explains. By Little's law this number is X R, the rate at which requests "
         "ended times their mean exchange time."
     )
-    return Section("backlog", "Backlog", (said, Table("Requests in flight and arrivals that wait", columns, rows)))
+    return Section("backlog", "Backlog", (said, Table("Requests in flight and waiting arrivals", columns, rows)))

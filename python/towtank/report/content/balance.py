@@ -27,9 +27,10 @@ def build(results: Results) -> Section | None:
     )
     rows = tuple(row for run in runs for name in run.summary["balance"] for row in _rows(run, name))
     said = (
-        "Requests in the window that each balancer gave to each of its members, from its own counters, once a second. "
-        "Brackets hold confidence intervals of 95 % of the share. Fairness is Jain's index, (Σ x)² / (n Σ x²): 1 if "
-        "all members got the same, 1/n if one of n got everything."
+        "Requests in the window that each balancer sent to each of its members, from its counters, which are read once "
+        "a second. Brackets contain 95 % confidence intervals of the share. Fairness is Jain's index, (Σ x)² / (n "
+        "Σ x²): "
+        "1 if all members received the same number, 1/n if one of n members received all requests."
     )
     blocks = [paragraph(said), *(paragraph(words) for words in (_uneven(runs),) if words)]
     return Section("balance", "Balance between members", (*blocks, Table("Requests by member", columns, rows)))
@@ -53,8 +54,9 @@ def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
 
 
 def _uneven(runs: list[RunResult]) -> str:
-    """Return a sentence about the run with the least even distribution of requests; empty without a judged
-    run.
+    """Return a sentence about the run with the least even distribution of requests.
+
+    The sentence is empty if no run has a value of the fairness index.
     """
     judged = [
         (run, name, balance)
@@ -66,6 +68,7 @@ def _uneven(runs: list[RunResult]) -> str:
         return ""
     run, name, worst = min(judged, key=lambda row: float(row[2]["fairness"]))
     return (
-        f"Least even was {name} in {run.run_id}: fairness {people.number(worst['fairness'], 4)} over "
+        f"The distribution by {name} in {run.run_id} was the least even: fairness "
+        f"{people.number(worst['fairness'], 4)} over "
         f"{people.plural(len(worst['members']), 'member')}; an even share is {people.share(worst['even_share'])}."
     )

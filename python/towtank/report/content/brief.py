@@ -12,18 +12,19 @@ from towtank.report.document import Column, Table
 from towtank.report.source import Json, Results, diagnosis_of
 from towtank.report.suspects import MARK, NOTE
 
-# Number of configurations above which those between the highest and the lowest throughput are folded.
+# Largest number of configurations that are shown; of more, the highest and lowest throughputs are shown and the
+# others folded.
 _SHOWN = 8
 _LIMITS = {
     "cpu": "CPU of {resource}",
     "errors": "errors",
-    "overload": "overload, of an unknown resource",
+    "overload": "overload of an unknown resource",
     "unknown": "unknown",
     "none": "not reached",
     "undecided": "not decided",
 }
 _UNITS = {"users": "users", "rate": "1/s"}
-_NOT = "not answered: no run counts"
+_NOT = "not answered: no valid or suspect run"
 
 
 def table(results: Results) -> Table | None:
@@ -45,24 +46,27 @@ def table(results: Results) -> Table | None:
         Column("Objectives"),
     )
     rows, left = tuple(_row(results, configuration) for configuration in ordered), len(found) - _SHOWN
-    notes = [f"Shown are the highest and the lowest; {people.plural(left, 'configuration')} between these are folded."]
+    notes = [
+        f"Only the highest and lowest throughputs are shown; {people.plural(left, 'configuration')} between them "
+        "folded."
+    ]
     notes = notes if left > 0 else []
     if any(MARK in cell for row in rows for cell in row):
         notes.append(NOTE)
     if any(cell != people.ABSENT and "[" not in cell for row in rows for cell in (row[1], row[4])):
-        notes.append("A value without brackets has no interval: too little was recorded for one.")
+        notes.append("A value without brackets has no interval, because too few data were recorded.")
     return Table("Results in brief", columns, rows, tuple(notes), shown=_SHOWN)
 
 
 def _extremes_first(found: Sequence[Json]) -> list[Json]:
-    """Return the configurations with the highest and the lowest throughput, then those between them."""
+    """Return the configurations with the highest and the lowest throughput first, then the others."""
     ordered = sorted(found, key=lambda configuration: _carried(_peak(configuration)), reverse=True)
     half = _SHOWN // 2
     return [*ordered[:half], *ordered[-half:], *ordered[half:-half]]
 
 
 def _peak(configuration: Json) -> Json | None:
-    """Return the point with the highest throughput among the points with a run that is not invalid; or None."""
+    """Return the point with the highest throughput that has a valid or suspect run; None if there is none."""
     points = [point for point in configuration["points"] if any(verdict != "invalid" for verdict in point["verdicts"])]
     known = (point for point in points if point["throughput_per_s"]["value"] is not None)
     return max(known, key=_carried, default=None)
@@ -90,7 +94,7 @@ def _row(results: Results, configuration: Json) -> tuple[str, ...]:
 
 
 def _limited(configuration: Json) -> str:
-    """Return the limit of a configuration as text; the limit of its search if there was a search."""
+    """Return as text what limits a configuration; if a search for the limit was made, its result."""
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
         diagnosis = diagnosis_of(configuration)
@@ -98,7 +102,7 @@ def _limited(configuration: Json) -> str:
         known = _LIMITS.get(str(limit.get("kind")), "unknown").format(resource=limit.get("resource"))
         return known if cause is None else cause
     if found["value"] is None:
-        return "no load that was tried passed"
+        return "no tested load passed"
     if found["is_lower_bound"]:
         return f"not reached: {text_of(found)}"
     reason = str((found["failure"] or {}).get("kind") or "unknown").replace("_", " ")
@@ -106,7 +110,7 @@ def _limited(configuration: Json) -> str:
 
 
 def _objectives(results: Results, configuration: Json) -> str:
-    """Return the objectives of a configuration by outcome and load, such as `2 met, 1 missed at 500 users`."""
+    """Return the number of objectives by outcome and load, such as `2 met, 1 missed at 500 users`."""
     key: dict[str, Any] = configuration["key"]
     counts: dict[str, int] = {}
     for objective in results.summary.get("objectives") or ():

@@ -1,6 +1,4 @@
-"""Capacity model: bottleneck and curve of each configuration, residuals, held-out levels, values of several
-methods.
-"""
+"""Capacity model: bottleneck and curve of each configuration, residuals, held-out levels, comparison of methods."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from towtank.report.figures import capacity_curve, panel, residuals
 from towtank.report.source import Json, Results
 
 CURVES = {
-    "closed": "users that think, and one bottleneck with a constant demand",
-    "load-dependent": "users that think, and one bottleneck whose demand depends on its utilization",
+    "closed": "users with think times, and one bottleneck with a constant demand",
+    "load-dependent": "users with think times, and one bottleneck whose demand depends on its utilization",
     "usl": "the universal scalability law",
     "amdahl": "Amdahl's law",
     "linear": "a straight line through the origin",
@@ -37,7 +35,7 @@ def build(results: Results) -> Section | None:
     blocks += [made for make in (capacity_curve.figure, residuals.figure) if (made := make(results)) is not None]
     if len(configurations) > panel.CROWDED:
         lack = f"more than {panel.CROWDED} configurations are compared in tables"
-        blocks.append(paragraph(f"No figures of the curves and of their residuals: {lack}."))
+        blocks.append(paragraph(f"The report has no figures of the curves and their residuals: {lack}."))
     tables = (
         misfits.table(results, configurations),
         _held_out(results, configurations),
@@ -57,7 +55,7 @@ def _refused(results: Results) -> list[Json]:
 
 
 def _sentence(configuration: Json) -> Block:
-    """State the limit of a configuration, its curve, and the quality of the fit in a callout."""
+    """Build a callout with the limit of a configuration, its curve, and the quality of the fit."""
     verdict = configuration["verdict"]
     curve = text(
         f"The curve is {configuration['curve']} ({CURVES.get(str(configuration['curve']), '')}), "
@@ -75,7 +73,7 @@ def _sentence(configuration: Json) -> Block:
 
 
 def _held_out(results: Results, configurations: list[Json]) -> Table | None:
-    """Build the table of predicted against measured values at held-out levels; None without held-out levels."""
+    """Build the table that compares predicted with measured values at held-out levels; None without held-out levels."""
     rows = [
         (*levels.cells(configuration, row), "yes" if row["within_95"] else "no")
         for configuration in configurations
@@ -85,11 +83,11 @@ def _held_out(results: Results, configurations: list[Json]) -> Table | None:
         return None
     columns = (*levels.columns(results), Column("Within"))
     notes = (
-        "Predicted by a fit without these levels, with their users, think times and mixes. Bands are those of one more "
-        "measurement; the last column states whether the throughput measured lies within.",
-        "Near saturation the response time is N / X − Z, a small difference of large numbers: an error of the "
-        "throughput comes back in it enlarged by N / (X R).",
+        "The predictions use a fit without these levels, with the users, think times and mixes of these levels. Bands "
+        "are for a further measurement; the last column states if the measured throughput is within the band.",
+        "Near saturation the response time is N / X − Z, a small difference of large numbers. A relative error of the "
+        "throughput is therefore N / (X R) times larger in the response time.",
     )
     return Table(
-        "Held-out levels: predicted by the curve against measured", columns, tuple(rows), notes, is_detail=True
+        "Held-out levels: prediction of the curve and measurement", columns, tuple(rows), notes, is_detail=True
     )

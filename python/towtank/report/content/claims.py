@@ -1,4 +1,4 @@
-"""Claims of a reference, each with the measured value and the verdict."""
+"""Claims of a reference, such as a publication, each with the measured value and the verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "B/s": people.size_rate_estimate,
 }
 _SHOWN = 3
-"""Number of claims that the summary section shows; claims that are not confirmed come first, others are folded. [1]"""
+"""Number of claims that the summary section shows. Claims that are not confirmed have precedence; the others are
+folded. [1]
+"""
 
 
 def build(results: Results) -> Section | None:
@@ -30,13 +32,15 @@ def build(results: Results) -> Section | None:
     blocks: list[Block] = [
         *expected_beforehand(results),
         paragraph(
-            f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(counts)}. Claims are tested in "
-            "kind (directions, ratios, places), never by the figures of other machines. A claim is confirmed if it "
-            "holds over its whole interval (95 %), refuted if it holds nowhere in it, and undecided if the interval "
-            "crosses its bound or does not exist. A single run has the interval within it, widened by what an "
-            "assumed difference of the system's speed from run to run does to the value. A claim about several levels "
-            "is confirmed if it certainly holds at each, refuted if it certainly fails at one; otherwise each level "
-            "counts as one value. Invalid runs do not count."
+            f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(counts)}. The tests concern "
+            "directions, ratios and positions, and do not require the absolute numbers of other machines. A claim is "
+            "confirmed if it holds in the whole 95 % interval of the measured value, and refuted if it holds "
+            "nowhere in "
+            "it. It is undecided if the interval contains the bound or does not exist. The interval of a single run is "
+            "widened by the effect of an assumed difference in the speed of the system between runs. A claim about "
+            "several levels is confirmed if it certainly holds at each level, and refuted if it certainly fails at "
+            "one. "
+            "Otherwise each level is treated as one value. Invalid runs are not used."
         ),
         *_in_blocks(claims),
         _table(claims),
@@ -61,7 +65,7 @@ def _in_blocks(claims: list[_Claim]) -> list[Block]:
 
 
 def expected_beforehand(results: Results) -> list[Block]:
-    """Return the expectation of the study file; empty without one."""
+    """Return the expectation that the study file states; empty if it states none."""
     expected = str(results.study.get("expect") or "").strip()
     return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
 
@@ -73,21 +77,21 @@ class _Claim:
     Attributes
     ----------
     number : int
-        Place among the claims of the study, from 1.
+        Number of the claim in the study, from 1.
     says, source, asks, holds : str
-        Statement, its source, what was compared, and what must hold.
+        Statement of the claim, its source, the compared quantities, and the condition for its truth.
     verdict, answer, why : str
         Verdict; verdict with reason, doubts and next step; the reason alone.
     notes : str
         Verdict, doubts and next step, without the reason.
     found : str or None
-        Level that was found highest or lowest; None for a number or a trend.
+        Level with the highest or lowest measured value; None if the claim is about a number or a trend.
     may_be : list of str
-        Levels that may be the highest or lowest.
+        Levels that may be the highest or lowest, given the intervals of the values.
     measured : str
         Value with its interval.
     levels : list of tuple
-        Levels with the value at each, with its interval.
+        Each level, and the value at this level with its interval.
     suspect_runs : list of str
         Suspect runs that the answer depends on.
     decided_after : int or None
@@ -122,7 +126,7 @@ class _Claim:
 
     @property
     def word(self) -> str:
-        """The answer as a word, with a mark if it depends on suspect runs."""
+        """Answer in one or two words, with a mark if it depends on suspect runs."""
         if not self.is_answered:
             return "Not\N{NO-BREAK SPACE}answered"
         return WORDS[self.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
@@ -168,12 +172,15 @@ def in_brief(results: Results) -> Table | None:
     )
     notes = _reasons(shown)
     if folded:
-        notes.append("The section on claims has the reasons of the others.")
+        notes.append("The section on claims has the reasons for the other answers.")
     return Table("Expected and found", columns, rows, tuple(notes), shown=_SHOWN)
 
 
 def _reasons(claims: list[_Claim]) -> list[str]:
-    """Return reasons, doubts and next steps of claims; claims with the same next step and doubts share a note."""
+    """Return notes with reasons, doubts and next steps of claims.
+
+    Claims with the same doubts and next step share a note.
+    """
     groups: dict[str, list[_Claim]] = {}
     for claim in claims:
         if claim.answer != f"{WORDS[claim.verdict].capitalize()}.":
@@ -184,7 +191,7 @@ def _reasons(claims: list[_Claim]) -> list[str]:
 def _note(notes: str, claims: list[_Claim]) -> str:
     numbers = people.listing([str(claim.number) for claim in claims])
     whys = list(dict.fromkeys(claim.why for claim in claims if claim.why))
-    # A reason that another one begins with is said by the other one.
+    # A reason is omitted if a longer reason begins with it.
     whys = [why for why in whys if not any(other != why and other.startswith(why) for other in whys)]
     head, rest = notes.split(".", 1)
     because = f", because {'; '.join(whys)}" if whys else ""
@@ -192,7 +199,7 @@ def _note(notes: str, claims: list[_Claim]) -> str:
 
 
 def by_verdict(results: Results) -> list[str]:
-    """Return the number of claims for each verdict, such as `5 confirmed`; empty without claims."""
+    """Return the number of claims for each verdict, such as `5 confirmed`; empty if the study has no claims."""
     counts = results.claims.get("counts") or {}
     return [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if counts.get(verdict)]
 
@@ -217,7 +224,7 @@ def _table(claims: list[_Claim]) -> Table:
         )
         for claim in claims
     )
-    return Table("Claims of the reference and what was measured here", columns, rows, tuple(_notes(claims)))
+    return Table("Claims of the reference and measured values", columns, rows, tuple(_notes(claims)))
 
 
 def measured(claim: Json) -> str:
@@ -231,9 +238,7 @@ def measured(claim: Json) -> str:
 
 
 def _answer(claim: _Claim) -> str:
-    """Render verdict, reason, doubts and next step of a claim; a verdict that depends on suspect runs has a
-    mark.
-    """
+    """Render verdict, reason, doubts and next step of a claim, with a mark if the verdict depends on suspect runs."""
     if not claim.is_marked:
         return claim.answer
     return f"{claim.word}{claim.answer.removeprefix(WORDS[claim.verdict].capitalize())}"
@@ -241,7 +246,7 @@ def _answer(claim: _Claim) -> str:
 
 def _notes(claims: list[_Claim]) -> list[str]:
     suspects = sorted({run for claim in claims for run in claim.suspect_runs})
-    return [f"{MARK} Leans on suspect runs: {people.listing(suspects)}."] if suspects else []
+    return [f"{MARK} Depends on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
 def _levels(claims: list[_Claim]) -> Table:
@@ -254,11 +259,11 @@ def _levels(claims: list[_Claim]) -> Table:
         Column("Measured", numeric=True),
         Column("May be the highest or lowest"),
     )
-    return Table("Levels behind the claims", columns, rows)
+    return Table("Measured levels for the claims", columns, rows)
 
 
 def _may_be(claim: _Claim, level: str) -> str:
-    """Render `yes` if a level may be the highest or lowest, else `no`; a dash if the claim concerns a trend."""
+    """Render `yes` if a level may be the highest or lowest, otherwise `no`; a dash for a claim about a trend."""
     if claim.found is None:
         return people.ABSENT
     return "yes" if level in claim.may_be else "no"

@@ -1,4 +1,4 @@
-"""Configuration sheet: the settings in force, and how they differ between runs."""
+"""Configuration sheet: the settings that the system had, and their differences between runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build(results: Results) -> Section:
         factors = [*results.other_factors, results.load_factor]
         rows = tuple((service, key, _differences(values, factors)) for (service, key), values in sheet.items())
         columns = (Column("Service"), Column("Setting"), Column("Value"))
-        blocks.append(Table("Configuration in force, as the runs recorded it", columns, rows))
+        blocks.append(Table("Configuration in force, as recorded by the runs", columns, rows))
     else:
         blocks.append(nothing("The configuration in force"))
     blocks += [*_pinning(results), *_throttled_disks(results), *_host(results)]
@@ -33,7 +33,10 @@ def build(results: Results) -> Section:
 
 
 def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the values of each setting by service and setting, each with the runs in which it was in force."""
+    """Return the values of each setting, by service and name of the setting.
+
+    Each value is listed with the runs in which it was in force.
+    """
     found: dict[tuple[str, str], dict[str, list[RunResult]]] = {}
     for run in results.runs:
         if run.manifest.get("status") == "missing":
@@ -45,9 +48,7 @@ def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult
 
 
 def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the settings from the description of the study, for runs that ended before they recorded
-    settings.
-    """
+    """Return the settings from the description of the study, used if no run recorded its settings."""
     return {
         (name, key): {shown(value): []}
         for name, service in named(dig(results.study, "system", "services"))
@@ -57,7 +58,7 @@ def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResu
 
 
 def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """Return nested settings as a flat list, with names such as `database.pool`."""
+    """Return nested settings as a flat list of pairs, with names such as `database.pool`."""
     if not isinstance(values, Mapping):
         return [(prefix or "value", values)]
     return [
@@ -70,7 +71,7 @@ def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def shown(value: Any) -> str:
-    """Render the value of a setting as a file would state it."""
+    """Render the value of a setting as in a configuration file."""
     if isinstance(value, bool) or value is None:
         return {True: "on", False: "off", None: "not set"}[value]
     if isinstance(value, str):
@@ -85,7 +86,7 @@ def shown(value: Any) -> str:
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
     """Render the values of a setting.
 
-    Several values are each shown with the factor levels that distinguish them.
+    If it has several values, the factor levels to which each value belongs follow in brackets.
     """
     if len(values) == 1:
         return next(iter(values))
@@ -97,7 +98,7 @@ def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
             if len(set(every_level)) < len(every_level):
                 continue
             if len(every_level) == count == len(values) and number == len(factors) > 1:
-                break  # each run has its own value, so the value does not depend on the factors
+                break  # a different value in each run is a difference between runs, not an effect of the factors
             return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
     return f"differs from run to run: {', '.join(values)}"
 
@@ -107,7 +108,7 @@ def _levels(run: RunResult, factors: Iterable[str]) -> str:
 
 
 def _pinning(results: Results) -> list[Block]:
-    """Return a paragraph with the CPUs of the system and of the generator, for each pinning in the runs."""
+    """Return a paragraph for each pinning in the runs: the CPUs of the system and of the load generator."""
     ways = {
         (cpu_names(pinning.get("system")) if run.manifest.get("tiers") else "", cpu_names(pinning.get("generator")))
         for run in results.runs
@@ -117,28 +118,27 @@ def _pinning(results: Results) -> list[Block]:
         paragraph(
             f"The system ran on {system}, the load generator on {generator}."
             if system
-            else f"The load generator ran on {generator}. Towtank started no service and pinned none."
+            else f"The load generator ran on {generator}. Towtank neither started nor pinned any service."
         )
         for system, generator in sorted(ways)
     ]
 
 
 def _throttled_disks(results: Results) -> list[Block]:
-    """Report disks whose speed a control group limits, because percentiles of their times depend on this
-    limit.
-    """
+    """Report disks whose speed a control group limits; percentiles of their times describe this limit."""
     found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
     return [
         paragraph(
-            f"Disk {disk} of host {host} was limited by its control group to {limits}. The limit holds on average; "
-            "requests pass in bursts, so percentiles of times that wait for the disk describe the throttle."
+            f"Disk {disk} of host {host} was limited by its control group to {limits}. The limit applies to the "
+            "average, "
+            "and requests pass in bursts. Percentiles of times with disk access therefore describe this limit."
         )
         for host, disk, limits in found
     ]
 
 
 def host_facts(results: Results) -> Json:
-    """Return the facts of the host from the manifest of the study, else from that of a run."""
+    """Return the facts about the host from the manifest of the study, or otherwise of the first run that has them."""
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         facts = source.get("host") or source.get("host_facts")
         if isinstance(facts, Mapping):
@@ -155,5 +155,5 @@ def _host(results: Results) -> list[Block]:
         for key, value in _flat(host_facts(results))
     )
     if not rows:
-        return [nothing("What the host is made of")]
+        return [nothing("Hardware and software of the host")]
     return [Table("Host", (Column("Fact"), Column("Value")), rows)]

@@ -1,4 +1,4 @@
-"""Connections of the load generator: their number, their connect times, and how long requests waited for one."""
+"""Connections of the load generator: number, connect times, and times that requests waited for a connection."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def blocks(results: Results) -> list[Block]:
         Column("Connect", "mean, p99", numeric=True),
         Column("TLS handshake", "mean, p99", numeric=True),
         Column("Handshakes", "full, resumed", numeric=True),
-        Column("Waited for one", "of the requests", numeric=True),
-        Column("Wait", "of those: mean, p99", numeric=True),
+        Column("Waited for a connection", "of the requests", numeric=True),
+        Column("Wait", "of waiting requests: mean, p99", numeric=True),
         Column("Wait", "of response time", numeric=True),
     )
     sentences = (paragraph(words) for words in (waiting(runs), failures(runs), broken_answers(runs)) if words)
     rows = [_row(run) for run in runs]
-    # Columns without data in any run (no TLS, no pool) are left out.
+    # Columns without data in any run are omitted, for example if TLS or a pool was not used.
     kept = [
         number for number, _ in enumerate(columns) if number < 2 or any(row[number] != people.ABSENT for row in rows)
     ]
@@ -61,18 +61,18 @@ def _mean_and_p99(times: Json | None) -> str:
 
 
 def waiting(runs: list[RunResult]) -> str:
-    """Return a sentence about the run with the longest wait for a pooled connection; empty without a pool."""
+    """Return a sentence about the run with the longest wait for a pooled connection; empty if no run used a pool."""
     pooled = [run for run in runs if dig(run.summary, "connections", "wait_time_s")]
     if not pooled:
         return ""
     worst = max(pooled, key=_share)
     waits = worst.summary["connections"]["wait_time_s"]
     if not waits["waited"]:
-        return "Users share a pool of connections; no request waited for one in any run."
+        return "Users share a pool of connections; no request waited for a connection in any run."
     return (
-        f"Requests waited for a connection of the pool most in {worst.run_id}: {people.share(waits['share_waited'])} "
-        f"of them, {people.seconds(waits['mean'])} on average, {people.seconds(waits['p99'])} at the 99th percentile, "
-        f"{people.share(waits.get('share_of_response_time'))} of response time."
+        f"Waits for a connection of the pool were longest in {worst.run_id}: {people.share(waits['share_waited'])} of "
+        f"the requests waited, {people.seconds(waits['mean'])} on average and {people.seconds(waits['p99'])} at the "
+        f"99th percentile. This is {people.share(waits.get('share_of_response_time'))} of the response time."
     )
 
 
@@ -82,12 +82,12 @@ def _share(run: RunResult) -> float:
 
 def failures(runs: list[RunResult]) -> str:
     """Return a sentence that counts failed connections by reason over all runs; empty if none failed."""
-    return _counted(runs, "connect_failures", "Connections that could not be made")
+    return _counted(runs, "connect_failures", "Connections that failed")
 
 
 def broken_answers(runs: list[RunResult]) -> str:
     """Return a sentence that counts incomplete responses by reason over all runs; empty if all were complete."""
-    return _counted(runs, "broken_answers", "Answers that did not come whole")
+    return _counted(runs, "broken_answers", "Incomplete responses")
 
 
 def _counted(runs: list[RunResult], key: str, title: str) -> str:

@@ -1,4 +1,4 @@
-"""Work of databases, their most expensive statements with plans, and advice on indexes with its evidence."""
+"""Work of databases, their most expensive statements with plans, and advice on indexes with the evidence for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """Names of the counters that all kinds of databases have, for one kind."""
+    """Names of one kind of database for the counters that all kinds of databases have."""
 
     commits: str
     rows_read: str
@@ -56,15 +56,16 @@ _KINDS = (
 
 
 def build(results: Results) -> Section | None:
-    """Build the section on databases: work of each database, and statements of the run with the highest load;
-    None without data.
+    """Build the section on databases: the work of each database, and the statements of the run with the highest load.
+
+    It is None if no run recorded data of a database.
     """
     blocks = [*_work(results), *_statements(results)]
     return Section("databases", "Databases", tuple(blocks)) if blocks else None
 
 
 def _work(results: Results) -> list[Block]:
-    """Build the table of database counters in the window, with a row for each database in each run."""
+    """Build the table of database counters in the measured window, with a row for each database in each run."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return []
@@ -83,9 +84,9 @@ def _work(results: Results) -> list[Block]:
         Column("Connections", "at most", numeric=True),
     )
     said = (
-        "Counters of each database in the steady window; queries of the observer are included. Commits of MariaDB are "
-        "its COMMIT statements, those of PostgreSQL all transactions. A block that is not found in the memory of the "
-        "database is read from the operating system, which may have it in its page cache."
+        "Counters of each database in the steady window, including queries of the observer. Commits of MariaDB are its "
+        "COMMIT statements; commits of PostgreSQL are all transactions. A block that is not in the memory of the "
+        "database is read from the operating system, which may have the block in its page cache."
     )
     return [paragraph(said), Table("Work of databases", columns, rows)]
 
@@ -123,7 +124,7 @@ def _value(values: Json, name: str, what: str = "per_s") -> float | None:
 
 
 def _statements(results: Results) -> list[Block]:
-    """Return the statements in the run with the highest load, for each database that records statements."""
+    """Return the statements in the run with the highest load, for each database that records its statements."""
     runs = [run for run in results.measured if run.summary.get("databases")]
     if not runs:
         return []
@@ -153,11 +154,13 @@ def _advice(runs: list[RunResult]) -> Iterator[Callout]:
         evidence = (
             f"In {run.run_id} the plan of a statement that was called {calls} times and took "
             f"{people.seconds(statement['seconds'])} reads all of about {people.count(round(advice['rows']))} rows of "
-            f"{advice['table']} and is expected to keep {people.count(round(advice['rows_kept']))} of them by "
-            f"{advice['condition']}. The table was read as a whole {scans} times. No "
-            "index over all its rows begins with a column of this condition."
+            f"{advice['table']}. It is expected to keep {people.count(round(advice['rows_kept']))} of these rows "
+            "by the "
+            f"condition {advice['condition']}. The table was read completely {scans} times. No index on all rows "
+            "begins "
+            "with a column of this condition."
         )
-        again = f"Advised in {named}. An index costs writes and memory: only a run with it shows its gain."
+        again = f"Advised in {named}. An index costs writes and memory: only a run with the index shows its benefit."
         yield Callout("note", f"An index may help: {index}", (text(evidence), text(again)))
 
 
@@ -195,7 +198,7 @@ def _cut(query: str) -> str:
 
 
 def _without_columns(query: str) -> str:
-    """Shorten a long list of selected columns to the first column; other statements are unchanged."""
+    """Shorten a long list of selected columns to its first column; return any other statement unchanged."""
     if not query.upper().startswith("SELECT "):
         return query
     depth, first = 0, 0

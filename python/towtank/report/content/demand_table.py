@@ -1,4 +1,4 @@
-"""Service demands of a transaction at each resource, their dependence on the load, and demands by class."""
+"""Service demands of a transaction at each resource, how they depend on the load, and demands by transaction class."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if no configuration has a model, or no resource was observed."""
+    """Build the section; None if no configuration has a model or no resource was observed."""
     configurations = [configuration for configuration in capacity_curve.modelled(results) if configuration["demands"]]
     if not configurations:
         return None
     blocks: list[Block] = [
         paragraph(
-            "The demand of a transaction is the busy time of a resource per transaction that ended: the slope of the "
-            "utilization over the throughput. The background, busy time without any transaction, is given apart."
+            "The demand of a transaction is the busy time of a resource per completed transaction: the slope of "
+            "utilization against throughput. The background is the busy time without transactions, in its own column."
         ),
         _resources(configurations),
     ]
@@ -55,8 +55,9 @@ def _resources(configurations: list[Json]) -> Table:
         for name, resource in configuration["demands"].items()
     )
     notes = (
-        "At lowest and highest load: busy time per transaction as measured, background included. A disk that works on "
-        "several requests at a time is busy for less than the sum of their times.",
+        "The columns of the lowest and the highest load contain the measured busy time per transaction, including the "
+        "background. A disk that handles several requests at the same time is busy for less than the sum of their "
+        "times.",
     )
     return Table("Demands of the mean transaction by resource", columns, rows, notes)
 
@@ -75,16 +76,14 @@ def _dependence(bend: Json | None) -> str:
 
 
 def _classes(configuration: Json) -> list[Table]:
-    """Build a table of the demands by class at the bottleneck of a configuration; empty with fewer than two
-    classes.
-    """
+    """Build a table of the demands at the bottleneck by transaction class; empty with fewer than two classes."""
     found = configuration["classes"].get(configuration["bottleneck"])
     if not found or len(found["classes"]) < 2:
         return []
     columns = (
         Column("Transaction"),
         Column("Demand, 95 % interval", numeric=True),
-        Column("Lowest and highest of all estimators", numeric=True),
+        Column("Lowest and highest estimate", numeric=True),
         Column("Variance inflation", numeric=True),
         Column("Known"),
     )

@@ -11,7 +11,8 @@ from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# Ratio of the largest to the smallest response from which a note states that effects multiply and do not add.
+# If the largest response is at least this many times the smallest, a note states that effects multiply rather than
+# add. [ratio]
 _SPANS = 10.0
 
 
@@ -22,10 +23,10 @@ def build(results: Results) -> Section | None:
         return None
     blocks: list[Block] = [
         paragraph(
-            "The change of a factor is the change of the mean over all configurations from its first level to its "
-            "second. The change of several factors together is half the difference between the changes of one factor "
-            "at the second and at the first level of the other. Shares are parts of all variation between the runs "
-            "and add up to 100 % for each quantity."
+            "The change of a factor is the difference between the means over all configurations at its second and at "
+            "its first level. An interaction of two factors is half the difference between the changes of one factor "
+            "at the second and at the first level of the other factor. Shares are parts of the whole variation between "
+            "the runs and add up to 100 % for each quantity."
         )
     ]
     blocks += [_table(effect) for effect in found]
@@ -76,10 +77,10 @@ def _certain(differs: bool | None) -> str:
 def _notes(analysis: Json) -> list[str]:
     notes = []
     if analysis["error_share"] is None:
-        notes.append("Nothing was repeated, so no interval separates effects from chance.")
+        notes.append("No configuration was repeated, so the effects have no intervals and may be due to chance.")
     if analysis["spans"] is not None and analysis["spans"] >= _SPANS:
         notes.append(
-            f"The largest value is {people.number(analysis['spans'])} times the smallest. Effects of that size rather "
-            "multiply than add, and a part of what factors do together comes from that."
+            f"The largest value is {people.number(analysis['spans'])} times the smallest. Effects of this size usually "
+            "multiply and do not add, so a part of the interactions may only result from this."
         )
     return notes

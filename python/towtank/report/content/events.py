@@ -11,12 +11,13 @@ from towtank.report.figures import timeline
 from towtank.report.source import Json, Results, RunResult
 
 _SAID = (
-    "Events of the study, at the times at which they occurred. The window of a run with an event ends when its first "
-    "event begins, so that the other tables show the system undisturbed. The system is back at the first second, after "
-    "throughput or failures left their bands, from which on both stay within them for 3 s. The bands come from the "
-    "steady seconds before the first event: throughput above the bound that one more such second misses by chance once "
-    "in a thousand times, failures up to the worst of these seconds or the limit of the study. Missed transactions are "
-    "those that the mean throughput before the event would have completed until then."
+    "Events of the study, with the times at which they occurred. The window of a run ends when its first event begins, "
+    "so the other tables show the undisturbed system. A system has recovered when throughput and failures are within "
+    "their bands again for 3 s. The bands are computed from the steady seconds before the first event. A further "
+    "second "
+    "falls below the band of the throughput by chance once in a thousand times. The band of the failures ends at the "
+    "worst of these seconds or at the limit of the study. Missed transactions are the transactions that the mean "
+    "throughput before the event would have completed until the recovery."
 )
 
 
@@ -45,7 +46,7 @@ def build(results: Results) -> Section | None:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """Return the timeline of one run for each set of events."""
+    """Return one timeline figure for each distinct set of events."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.with_events(results)]
     return [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
 
@@ -71,7 +72,7 @@ def _row(run: RunResult, name: str, event: Json, *, first: bool) -> tuple[str, .
 
 
 def _failures(event: Json) -> str:
-    """Render the number of failed requests by kind, up to the recovery of the system."""
+    """Render the number of failed requests by kind, counted until the system has recovered."""
     if event.get("during") is None:
         return ""
     kinds = dig(event, "during", "failed_requests") or {}
@@ -82,19 +83,19 @@ def _back(event: Json) -> str:
     recovery = event.get("recovery_s")
     if recovery is not None:
         return people.seconds(recovery) if event.get("disturbed") else "undisturbed"
-    return "not within the stage" if event.get("disturbed") else "not judged"
+    return "not before the end of the stage" if event.get("disturbed") else "not judged"
 
 
 def _note(run: RunResult, name: str, event: Json) -> str:
-    """Return a note on an event: the reason why a value is missing, or how full a disk was."""
+    """Return a note on an event: the reason for a missing value, or the space that was left on a filled disk."""
     if event.get("failed"):
-        return f"{run.run_id}, {name}: did not happen as asked: {event['failed']}."
+        return f"{run.run_id}, {name}: the event did not occur as requested: {event['failed']}."
     if event.get("disturbed") is None and event.get("why"):
         return f"{run.run_id}, {name}: not judged, because {event['why']}."
     left = event.get("left")
     if left:
         return (
             f"{run.run_id}, {name}: the disk was left with {people.count(left.get('free_files', 0))} files and "
-            f"{people.count(left.get('free_bytes', 0))} bytes, what the file system keeps for itself included."
+            f"{people.count(left.get('free_bytes', 0))} bytes free, including the reserve of the file system."
         )
     return ""

@@ -1,4 +1,4 @@
-"""Figures of a report in their order. A figure without sufficient data is listed with the missing data."""
+"""Figures of a report in their order. If data for a figure are insufficient, a sentence states which are missing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from towtank.report.figures import FIGURES, every_run, panel
 from towtank.report.source import Results, load_of
 
 _LACKS = {
-    "throughput relative to the lowest level": "it needs two load levels with a run that counts in one configuration",
-    "percentiles of the response time": "it needs two points with a run that counts",
-    "response times of one run over time": "the recordings of no run can be read",
-    "timeline of one run": "no run left a timeline",
+    "throughput relative to the lowest level": "it needs a configuration with valid or suspect runs at two load levels",
+    "percentiles of the response time": "it needs two points with a valid or suspect run",
+    "response times of one run over time": "no run has readable recordings",
+    "timeline of one run": "no run has a timeline",
 }
-# Figures that repeat a part of other figures.
+# Figures that repeat a part of another figure, and are therefore folded.
 _DETAILS = ("throughput relative to the lowest level", "disk reads and writes", "timeline of one run")
 _NOT_OF_MANY = ("throughput relative to the lowest level", "percentiles of the response time")
 _MANY = f"more than {panel.CROWDED} configurations are compared in tables"
@@ -26,7 +26,7 @@ def build(results: Results) -> Section:
     """Build all figures for which the results have sufficient data."""
     blocks: list[Block] = []
     loads = {load_of(point) for configuration in results.configurations for point in configuration.get("points") or ()}
-    # Against load, the main figure and that of percentiles have the response times already.
+    # If several loads were measured, the main figure and the figure of percentiles already show the response times.
     is_repeated = len(loads) > 1 and len(results.configurations) <= panel.CROWDED
     details = (*_DETAILS, "response time") if is_repeated else _DETAILS
     for what, make in FIGURES:
@@ -46,10 +46,11 @@ def build(results: Results) -> Section:
 
 
 def _nothing(results: Results) -> str:
-    """Return the reason why a figure over points is missing: no run counts, a single point, or no recorded
-    data.
+    """Return the reason why a figure of points is missing.
+
+    The reasons are: no valid or suspect run, a single point, or no recorded data.
     """
     if not results.in_state("valid", "suspect"):
-        return "no run counts"
+        return "no run is valid or suspect"
     points = sum(len(configuration.get("points") or ()) for configuration in results.configurations)
-    return "it needs two points, and the tables have the one" if points == 1 else "nothing was recorded for it"
+    return "it needs two points, and the only point is in the tables" if points == 1 else "no data were recorded for it"

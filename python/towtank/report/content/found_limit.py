@@ -1,4 +1,4 @@
-"""Load limits found by searches, by configuration and run, with the plateaus of each search."""
+"""Load limits that searches found, by configuration and run, with the plateaus of each search."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from towtank.report.figures import panel
 from towtank.report.source import Json, Results, RunResult, label_of
 
 _ENDED = {
-    "refined": "the bracket is as narrow as asked, and both ends were repeated",
-    "bracketed": "the first level that failed ended it",
-    "at_most": "the highest level allowed passed",
-    "failed_at_start": "the first level failed already",
-    "generator_saturated": "the generator came to its own limit, so that nothing is known of the system beyond",
+    "refined": "the bracket is as narrow as requested, and both ends were repeated",
+    "bracketed": "the search ended at the first level that failed",
+    "at_most": "the highest permitted level passed",
+    "failed_at_start": "the first level failed",
+    "generator_saturated": "the generator reached its own limit, so higher loads could not be tested",
     "service_died": "a service died",
     "interrupted": "the run ended before the search did",
 }
 _METHODS = {
-    "tested bracket": "Below the interval the objective is met and above it missed, each beyond chance. Assumed are a "
-    "margin that rises with the load and plateaus that vary alike; no shape of the curve is assumed.",
-    "bracket": "A bracket is no confidence interval: its lower end passed and its upper end failed, without a test of "
-    "chance. The limit may lie outside of it, so it may be narrower than the interval of a search that knows more.",
-    "runs": "The interval is Student's t over the limits that the runs found.",
+    "tested bracket": "The objective is significantly met below the interval, and significantly missed above it. The "
+    "assumptions are that the margin rises with the load and that all plateaus have the same variation. The shape of "
+    "the curve is not assumed.",
+    "bracket": "A bracket is not a confidence interval: its lower end passed and its upper end failed, without a "
+    "test of "
+    "significance. The limit may be outside of it. The bracket may therefore be narrower than an interval.",
+    "runs": "The interval is Student's t interval of the limits that the runs found.",
     "none": "A search that found no failure of the system gives a lower bound.",
 }
 
@@ -45,7 +47,7 @@ def build(results: Results) -> Section | None:
 
 
 def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
-    """State the load limit of a configuration in a callout, with a doubt if suspect runs found it."""
+    """Build a callout with the load limit of a configuration, and with a doubt if suspect runs found the limit."""
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
     said = [text(f"{where}{text_of(found)}{how_found(found)}.")]
     reason = dig(found, "failure", "text")
@@ -60,10 +62,12 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
 
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
-    """State that the search of an invalid run found no limit, and show the plateaus of the search."""
+    """Build a statement that the search of an invalid run gives no limit, and the figure of its plateaus."""
     reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
     why = f" ({'; '.join(reasons)})" if reasons else ""
-    said = f"{run.run_id} ({results.label(run)}) is invalid{why}: its search found no limit, and nothing rests on it."
+    said = (
+        f"{run.run_id} ({results.label(run)}) is invalid{why}: its search gives no limit, and no result depends on it."
+    )
     made = limit_figure.figure(results, run)
     return [paragraph(said), *([made] if made is not None else [])]
 
@@ -114,4 +118,4 @@ def _table(results: Results, run: RunResult) -> Table:
         )
         for number, plateau in enumerate(run.summary["limit"]["plateaus"], start=1)
     )
-    return Table(f"Plateaus of {run.run_id}, in the order they were made", columns, rows)
+    return Table(f"Plateaus of {run.run_id}, in order of time", columns, rows)

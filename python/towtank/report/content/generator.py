@@ -1,4 +1,4 @@
-"""Resource use of the load generator, which shows if the generator limited the load."""
+"""Resource use of the load generator, which shows whether the generator itself limited the load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def build(results: Results) -> Section:
     """Build a table of the generator's resource use, with a row for each run."""
     runs = [run for run in results.measured if run.summary.get("generator")]
     if not runs:
-        return Section("generator", "The load generator", (nothing("What the load generator used"),))
+        return Section("generator", "The load generator", (nothing("Resource use of the load generator"),))
     rows = tuple(
         (
             run.run_id,
@@ -39,13 +39,13 @@ def build(results: Results) -> Section:
         Column("Saturated"),
         Column("Requests", numeric=True),
     )
-    blocks: list[Block] = [paragraph(sentence(results)), Table("What the load generator used", columns, rows)]
+    blocks: list[Block] = [paragraph(sentence(results)), Table("Resource use of the load generator", columns, rows)]
     blocks += connections.blocks(results)
     return Section("generator", "The load generator", tuple(blocks))
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence with the highest resource use of the generator in any run."""
+    """Return a sentence with the generator's highest resource use in any run."""
     runs = results.measured
     cpus = [used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))]
     lags = [lag for run in runs if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))]
@@ -53,7 +53,5 @@ def sentence(results: Results) -> str:
     if cpus:
         parts.append(f"used at most {people.number(max(cpus))} CPUs in any run")
     if lags:
-        parts.append(
-            f"started 99 % of the requests no later than {people.seconds(max(lags))} after their intended time"
-        )
-    return f"The generator {people.listing(parts)}." if parts else "The generator left no figures of its own."
+        parts.append(f"started 99 % of the requests at most {people.seconds(max(lags))} after their planned time")
+    return f"The generator {people.listing(parts)}." if parts else "The generator recorded no data about itself."

@@ -1,4 +1,6 @@
-"""Summary section, the first screen: question, answer, expectation, main figure, results in brief, doubts."""
+"""Summary section, the first screen of the report: question, answer, expectation, main figure, results in brief,
+doubts.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,14 @@ LEVELS = {
     "invalid": "No valid measurement",
 }
 _CLAIMS = {
-    "valid": "The numbers may be used within the limits named in this report.",
-    "suspect": f"Values marked {MARK} must not be quoted without their doubt.",
-    "invalid": "No run supports a conclusion. The numbers serve to find the cause; they answer no question.",
+    "valid": "The numbers may be used within the limits that this report states.",
+    "suspect": f"Values marked {MARK} must not be quoted without the doubt about them.",
+    "invalid": "No run supports a conclusion. The numbers help to find the cause, but do not answer the question.",
 }
 
 
 def build(results: Results) -> Section:
-    """Build the section of the first screen: question, answer, expectation, figure, results in brief, doubts."""
+    """Build the summary section, the first screen of the report."""
     question = str(results.summary.get("question") or results.study.get("question") or "").strip()
     asked = question or "The study file states no question."
     blocks: list[Block] = [
@@ -46,7 +48,10 @@ def build(results: Results) -> Section:
 
 
 def _expected(results: Results) -> list[Block]:
-    """Return the number of claims by verdict and the table of claims; without claims, what the study expects."""
+    """Return the number of claims by verdict and the table of claims.
+
+    If the study has no claims, the expectation of the study file is returned.
+    """
     table = claims.in_brief(results)
     if table is None:
         return claims.expected_beforehand(results)
@@ -55,7 +60,7 @@ def _expected(results: Results) -> list[Block]:
 
 
 def sentences(results: Results) -> list[str]:
-    """Return the headline by part of the answer: each configuration, what is not answered, the strongest effect."""
+    """Return the parts of the headline as sentences: each configuration, unanswered questions, strongest effect."""
     configurations = [each for each in results.summary.get("configurations") or () if isinstance(each, dict)]
     factors = [str(name) for each in configurations for name in each.get("key") or ()]
     heads = [f"With {each.get('label')}, " for each in configurations]
@@ -65,7 +70,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def _figure(results: Results) -> list[Block]:
-    """Return the main figure, which shows the answer; a statement of the failure if the figure failed."""
+    """Return the main figure, which shows the answer; if it could not be built, a statement of this failure."""
     what, make = MAIN
     made = attempt(f"figure {what}", make, results)
     if isinstance(made, Failed):
@@ -74,16 +79,16 @@ def _figure(results: Results) -> list[Block]:
 
 
 def headline(results: Results) -> str:
-    """Return the headline of the analysis; without a headline, a sentence with the number of judged runs."""
+    """Return the headline of the analysis; if there is none, a sentence with the number of judged runs."""
     found = results.summary.get("headline")
     if found:
         return str(found)
     runs, judged = people.plural(len(results.runs), "run"), len(results.measured)
-    return f"Of {runs} of this study, {judged} could be judged and none allows a conclusion."
+    return f"Of {runs} of this study, {judged} could be judged, and none of them allows a conclusion."
 
 
 def level(results: Results) -> str:
-    """Return the verdict of the study: `valid`, `suspect` or `invalid`; `invalid` if the analysis gave none."""
+    """Return the verdict of the study: `valid`, `suspect` or `invalid`; `invalid` if the analysis has no verdict."""
     found = dig(results.summary, "verdict", "level")
     return found if found in LEVELS else "invalid"
 
@@ -108,14 +113,14 @@ def verdict(results: Results) -> Callout:
     reasons: list[Text] = [_reason(doubt, said) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
-        reasons.append(text(f"{more.capitalize()}: see what limits the conclusions."))
+        reasons.append(text(f"{more.capitalize()}: see the limits of the conclusions."))
     missing = unchecked(results)
     unchecked_text = [text(people.sentence(missing))] if missing else []
     return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *unchecked_text))
 
 
 def _reason(doubt: Json, answer: str) -> Text:
-    """Return the text of a doubt with the advice on it; advice that the answer gives is not repeated."""
+    """Return the text of a doubt with its advice, unless the answer already contains this advice."""
     said, hint = people.sentence(str(doubt["message"]).rstrip(".")), str(doubt.get("hint") or "")
     if not hint:
         return text(said)
@@ -124,9 +129,7 @@ def _reason(doubt: Json, answer: str) -> Text:
 
 
 def unchecked(results: Results) -> str:
-    """Return a text that lists checks which could not be made for some run, with reasons; empty if all were
-    made.
-    """
+    """Return a text that lists checks which were impossible for some runs, with reasons; empty if all were possible."""
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 
@@ -135,5 +138,5 @@ def _reasons(results: Results) -> list[Json]:
 
 
 def nothing(what: str) -> Block:
-    """Return a statement that data were not recorded, in place of an empty table."""
+    """Return a statement that data were not recorded; the report shows it instead of an empty table."""
     return paragraph(f"{what} was not recorded.")

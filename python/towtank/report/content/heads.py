@@ -1,4 +1,4 @@
-"""First columns of tables with a row for each run, and the cells in these columns."""
+"""First columns of tables that have a row for each run, and their cells."""
 
 from __future__ import annotations
 
@@ -13,6 +13,5 @@ def columns(results: Results) -> tuple[Column, Column, Column]:
 
 
 def cells(run: RunResult, *, first: bool = True) -> tuple[str, str, str]:
-    """Return run, configuration and load for the first row of a run; empty cells for further rows of the same
-    run."""
+    """Return run, configuration and load for the first row of a run; empty cells for its further rows."""
     return (run.run_id, run.configuration, people.plain(run.load)) if first else ("", "", "")

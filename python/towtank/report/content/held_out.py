@@ -12,7 +12,7 @@ from towtank.report.source import Json, Results
 
 
 def columns(results: Results) -> tuple[Column, ...]:
-    """Return the columns: configuration, load, throughput and response time, measured and predicted."""
+    """Return the columns: configuration, load, and throughput and response time, each measured and predicted."""
     return (
         Column("Configuration"),
         Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
@@ -26,7 +26,7 @@ def columns(results: Results) -> tuple[Column, ...]:
 
 
 def cells(configuration: Json, row: Json) -> tuple[str, ...]:
-    """Return the cells of a held-out level; without a measured response time, its cells are dashes."""
+    """Return the cells of a held-out level; the cells of the response time are dashes if it was not measured."""
     timed = row.get("measured_response_s") is not None
     predicted = band(row.get("predicted_response_s"), row.get("response_band_95"))
     return (
@@ -46,12 +46,12 @@ def cells(configuration: Json, row: Json) -> tuple[str, ...]:
 
 
 def worst_error(points: Sequence[Json]) -> str:
-    """Format the largest relative error of the throughput at held-out levels, with its interval."""
+    """Format the largest relative error of the predicted throughput at held-out levels, with its interval."""
     worst = worst_row(points)
     return people.error_of(worst["predicted_throughput"], worst.get("throughput_band_95"), worst["measured_throughput"])
 
 
 def band(value: float | None, bounds: Sequence[float | None] | None) -> Json:
-    """Return a prediction and its band as an estimate: `value`, `low` and `high`."""
+    """Return a prediction with its band in the form of an estimate: `value`, `low` and `high`."""
     low, high = bounds or (None, None)
     return {"value": value, "low": low, "high": high}

@@ -1,4 +1,4 @@
-"""Hosts of the system: assigned and used resources of each host, and their sum on the machine."""
+"""Hosts of the system: assigned and used resources of each host, and the sums for the whole machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAYS = ("receive", "transmit")
 
 
 def build(results: Results) -> Section | None:
-    """Build tables of the use, network and disks of each host, and of the machine; None without hosts."""
+    """Build tables of CPU use, network and disks of each host, and of the machine; None without hosts."""
     runs = [run for run in results.measured if run.summary.get("hosts")]
     if not runs:
         return None
@@ -26,14 +26,14 @@ def sentence(runs: list[RunResult]) -> str:
     """Return a sentence that compares the CPUs assigned to hosts with the CPUs of the machine."""
     ratios = [value for run in runs if isinstance(value := dig(run.summary, "machine", "overcommit"), int | float)]
     if not any(run.summary.get("machine") for run in runs):
-        return "Each host is a machine, observed by a probe of its own."
+        return "Each host is a machine with its own probe."
     if not ratios:
         return "All hosts are parts of one machine."
     real = dig(runs[0].summary, "machine", "cpus")
     promised = people.plain(max(ratios))
     return (
-        f"All hosts are parts of one machine, whose {people.plural(int(real or 0), 'CPU')} for the system they share: "
-        f"at most {promised} virtual CPUs were given for each real one."
+        f"All hosts are parts of one machine and share its {people.plural(int(real or 0), 'CPU')} for the system: "
+        f"at most {promised} virtual CPUs were assigned for each real CPU."
     )
 
 
@@ -45,12 +45,12 @@ def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, Json]]:
 
 
 def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
-    """Return a note that the table shows only some of the hosts; empty if the table shows all."""
+    """Return a note that the table contains only some of the hosts; empty if it contains all of them."""
     most = max(len(run.summary["hosts"]) for run in runs)
     if most <= SHOWN_AT_MOST:
         return ()
     return (
-        f"The table shows the {SHOWN_AT_MOST} hosts with the least and the most CPU used, of up to {most:,} a run.",
+        f"The table shows the {SHOWN_AT_MOST} hosts with the least and the most CPU use, of up to {most:,} in a run.",
     )
 
 
@@ -78,15 +78,15 @@ def _hosts(runs: list[RunResult]) -> Table:
         Column("CPUs", "may be used", numeric=True),
         Column("CPUs used", numeric=True),
         Column("Utilization", numeric=True),
-        Column("Throttled", "of periods with work", numeric=True),
+        Column("Throttled", "of periods with CPU use", numeric=True),
         Column("Memory", "page cache included", numeric=True),
         Column("Cache refaults", "pages", numeric=True),
         *((Column("Swap", numeric=True), Column("Major faults", numeric=True)) if swaps else ()),
     )
     notes = (
-        "Throttled: share of the periods in which a host used up its CPU time and stood still until the next one.",
+        "Throttled: share of the periods in which a host used up its CPU time and was stopped until the next period.",
     )
-    return Table("What each host was given and used", columns, rows, (*notes, *_left_out(runs)))
+    return Table("Assigned and used resources of each host", columns, rows, (*notes, *_left_out(runs)))
 
 
 def _networks(runs: list[RunResult]) -> list[Block]:
@@ -120,8 +120,8 @@ def _networks(runs: list[RunResult]) -> list[Block]:
         Column("In sockets", numeric=True),
     )
     notes = (
-        "Counts are of the window. Listen overflows: connections that no server took in time. Packets are those that "
-        "the device of the host saw: with segmentation offloads up to 64 KiB each.",
+        "Counts are for the window. Listen overflows are connections that no server accepted in time. Packets are "
+        "counted at the network device of the host; with segmentation offload, a packet has up to 64 KiB.",
     )
     return [Table("Network of the hosts", columns, rows, notes)]
 
@@ -193,10 +193,10 @@ def _machine(runs: list[RunResult]) -> list[Block]:
         Column("Stolen", "from this machine", numeric=True),
         Column("Top consumers", "CPUs used"),
     )
-    return [Table("What all hosts asked of the machine", columns, rows)] if rows else []
+    return [Table("Resource use of all hosts on the machine", columns, rows)] if rows else []
 
 
 def _consumers(machine: Json) -> list[str]:
-    """Return the three tiers with the highest CPU use on the machine, each with the CPUs used."""
+    """Return the three tiers that use the most CPU on the machine, each with the number of CPUs used."""
     first = [each for each in machine.get("consumers") or () if isinstance(each, dict)][:3]
     return [f"{each.get('tier')} {people.number(each.get('cpus_used'))}" for each in first]

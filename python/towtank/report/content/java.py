@@ -32,10 +32,11 @@ def build(results: Results) -> Section | None:
         Column("Limit", numeric=True),
     )
     said = (
-        "Log entries of the collector of each virtual machine in the steady window. During a pause nothing else runs. "
-        "Concurrent work takes CPU from the load, on as many threads as the collector has for it. A thread that waits "
-        "for memory (Z) stands still alone. The heap after a collection holds the memory in use, and some garbage that "
-        "this collection left. Allocations are logged at collections, so they are rough if the window has few of them."
+        "Log entries of the collector of each virtual machine in the steady window. During a pause all other threads "
+        "stop. Concurrent work takes CPU time from the load, on the concurrent threads of the collector. If a thread "
+        "waits for memory (collector Z), only this thread stops. The heap after a collection contains the memory in "
+        "use and the garbage that the collection left. Allocations are logged only at collections, so with few "
+        "collections in the window they are inaccurate."
     )
     return Section("java", "Java virtual machines", (paragraph(said), Table("Collectors", columns, rows)))
 
@@ -50,8 +51,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
         head = heads.cells(run, first=first)
         first = False
         pauses = _sum(values, _PAUSES)
-        # The log records allocations only at collections, so without a collection allocations are unknown and
-        # not zero.
+        # The log records allocations at collections only; without a collection, allocations are unknown, not zero.
         allocated = _value(values, "jvm_allocated_bytes_total", "per_s") if pauses else None
         yield (
             *head,
@@ -73,7 +73,7 @@ def _value(values: Json, name: str, what: str) -> float | None:
 
 
 def _sum(values: Json, name: str) -> float | None:
-    """Return the sum of a metric's rates over all kinds; None if no kind was recorded. [1/s]"""
+    """Return the sum of the rates of a metric over all kinds; None if no kind was recorded. [1/s]"""
     found = [_value(values, key, "per_s") for key in values if key.partition("{")[0] == name]
     known = [value for value in found if value is not None]
     return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""Limits of the conclusions: every doubt with the measured value, its threshold, its importance and advice."""
+"""Limits of the conclusions: each doubt with the measured value, its threshold, its importance and advice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from towtank.report.document import (
 from towtank.report.figures import series
 from towtank.report.source import Json, Results
 
-_STUDY = "study"  # used in place of a run for doubts about the whole study
+_STUDY = "study"  # stands instead of a run name for doubts about the whole study
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Kind of doubt at one level, with all runs that have this doubt."""
+    """Doubts of the same kind and level, with all runs that they concern."""
 
     kind: str
     level: str
@@ -35,23 +35,22 @@ class Doubt:
 
 
 def build(results: Results) -> Section:
-    """Build the section on limits of the conclusions: doubts, the gravest first, then questions that the design
-    of the study cannot answer.
+    """Build the section on limits of the conclusions.
+
+    It contains the doubts, the gravest first, and then the questions that the design of the study cannot answer.
     """
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
-        blocks.append(paragraph("No doubt about any run was found by the checks of the analysis."))
+        blocks.append(paragraph("The checks of the analysis found no doubt about any run."))
     blocks += _not_checked(results)
     general = design_limits(results)
     if general:
-        blocks += [paragraph("Beyond the checks of single runs:"), Bullets(tuple(general))]
-    return Section("limits", "What limits the conclusions", tuple(blocks))
+        blocks += [paragraph("Limits that do not concern single runs:"), Bullets(tuple(general))]
+    return Section("limits", "Limits of the conclusions", tuple(blocks))
 
 
 def _not_checked(results: Results) -> list[Block]:
-    """Build the table of checks that could not be made, because a missing check does not show that a run is
-    valid.
-    """
+    """Build the table of checks that were impossible; a run is not shown to be valid by a missing check."""
     entries = dig(results.summary, "verdict", "not_checked") or ()
     missing = [entry for entry in entries if isinstance(entry, dict)]
     if not missing:
@@ -61,11 +60,11 @@ def _not_checked(results: Results) -> list[Block]:
         (str(entry["check"]).replace("_", " "), str(entry["why"]), ", ".join(entry.get("runs") or ()))
         for entry in missing
     )
-    return [Table("Checks that could not be made", columns, rows)]
+    return [Table("Checks that were not possible", columns, rows)]
 
 
 def gather(results: Results) -> list[Doubt]:
-    """Collect the doubts of all runs and of the whole study, grouped by level and kind."""
+    """Collect the doubts about all runs and about the whole study, grouped by level and kind."""
     found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
@@ -73,7 +72,7 @@ def gather(results: Results) -> list[Doubt]:
     messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
-        # The verdict of the study repeats doubts of its runs. Each doubt is listed once.
+        # The verdict of the study repeats doubts of its runs, so doubts that are listed already are skipped.
         if str(doubt.get("message")) not in messages and key not in found:
             found[key] = [(_STUDY, doubt)]
     ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
@@ -81,9 +80,7 @@ def gather(results: Results) -> list[Doubt]:
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """Return a callout with the importance of a doubt and the advice on it, and a table of its value in each
-    run.
-    """
+    """Return a callout with the importance and the advice of a doubt, and a table with its value in each run."""
     first = doubt.seen[0][1]
     runs = {run for run, _ in doubt.seen} - {_STUDY}
     where = f": {people.plural(len(runs), 'run')}" if runs else ""
@@ -100,7 +97,7 @@ def _blocks(doubt: Doubt) -> list[Block]:
 def _seen(name: str, doubt: Doubt) -> Table:
     columns = (
         Column("Run"),
-        Column("What was found"),
+        Column("Finding"),
         Column("Seen", numeric=True),
         Column("Limit", numeric=True),
     )
@@ -117,12 +114,12 @@ def _seen(name: str, doubt: Doubt) -> Table:
 
 
 def design_limits(results: Results) -> list[Text]:
-    """Return texts on the questions that the design of the study cannot answer."""
+    """Return texts about questions that the design of the study cannot answer."""
     limits: list[Text] = []
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
         limits.append(
-            text(f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs than designed.")
+            text(f"Missing runs: {names}. Their points have no value, or are based on fewer runs than planned.")
         )
     limits += _pilot(results)
     limits += _thin_points(results)
@@ -133,7 +130,7 @@ def design_limits(results: Results) -> list[Text]:
 
 
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Return texts that count configurations whose limit was not reached, or whose levels cannot decide this."""
+    """Return texts with the number of configurations whose limit was not reached, or whose levels leave this open."""
     limits = [configuration.get("limit") for configuration in results.configurations]
     found = [limit for limit in limits if isinstance(limit, dict)]
     states = [limit.get("reached") for limit in found]
@@ -150,10 +147,9 @@ def _limits_of_configurations(results: Results) -> list[Text]:
 
 
 def _no_model(results: Results) -> list[Text]:
-    """Return a text with the reason why the report has no capacity model; empty if the report has a capacity
-    model."""
+    """Return the reason why the report has no capacity model; empty if it has one."""
     why = results.model.get("refused")
-    return [text(f"No capacity model was made: {why}.")] if why else []
+    return [text(f"There is no capacity model: {why}.")] if why else []
 
 
 def _pilot(results: Results) -> list[Text]:
@@ -172,7 +168,7 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """Return texts that count the points with a single run, and the points without an interval."""
+    """Return texts with the number of points that rest on a single run, and of points without an interval."""
     limits: list[Text] = []
     points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
@@ -181,7 +177,7 @@ def _thin_points(results: Results) -> list[Text]:
             text(
                 f"{counting.count(1)} of {people.plural(len(points), 'point')} rest on a single run. "
                 f"The interval of such a "
-                "point covers variation within the run, not variation from one run to the next."
+                "point includes the variation within the run, but not the variation between runs."
             )
         )
     bare = [
@@ -193,21 +189,21 @@ def _thin_points(results: Results) -> list[Text]:
         limits.append(
             text(
                 f"{people.plural(len(bare), 'point')} have a throughput without an interval; "
-                f"differences to them are not decided."
+                f"differences from them cannot be judged."
             )
         )
     return limits
 
 
 def _one_machine(results: Results) -> list[Text]:
-    """Return a warning if generator and system shared a machine, with its caches, memory bandwidth and disks."""
+    """Return a warning if the load generator and the system ran on one machine and shared its resources."""
     hosts = {tier.get("host") for run in results.runs for tier in (run.manifest.get("tiers") or {}).values()}
     pinned = [run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)]
     if len(hosts) != 1 or not pinned:
         return []
     system, generator = pinned[0].get("system") or [], pinned[0].get("generator") or []
     if system and generator and not set(system) & set(generator):
-        words = "on CPUs of their own; they still share memory bandwidth, caches and disks"
+        words = "on separate CPUs; they still share memory bandwidth, caches and disks"
     else:
-        words = "and share its CPUs; what the generator uses the system cannot use"
+        words = "and share its CPUs; the system cannot use CPU time that the generator uses"
     return [text(f"Load generator and system ran on one machine, {words}.")]

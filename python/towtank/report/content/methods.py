@@ -1,4 +1,4 @@
-"""Quantities for which several methods give a value, with all values and the reasons for their differences."""
+"""Quantities that several methods estimate: all values, and the reasons for their differences."""
 
 from __future__ import annotations
 
@@ -15,28 +15,34 @@ from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
-KNEES = "Knees: where the curve bends, by several definitions"
-VALUES = "Values that several methods give"
+KNEES = "Knees of the curve by several definitions"
+VALUES = "Values from several methods"
 DEMANDS = "demands at the lowest load"
 """Name of the table of demands at the lowest load."""
 _KINDS = {
-    "objective": ("objective", "it is about the objective, which may be missed before or after requests begin to wait"),
+    "objective": (
+        "objective",
+        "it depends on the objective, which may be missed before or after requests begin to wait",
+    ),
     "model": (
         "model, (D + Z) / D_max",
         "its demands are fitted to all levels, where the mix and the demand may differ",
     ),
-    "peak": ("peak of the scalability law", "beyond it throughput falls; requests wait long before"),
+    "peak": (
+        "peak of the scalability law",
+        "throughput falls above this load, but requests begin to wait at much lower loads",
+    ),
     "efficiency": (
         "efficiency, largest X / R",
         "it weighs throughput against response time, which rises below the bend",
     ),
-    "break": ("break between two lines", "two straight lines through the points cut the bend short"),
+    "break": ("break between two lines", "two straight lines through the points replace the smooth bend of the curve"),
 }
 
 
 @dataclass(frozen=True)
 class _Value:
-    """Value of a quantity by one method; `why` is the reason why it differs from the first value."""
+    """Value of a quantity by one method; `why` is the reason for its difference from the first value."""
 
     method: str
     shown: str
@@ -57,7 +63,7 @@ def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
             Column("How"),
             Column("Why it differs"),
         )
-        notes = ("The knee by the demands at the lowest load is the one of all sentences.",)
+        notes = ("All sentences of the report use the knee by the demands at the lowest load.",)
         yield Table(KNEES, columns, tuple(knees), notes)
     rows = [row for measured, model in pairs if measured is not None for row in _values(results, measured, model)]
     if rows:
@@ -68,7 +74,7 @@ def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
             Column("Method"),
             Column("Why it differs"),
         )
-        notes = ("The first value of each quantity is the one of all sentences.",)
+        notes = ("All sentences of the report use the first value of each quantity.",)
         marked = (NOTE,) if any(cell.endswith(MARK) for row in rows for cell in row) else ()
         yield Table(VALUES, columns, tuple(rows), (*notes, *marked))
 
@@ -86,7 +92,7 @@ def _knees(measured: Json | None, model: Json) -> Iterator[tuple[str, ...]]:
 
 
 def _load(knee: Json) -> str:
-    """Render a knee with its interval; without an interval, as a whole number of users."""
+    """Render a knee with its interval; a knee without an interval is rounded to a whole number of users."""
     if knee["low"] is None or knee["high"] is None:
         return people.count(knee["load"])
     return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
@@ -102,7 +108,7 @@ def _values(results: Results, measured: Json, model: Json) -> Iterator[tuple[str
     at = f"at {people.plain(load_of(top))} {unit}"
     found = {
         "highest throughput": list(_limits(measured, model)),
-        f"throughput {at} over that without waiting": list(_shares(measured, model, top)),
+        f"throughput {at} relative to the throughput without waiting": list(_shares(measured, model, top)),
         **{
             f"CPU demand of {tier} {at}": list(_demands(top, model, tier))
             for tier in top.get("tiers") or {}
@@ -126,7 +132,7 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
         yield _Value(
             f"limit of the curve ({model['curve']})",
             people.rate_estimate({"value": limit, "low": low, "high": high}),
-            "it is approached with more load; measured are only the levels of the study, with their errors",
+            "it is reached only with more load; the measured value is the largest at the levels of the study",
         )
     for network in network_model.networks([model]):
         first = network["limits"][0]
@@ -138,7 +144,7 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
 
 
 def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
-    """Yield the throughput relative to ideal scaling, by each of the two lines of ideal scaling."""
+    """Yield the throughput relative to ideal scaling, for both methods of drawing the line of ideal scaling."""
     ideal, rate = measured.get("ideal"), from_document(top["throughput_per_s"])
     if ideal is None or rate.value is None:
         return
@@ -153,7 +159,7 @@ def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
     yield _Value(
         "line through the lowest level",
         people.plain_estimate({"value": 100 * (1 - below["at_highest"]), **ends}, "%"),
-        "its slope is the throughput of one level, with the error of that level; ideal scaling takes the think times "
+        "its slope is the throughput of one level, with the error of this level; ideal scaling uses the think times "
         "of all levels",
     )
 
@@ -161,11 +167,11 @@ def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
 def _demands(top: Json, model: Json, tier: str) -> Iterator[_Value]:
     there = dig(top, "tiers", tier, "cpu_demand_s")
     if dig(there, "value") is not None:
-        yield _Value("CPU time over transactions at that load", people.seconds_estimate(there))
+        yield _Value("CPU time divided by transactions at this load", people.seconds_estimate(there))
     slope = dig(model, "demands", tier, "demand_s")
     if dig(slope, "value") is not None:
         yield _Value(
-            "slope of the utilization over the throughput of all levels",
+            "slope of utilization against throughput over all levels",
             people.seconds_estimate(slope),
-            "CPU time that does not grow with the throughput is no demand, but background",
+            "CPU time that does not grow with throughput counts as background, not as demand",
         )

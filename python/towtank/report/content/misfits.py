@@ -1,4 +1,4 @@
-"""Differences between a fitted curve and the measured levels of the fit, as table and as statements."""
+"""Differences between a fitted curve and the measured levels, as a table and as statements."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ def table(results: Results, configurations: list[Json]) -> Table | None:
         Column("On the curve, 95 % band", numeric=True),
     )
     notes = (
-        "The response time on the curve is N / X − Z with the think time of the run.",
-        "At each level the curve is that of the mix of its runs; its limit is for the mean mix of all levels.",
+        "The response time of the curve is N / X − Z, with the think time Z of the run.",
+        "At each level the curve applies to the mix of the runs there; its limit applies to the mean mix of all "
+        "levels.",
     )
-    return Table("The curve at the levels that it was fitted to", columns, rows, notes, is_detail=True)
+    return Table("Fitted curve and measured values by level", columns, rows, notes, is_detail=True)
 
 
 def callouts(configurations: list[Json]) -> Iterator[Callout]:
-    """Yield a statement for each configuration whose curve misses a level by more than two standard errors."""
+    """Yield a callout for each configuration whose curve misses a level by more than two standard errors."""
     for configuration in configurations:
         beyond = [found for found in misfits(configuration) if found.is_beyond]
         if beyond:
@@ -43,11 +44,11 @@ def callouts(configurations: list[Json]) -> Iterator[Callout]:
             levels = people.listing(list(dict.fromkeys(people.plain(found.load) for found in beyond)))
             is_last = worst.load == max(row["load"] for row in configuration["points"])
             said = (
-                f"The curve is more than two standard errors away from the throughput measured at {levels}; it misses "
-                f"{people.plain(worst.load)} by {people.signed_share(worst.share)}. What it predicts there "
-                f"{'and beyond may be off by as much or more' if is_last else 'may be off by as much'}."
+                f"The curve differs by more than two standard errors from the throughput measured at {levels}; at "
+                f"{people.plain(worst.load)} the difference is {people.signed_share(worst.share)}. Its predictions "
+                f"there {'and at higher loads may be as wrong or worse' if is_last else 'may be as wrong'}."
             )
-            yield Callout("suspect", f"{configuration['label']}: the curve misses what was measured", (text(said),))
+            yield Callout("suspect", f"{configuration['label']}: the curve misses measured levels", (text(said),))
 
 
 def _cells(found: Misfit) -> tuple[str, ...]:

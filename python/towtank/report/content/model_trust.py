@@ -1,4 +1,4 @@
-"""Evidence for the capacity model: range, held-out error, assumptions and their tests, audit, other curves."""
+"""Evidence for the capacity model: range, held-out error, tested assumptions, audit of the load, other curves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def build(results: Results) -> Section | None:
     blocks += [_assumptions(configurations), _candidates(configurations)]
     mixes = [text(_mix(configuration)) for configuration in configurations if configuration.get("mix")]
     blocks += [Bullets(tuple(mixes))] if mixes else []
-    return Section("trust", "What the model rests on", tuple(blocks))
+    return Section("trust", "Evidence for the model", tuple(blocks))
 
 
 def _range(configuration: Json) -> str:
@@ -31,16 +31,16 @@ def _range(configuration: Json) -> str:
     error = (
         f"held-out error of the throughput {levels.worst_error(held_out['points'])}"
         if held_out
-        else "no level could be held out"
+        else "no held-out level"
     )
     broken = len(audit["findings"])
     found = f"found {people.plural(broken, 'contradiction') if broken else 'no contradiction'}"
     return (
         f"{configuration['label']}: {people.plural(trust['points'], 'point')} at "
         f"{people.plural(trust['levels'], 'load')} from {people.plain(trust['measured_from'])} to "
-        f"{people.plain(trust['measured_to'])}; it predicts up to {people.plain(trust['predicts_to'])}, as "
+        f"{people.plain(trust['measured_to'])}; it predicts up to {people.plain(trust['predicts_to'])}, because "
         f"{trust['because']}; {error}. "
-        f"The audit before the fit {found if audit['checked'] else 'could check nothing, without response times,'} "
+        f"The audit before the fit {found if audit['checked'] else 'had no response times for a check'} "
         f"of N = X (R + Z) and U = X D{'; these runs are not modelled' if broken else ''}."
     )
 
@@ -52,7 +52,7 @@ def _assumptions(configurations: list[Json]) -> Table:
         for configuration in configurations
         for row in configuration["trust"]["assumptions"]
     )
-    return Table("Assumptions, and what was tested of them", columns, rows)
+    return Table("Assumptions and their tests", columns, rows)
 
 
 def _candidates(configurations: list[Json]) -> Table:
@@ -78,11 +78,12 @@ def _candidates(configurations: list[Json]) -> Table:
     )
     why = tuple(f"{configuration['label']}: {configuration['choice']['why']}." for configuration in configurations)
     notes = (
-        "AICc compares curves by the throughput, AICc with use by throughput and utilization of the bottleneck "
-        "together; smaller is better. The held-out error is that of the throughput at the highest load.",
+        "AICc compares curves by the throughput; AICc with use compares them by throughput and utilization of the "
+        "bottleneck together. A smaller value is better. The held-out error is the error of the throughput predicted "
+        "at the highest load.",
         *why,
     )
-    return Table("Curves that were tried", columns, rows, notes)
+    return Table("Compared curves", columns, rows, notes)
 
 
 def _held_out_error(row: Json) -> str:
@@ -97,8 +98,8 @@ def _mix(configuration: Json) -> str:
     )
     left = configuration["mix"]["scatter_left"][configuration["mix"]["estimator"]]
     return (
-        f"{configuration['label']}: the transactions that ran differ in what they demand, so the mix of each level is "
-        f"taken as it was: work of the mean transaction {rows}. Demands by class "
-        f"({configuration['mix']['estimator']}) leave {people.share(left)} of the scatter of the seconds that counting "
-        "all alike leaves."
+        f"{configuration['label']}: the transactions differ in their demands, so the measured mix of each level is "
+        "used: "
+        f"the work of the mean transaction is {rows}. With demands by class ({configuration['mix']['estimator']}), "
+        f"{people.share(left)} of the residual variance of the seconds remains, compared with equal demands."
     )

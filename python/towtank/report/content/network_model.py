@@ -18,8 +18,9 @@ def networks(configurations: list[Json]) -> list[Json]:
 
 
 def callouts(configurations: list[Json]) -> list[Block]:
-    """Return a callout on bottleneck and quality of each network, or the reason why a configuration has no
-    network.
+    """Return a callout for each network with its bottleneck and quality.
+
+    For a configuration without a network, a paragraph with the reason is returned instead.
     """
     blocks: list[Block] = [
         paragraph(
@@ -56,14 +57,14 @@ def held_out(results: Results, configurations: list[Json]) -> list[Table]:
     load = panel.load_title(results.load_factor).capitalize()
     columns = (*levels.columns(results), Column("Utilization measured, predicted"))
     notes = (
-        "Predicted by a network made without these levels, with their users, think times, mixes and other programs. "
-        "Bands are those of one more measurement.",
-        "Intervals of what was measured are drawn here from blocks of seconds, as the replicates of the network are; "
-        "in the results they are those of the batch means of the steady window.",
+        "The predictions use a network fitted without these levels, with the users, think times, mixes and other "
+        "programs of these levels. Bands are for a further measurement.",
+        "Intervals of measured values are computed here from blocks of seconds, as the replicates of the network are; "
+        "in the tables of results they are computed from batch means of the steady window.",
     )
     whole = tuple(_whole(network, row) for network, row in rows)
     return [
-        Table("Held-out levels: predicted by the network against measured", columns, whole, notes, is_detail=True),
+        Table("Held-out levels: prediction of the network and measurement", columns, whole, notes, is_detail=True),
         _by_transaction(load, rows),
     ]
 
@@ -107,14 +108,12 @@ def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
         for name, each in row["classes"].items()
     )
     return Table(
-        "Held-out levels by transaction: predicted by the network against measured", columns, found, is_detail=True
+        "Held-out levels by transaction: prediction of the network and measurement", columns, found, is_detail=True
     )
 
 
 def demands(configurations: list[Json]) -> list[Block]:
-    """Build a table for each network: demands by transaction and resource, and the time that no resource
-    explains.
-    """
+    """Build a table for each network: demands by transaction and resource, and the time that no resource explains."""
     return [_demands(configuration) for configuration in networks(configurations)]
 
 
@@ -125,7 +124,7 @@ def _demands(network: Json) -> Table:
         Column("Share", numeric=True),
         *(Column(f"Demand at {name}, 95 % interval", numeric=True) for name in stations),
         Column("Elsewhere, 95 % interval", numeric=True),
-        Column("95th percentile measured over worked out", numeric=True),
+        Column("95th percentile, measured divided by computed", numeric=True),
     )
     rows = tuple(
         (
@@ -140,11 +139,11 @@ def _demands(network: Json) -> Table:
     notes = [
         "Elsewhere is the part of the response time at low load that no resource explains: networks, pauses, resources "
         "that were not observed.",
-        "These demands are fitted to busy times and response times together; those by transaction above rest on busy "
-        "times alone, and leave what they cannot separate in wide intervals.",
+        "These demands are fitted to busy times and response times together. The demands by transaction in the table "
+        "above use only busy times; demands that busy times cannot separate have wide intervals.",
     ]
     notes += [f"{name}: {_merged(station)}" for name, station in stations.items() if _merged(station)]
-    return Table(f"What the network is made of: {network['label']}", columns, rows, tuple(notes))
+    return Table(f"Demands of the network: {network['label']}", columns, rows, tuple(notes))
 
 
 def _tail(found: Json | None) -> str:
@@ -154,8 +153,8 @@ def _tail(found: Json | None) -> str:
 
 
 def _merged(station: Json) -> str:
-    """Return a text on the transactions whose demands could not be estimated separately; empty if all could."""
+    """Return a text on transactions whose demands at a resource could not be separated; empty if all could."""
     groups = [people.listing(group) for group in station["told_apart"] if len(group) > 1]
     if not groups:
         return ""
-    return f"not separable, so that they have one demand ({station['within_groups']}): {'; '.join(groups)}."
+    return f"demands that cannot be separated, with one common value ({station['within_groups']}): {'; '.join(groups)}."

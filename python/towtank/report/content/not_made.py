@@ -1,4 +1,4 @@
-"""Statements that replace parts of a report that failed."""
+"""Statements that the report shows instead of parts that could not be built."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from towtank.report.document import Bullets, Callout, Section, text
 
 def not_made(failed: Failed) -> Callout:
     """Return a callout that states the failure of a part of the report."""
-    return Callout("invalid", "This part could not be made", (text(f"{failed.sentence}."),))
+    return Callout("invalid", "This part could not be created", (text(f"{failed.sentence}."),))
 
 
 def section_not_made(failed: Failed, title: str, *, appendix: bool) -> Section:
-    """Return a section that states its own failure."""
+    """Return a section that only states that it could not be built."""
     return Section(f"not-made-{'-'.join(title.lower().split())}", title, (not_made(failed),), appendix=appendix)
 
 
 def overview(failed: Sequence[Failed]) -> Section:
-    """Return a section that lists all failed parts, for the head of the report."""
+    """Return a section that lists all failed parts, for the beginning of the report."""
     return Section(
         "failed-parts",
-        "Parts that could not be made",
+        "Parts that could not be created",
         (
             Callout(
                 "invalid",
                 "This report is not complete",
-                (text("Towtank failed while it made the parts below. All other parts were made without them."),),
+                (text("Errors occurred when Towtank created the parts below. All other parts are complete."),),
             ),
             Bullets(tuple(text(f"{each.sentence}.") for each in failed)),
         ),

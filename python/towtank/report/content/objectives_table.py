@@ -1,4 +1,4 @@
-"""Table of the objectives of the study, with outcome and worst value of each."""
+"""Table of the study's objectives, each with its outcome and worst value."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
     )
     columns: tuple[Column, ...] = (Column("Objective"), Column("Outcome"), Column("Seen", numeric=True), Column("At"))
     if windowed:
-        columns += (Column("Windows that met it", numeric=True), Column("Worst window"))
+        columns += (Column("Windows that met the objective", numeric=True), Column("Worst window"))
     marked = any(MARK in row[1] for row in rows)
     notes = (NOTE,) if marked else ()
     return Table("Objectives of the study", columns, rows, notes)
 
 
 def _condensed(objectives: Sequence[Json]) -> list[tuple[Json, str]]:
-    """Pair objectives with their outcomes.
+    """Return pairs of an objective and its outcome.
 
-    An objective that all configurations meet is listed once, with its worst value.
+    An objective that all configurations meet is listed only once, with its worst value.
     """
     found: list[tuple[Json, str]] = []
     for same in _by_text(objectives):

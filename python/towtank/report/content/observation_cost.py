@@ -8,7 +8,7 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Results
 
-LIMIT_CPUS = 0.01  # limit of the whole observation [CPU], so that it does not disturb the measured system
+LIMIT_CPUS = 0.01  # limit for the whole observation, low enough not to disturb the measured system [CPU]
 
 
 def build(results: Results) -> Section:
@@ -39,14 +39,14 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence that compares the highest CPU cost of observation in any run with the limit."""
+    """Return a sentence that compares the highest CPU cost of observation among all runs with the limit."""
     costs = [
         cost
         for run in results.measured
         if isinstance(cost := dig(run.summary, "observation", "cpus_used"), (int, float))
     ]
     if not costs:
-        return "The CPU that observation used was not recorded."
+        return "The CPU use of the observation was not recorded."
     verdict = "below" if max(costs) < LIMIT_CPUS else "above"
     return (
         f"Observation used at most {people.share(max(costs))} of one core in any run, {verdict} the limit of "

@@ -15,13 +15,13 @@ from towtank.report.suspects import MARK, NOTE
 
 
 def build(results: Results) -> Section:
-    """Build the section on observations: sentences of the analysis, and the tables from which they follow."""
+    """Build the section on observations: sentences of the analysis, and the tables that support them."""
     blocks: list[Block] = []
     found = sentences(results)
     if found:
         blocks.append(Bullets(tuple(text(sentence) for sentence in found)))
     else:
-        blocks.append(paragraph("The runs that count allow no observation."))
+        blocks.append(paragraph("The valid and suspect runs allow no observation."))
     blocks += [*_limits(results), *_diagnoses(results), *_comparisons(results), *_demands(results)]
     return Section("observations", "Observations", tuple(blocks))
 
@@ -70,7 +70,7 @@ def _limits(results: Results) -> list[Block]:
 
 
 def _diagnoses(results: Results) -> list[Block]:
-    """Build the table of the cause that limits each configuration, with the evidence."""
+    """Build the table of diagnoses: the cause that limits each configuration, with its evidence."""
     found = [(label_of(each), diagnosis_of(each)) for each in results.configurations]
     rows = tuple(
         (
@@ -88,14 +88,12 @@ def _diagnoses(results: Results) -> list[Block]:
 
 
 def _mark(points: Sequence[Json]) -> str:
-    """Return the mark for a value that depends on a suspect run among these points; empty without a suspect
-    run.
-    """
+    """Return the mark if any of the points depends on a suspect run; otherwise an empty text."""
     return f" {MARK}" if any(series.point_state(point) == "suspect" for point in points) else ""
 
 
 def _notes(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the note that explains the mark, if a row contains the mark."""
+    """Return the note that explains the mark, if any row contains the mark."""
     marked = any(cell.endswith(MARK) for row in rows for cell in row)
     return (NOTE,) if marked else ()
 
@@ -128,10 +126,10 @@ def _comparisons(results: Results) -> list[Block]:
     certain = sum("[" in row[-1] for row in rows)
     notes = (
         *_notes(rows),
-        "A ratio whose interval contains 1, or that has none, is no difference that these runs can show. If a point "
-        "has one run, the interval is one within that run and does not hold the variation from run to run.",
+        "If the interval of a ratio contains 1 or is missing, these runs do not show a difference. The interval of a "
+        "point with one run includes only the variation within this run, not the variation between runs.",
         *(
-            [f"Intervals hold in 95 of 100 cases: of {certain} ratios about {certain / 20:.1f} exclude 1 by chance."]
+            [f"The confidence level is 95 %: of {certain} ratios about {certain / 20:.1f} exclude 1 by chance."]
             if certain
             else []
         ),
@@ -165,7 +163,7 @@ def quantity_name(metric: str) -> str:
 
 
 def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
-    """Return the function that formats an estimate, by the unit suffix in the name of its quantity."""
+    """Return the function that formats an estimate, chosen by the unit suffix in the name of its quantity."""
     suffixes = {
         "_bytes_per_s": people.size_rate_estimate,
         "_per_s": people.rate_estimate,
@@ -205,5 +203,5 @@ def _demands(results: Results) -> list[Block]:
         Column("Used without load", numeric=True),
         Column("Points", "count", numeric=True),
     )
-    caption = "CPU demand of one transaction, from the line of CPUs used over throughput"
+    caption = "CPU demand of one transaction, from the slope of CPU use against throughput"
     return [Table(caption, columns, rows, _notes(rows), is_detail=True)] if rows else []

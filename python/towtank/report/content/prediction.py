@@ -1,4 +1,4 @@
-"""Prediction of one configuration from another, made before the run and compared with the measurement."""
+"""Prediction of one configuration from another one, compared with the measurement that followed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if the study declares no prediction, or the prediction was not made yet."""
+    """Build the section; None if the study declares no prediction, or if it has not been computed yet."""
     prediction = results.prediction
     if not prediction:
         return None
@@ -32,27 +32,25 @@ def _place(levels: Json) -> str:
 def _said(prediction: Json) -> str:
     runs = people.listing([str(run) for run in prediction.get("runs") or []])
     rests = f" From {runs} alone" if runs else ""
-    when = (
-        "before the first of them was started" if prediction.get("made_before") else "after some of them had been run"
-    )
+    when = "before the first of them was started" if prediction.get("made_before") else "after some of them had ended"
     return (
-        f"The runs with {_place(prediction['from'])} come first.{rests}{',' if runs else ''} those with "
-        f"{_place(prediction['to'])} were predicted {when} ({people.moment(prediction.get('made_wall_ns'))}): the "
-        f"closed curve of what was measured, its bottleneck {_growth(prediction)}, all other hosts shared. "
-        "A measurement is inside if its interval of 95 % meets the band of 95 % of the "
-        "prediction. The bands hold the errors of the points, CPU times of a transaction that differed between them, "
-        "and demands that may drift by a quarter until a host is busy all the time; not the choice of the model."
+        f"The runs with {_place(prediction['from'])} come first.{rests}{',' if runs else ''} the runs with "
+        f"{_place(prediction['to'])} were predicted {when} ({people.moment(prediction.get('made_wall_ns'))}). The "
+        f"prediction uses the closed curve of the measured points, with its bottleneck {_growth(prediction)} and all "
+        "other hosts shared. A measurement is inside if its 95 % interval overlaps the 95 % band of the prediction. "
+        "The bands include the errors of the points, differences in the CPU time of a transaction between points, and "
+        "demands that change by up to a quarter until a host is saturated. They do not include the choice of the model."
     )
 
 
 def _growth(prediction: Json) -> str:
-    """Return a description of how the prediction enlarged the bottleneck."""
+    """Return a description of how the predicted configuration enlarges the bottleneck."""
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
-    grown = [f"taken {prediction['servers_to']} times in place of {prediction['servers_from']}"]
+    grown = [f"taken {prediction['servers_to']} times instead of {prediction['servers_from']}"]
     if prediction["servers_to"] == prediction["servers_from"]:
         grown = []
     if small is not None and big is not None and small != big:
-        grown.append(f"with {people.plain(big)} CPUs in place of {people.plain(small)}")
+        grown.append(f"with {people.plain(big)} CPUs instead of {people.plain(small)}")
     return " and ".join(grown)
 
 
@@ -111,8 +109,9 @@ def _band(band: Json | None, show: Callable[[Any], str], show_estimate: Callable
 
 
 def verdict(band: Json | None, measured: people.Estimate | None) -> str:
-    """Return if a measurement is `inside`, `above` or `below` the band of a prediction; a dash if one is
-    missing.
+    """Return the position of a measurement relative to the band of a prediction: `inside`, `above` or `below`.
+
+    The result is a dash if the measurement or the prediction is missing.
     """
     value = None if measured is None else measured.get("value")
     if band is None or measured is None or value is None:
@@ -125,9 +124,7 @@ def verdict(band: Json | None, measured: people.Estimate | None) -> str:
 
 
 def _time(prediction: Json) -> float:
-    """Return the service times of a transaction at the stations of the tier that is made larger, without waiting.
-    [s]
-    """
+    """Return the service times of a transaction, without waiting, at all stations of the enlarged tier. [s]"""
     each = float(prediction["fitted"]["bottleneck_demand_s"]) / int(prediction["servers_to"])
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     if small is None or big is None:
@@ -165,17 +162,17 @@ def _stations(prediction: Json) -> Table:
         for shared in prediction["shared"]
     ]
     other, think = people.seconds(prediction["fitted"]["other_s"]), people.seconds(prediction["think_time_s"])
-    notes = [f"Elsewhere {other}, of which the stations that are shared have their part; think time {think}."]
+    notes = [f"Time elsewhere: {other}, a part of which is spent at the shared stations; think time: {think}."]
     sizes = [prediction.get("cpus_to"), *(shared.get("cpus_then") for shared in prediction["shared"])]
     if any(size is not None and size < 1 for size in sizes):
         notes.append(
-            "A host with less than a CPU lets short work pass at full speed until the CPU time of its period is used "
-            "up; the time at it is that of a slow server, which holds when it is busy all the time."
+            "A host with less than one CPU runs at full speed until the CPU time of its period is used up. The model "
+            "treats it as a slow server, which is correct only if the host is always busy."
         )
     if prediction.get("machine_demand_s"):
         notes.append(
             f"All hosts together need {people.seconds(prediction['machine_demand_s'])} of CPU time for a transaction, "
-            f"and the machine has {people.plain(prediction['machine_cpus'])} CPUs for them. Throughput cannot exceed "
-            "their ratio."
+            f"and the machine has {people.plain(prediction['machine_cpus'])} CPUs for all hosts. Throughput cannot "
+            "exceed the number of CPUs divided by this time."
         )
-    return Table("What the prediction is made of", columns, tuple(rows), tuple(notes))
+    return Table("Stations of the predicted configuration", columns, tuple(rows), tuple(notes))

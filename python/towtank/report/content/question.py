@@ -54,7 +54,7 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
 
 
 def _levels(factor: Json) -> list[str]:
-    """Return the levels as in the study file. Levels that are shares of a limit have the load beside them."""
+    """Return the levels as in the study file; a level that is a share of a limit is followed by the resulting load."""
     levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))
     if len(loads) != len(levels):
         return [str(level) for level in levels]
@@ -95,9 +95,9 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
 
 
 def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
-    """Return the host whose frame in the drawing contains the load generator; empty for none.
+    """Return the host whose frame in the drawing contains the load generator; empty if it is outside of all frames.
 
-    This is the host of the generator, or the only machine.
+    It is the recorded host of the generator, or the only machine of the system.
     """
     placed = most(generator_places(results))
     hosts = {tier.host for tier in found.values()}
@@ -108,21 +108,23 @@ def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
 
 
 def _alternatives(words: list[str]) -> str:
-    """Join alternatives in words, such as `bridge, tun or veth`."""
+    """Join alternatives in one text, such as `bridge, tun or veth`."""
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def _note(results: Results, found: dict[str, Tier], several: dict[str, str]) -> str:
-    """Return an explanation of the drawing, including what the drawing cannot show."""
+    """Return an explanation of the drawing, including facts that the drawing cannot show."""
     parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured separately."]
     if several:
-        parts.append("A frame with a number stands for that many equal hosts, each with all its contents.")
+        parts.append(
+            "A frame with a number represents this number of equal hosts, each with the whole content of the frame."
+        )
     moved = {name: tier.places for name, tier in found.items()} | {_GENERATOR: generator_places(results)}
     for name, places in moved.items():
         shown = most(places)
         away = [f"{_place(place)} ({when(places, place)})" for place in places if place != shown]
         if away:
-            parts.append(f"Drawn as in most runs: {name} was {_alternatives(away)} in others.")
+            parts.append(f"The drawing shows {name} as in most runs; in others it was {_alternatives(away)}.")
     return " ".join(parts)
 
 
@@ -147,6 +149,6 @@ def _table(results: Results, found: dict[str, Tier]) -> Table:
 
 
 def _host_cell(tier: Tier, place: str, numbers: dict[str, str]) -> str:
-    """Render a host with its number and, if its tier was on several hosts, the runs on this host."""
+    """Render a host with its number of copies; if its tier ran on several hosts, also with the runs on this host."""
     shown = f"{place} {numbers.get(place, '')}".rstrip()
     return shown if len(tier.places) == 1 or place == tier.host else f"{shown} ({when(tier.places, place)})"

@@ -1,4 +1,4 @@
-"""New warnings and errors in the logs of services, for runs with failures or doubts."""
+"""Warnings and errors that appeared in the logs of services, for runs with failures or doubts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from towtank.report.document import Block, Column, Table, paragraph
 from towtank.report.source import Results, RunResult
 
 ROWS_AT_MOST = 10
-"""Largest number of log lines shown per service. [1]"""
+"""Largest number of log lines that are shown per service. [1]"""
 _INTRODUCTION = (
-    "Lines of each service's log that look like trouble and were not in it before the load began. Lines that differ in "
-    "numbers, times and addresses only count as equal; the first of them is shown, with *** in place of secrets."
+    "Warnings and errors in the log of each service that did not occur before the load began. Lines that differ only "
+    "in numbers, times and addresses count as equal; the first of them is shown, with *** instead of secrets."
 )
 
 
 @dataclass
 class _Row:
-    """Log lines with the same text from one service, in all runs."""
+    """Log lines of one service with the same text, over all runs."""
 
     service: str
     text: str
@@ -78,7 +78,7 @@ def _is_doubtful(run: RunResult) -> bool:
 
 
 def _most_telling(rows: list[_Row]) -> list[_Row]:
-    """Return at most `ROWS_AT_MOST` rows of each service: errors before warnings, frequent lines first."""
+    """Return at most `ROWS_AT_MOST` rows of each service: errors before warnings, frequent lines before rare ones."""
     services = list(dict.fromkeys(row.service for row in rows))
     ordered = sorted(rows, key=lambda row: (row.level != ERROR, -row.count))
     of_service = ([row for row in ordered if row.service == service] for service in services)
@@ -89,11 +89,11 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
     counts = {row.service: 0 for row in rows}
     for row in rows:
         counts[row.service] += row not in kept
-    return [f"{service}: {people.count(left)} more lines that differ." for service, left in counts.items() if left]
+    return [f"{service}: {people.count(left)} further different lines." for service, left in counts.items() if left]
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Return one note for each log that could not be read completely, since some of its lines are unknown."""
+    """Return a note for each log of a run that could not be read completely, because lines may be missing."""
     logs = run.summary.get("logs")
     if logs is None:
         return []
@@ -104,5 +104,5 @@ def _notes(run: RunResult) -> list[str]:
         elif log["unread_bytes"]:
             size = people.size(log["unread_bytes"])
             place = f"{size} in the middle of the log of {service}"
-            notes.append(f"{run.run_id}: {place} was not read; counts are of the rest.")
+            notes.append(f"{run.run_id}: {place} was not read; the counts cover the rest of the log.")
     return notes

@@ -1,4 +1,4 @@
-"""Section on sizing: the hardware needed, cheaper candidates, what-if cases, dates, calculation steps, trust."""
+"""Section on sizing: needed hardware, cheaper candidates, what-if cases, dates, steps of the calculation, evidence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _asked(found: Json) -> str:
     limits += [f"{name} used at most {people.share(limit)}" for name, limit in found["utilization_at_most"].items()]
     lost = ""
     if found["nodes_lost"]:
-        lost = f", also while {people.plural(found['nodes_lost'], 'node')} of any tier of several nodes is lost"
+        lost = f", also if {people.plural(found['nodes_lost'], 'node')} of any tier with several nodes fails"
     return f"To carry {people.listing(loads)}, such that {people.listing(limits)}{lost}."
 
 
@@ -55,12 +55,12 @@ def _answer(found: Json) -> Block:
         tried = found["search"]["candidates"]
         sentence = f"None of {people.plural(tried, 'candidate')} meets the objectives."
         top = found["strongest"]
-        why = f"The strongest of every tier together, {top['configuration']}: {_why(top)}."
-        return Callout("note", "Nothing meets this", (text(sentence), text(why)))
+        why = f"Even the strongest hardware for every tier, {top['configuration']}, does not: {_why(top)}."
+        return Callout("note", "No candidate is sufficient", (text(sentence), text(why)))
     sentence = (
         "The probability is not known."
         if answer["probability"] is None
-        else f"All of it holds with a probability of {_chance(answer)}."
+        else f"All objectives are met with a probability of {_chance(answer)}."
     )
     return Callout(
         "note", str(answer["configuration"]), (text(f"{_cost(found, answer)}. {sentence} {_carries(answer)}"),)
@@ -72,11 +72,13 @@ def _carries(answer: Json) -> str:
         return f"{str(answer['no_limit']).capitalize()}."
     spare = share_text(answer["headroom"], interval_of(answer.get("headroom_interval")))
     asked = any(objective["objective"].startswith("throughput") for objective in answer["objectives"])
-    what = "a time or a utilization" if asked else "something"
+    what = "a limit of a time or a utilization" if asked else "an objective"
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
-    alone = "" if missed is None else f" A throughput alone is missed in {share_text(missed, known)} of the draws."
-    return f"It carries {_carried(answer)} until {what} is missed: {spare} more than the load asked for.{alone}"
+    alone = (
+        "" if missed is None else f" In {share_text(missed, known)} of the draws only a throughput objective is missed."
+    )
+    return f"It carries {_carried(answer)} until {what} is missed: {spare} more than the requested load.{alone}"
 
 
 def _cost(found: Json, answer: Json) -> str:
@@ -93,13 +95,14 @@ def _count(value: Any) -> str:
 
 
 def _chance(case: Json) -> str:
-    """Return a probability with the sampling error that the limited number of draws causes."""
+    """Render a probability with the sampling error that results from the limited number of draws."""
     return share_text(case["probability"], interval_of(case.get("probability_interval")))
 
 
 def _carried(case: Json, key: str = "load_at_limit") -> str:
-    """Return the load limit with its interval, or with three digits without an interval; `any load` without a
-    limit.
+    """Render the load limit with its interval; `any load` if there is no limit.
+
+    Without an interval, the limit has three digits.
     """
     if case[key] is None:
         return "any load"
@@ -148,7 +151,7 @@ def _tiers(found: Json) -> Table:
         Column("Tier"), Column("Nodes", numeric=True), Column("Of"), Column("Speed of a CPU", numeric=True),
         Column("Utilization"), Column("Memory of a node", numeric=True),
     )  # fmt: skip
-    notes = ("Speed is that of one CPU over the one that was measured.",)
+    notes = ("Speed is the speed of one CPU relative to a measured CPU.",)
     return Table("Hardware that carries the load", columns, tuple(rows), notes)
 
 
@@ -175,13 +178,11 @@ def _scenarios(found: Json) -> Table:
         Column("Nodes"), Column("Class"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
         Column("Objectives"), Column("By"),
     )  # fmt: skip
-    return Table("What it does at the load", columns, tuple(rows))
+    return Table("Performance at the requested load", columns, tuple(rows))
 
 
 def _objective(scenario: Json, name: str) -> tuple[str, str]:
-    """Return the objectives of a transaction class with their values, and the method that computed the
-    values.
-    """
+    """Return the objectives of a transaction class with their values, and the method of their computation."""
     mine = [
         objective
         for objective in scenario["objectives"]
@@ -206,20 +207,20 @@ def _value(objective: Json) -> str:
 
 
 def _next(found: Json) -> list[Block]:
-    """State why no cheaper hardware suffices, and which resources become the bottleneck next."""
+    """Build the statements why cheaper hardware does not suffice, and which resources become the bottleneck next."""
     items = [
         f"One step cheaper, {neighbour['configuration']}: {_why(neighbour)}."
         for neighbour in found.get("neighbours", ())
     ]
     if found["next_cheaper"] is not None:
         one = found["next_cheaper"]
-        items.append(f"The next cheaper one that was tried, {one['configuration']}: {_why(one)}.")
+        items.append(f"Next cheaper tested candidate, {one['configuration']}: {_why(one)}.")
     limits = []
     for place, bottleneck in enumerate(found["bottlenecks"]):
         what = (
             "The bottleneck is"
             if place == 0
-            else f"After the servers of {found['bottlenecks'][place - 1]['station']} are doubled it is"
+            else f"If the servers of {found['bottlenecks'][place - 1]['station']} are doubled, the next bottleneck is"
         )
         unit = found["answer"]["load_unit"]
         used = share_text(bottleneck["utilization"], interval_of(bottleneck.get("utilization_interval")))
@@ -229,7 +230,7 @@ def _next(found: Json) -> list[Block]:
 
 
 def _why(neighbour: Json) -> str:
-    return "; ".join(str(why) for why in neighbour["why_not"]) or "it would do as well"
+    return "; ".join(str(why) for why in neighbour["why_not"]) or "it would be sufficient, too"
 
 
 def _front(found: Json) -> Table:
@@ -247,7 +248,9 @@ def _front(found: Json) -> Table:
         Column("Configuration"), Column("Cost", str(found["cost_unit"]), numeric=True),
         Column("Objectives", numeric=True), Column("Busiest"), Column("Probability", numeric=True),
     )  # fmt: skip
-    return Table("Candidates of which none is better in all of cost, objectives and headroom", columns, rows)
+    return Table(
+        "Candidates that no other candidate surpasses in cost, objectives and headroom together", columns, rows
+    )
 
 
 def _pools(found: Json) -> list[Block]:
@@ -273,9 +276,10 @@ def _pools(found: Json) -> list[Block]:
         Column("Mean wait", numeric=True),
     )
     notes = (
-        "The first guess is square-root staffing. The size is the smallest one whose mean wait, by the solution of the "
-        "model, is allowed in the scenario that needs most.",
-        "The size of a pool is that of all nodes together.",
+        "The first guess is computed by square-root staffing. The size is the smallest size with a permitted mean "
+        "wait, "
+        "as computed by the model, in the scenario with the highest demand.",
+        "The size of a pool is the sum over all nodes.",
     )
     return [Table("Pools", columns, rows, notes)]
 
@@ -316,7 +320,7 @@ def _what_if(found: Json) -> list[Block]:
     )  # fmt: skip
     notes = (
         "Brackets hold 95 % of the draws.",
-        "The share after yes or no is that of the draws in which everything holds, with its error of sampling.",
+        "The share after yes or no is the share of draws that meet all objectives, with its sampling error.",
     )
     return [Table("What if", columns, tuple(rows), notes)]
 
@@ -340,16 +344,16 @@ def _dates(found: Json) -> list[Block]:
         Column(f"Chance of a miss above {chance} from"),
         Column("Expected to be reached on"),
     )
-    return [Table("When growth meets the limit", columns, rows)]
+    return [Table("Dates on which the load reaches the limit", columns, rows)]
 
 
 def _never(date: Json) -> str:
-    """Return the reason why growth never meets a limit in the table of dates."""
+    """Return the reason why the growing load never reaches the limit, for the table of dates."""
     return "nothing to miss" if date["limit"] is None else "not within 20 years"
 
 
 def _expected(date: Json) -> str:
-    """Return the expected date on which the load passes a limit, with the 95 % interval of the date."""
+    """Render the expected date on which the load passes a limit, with its 95 % interval."""
     day, known = date["expected_on"] or _never(date), date.get("expected_interval")
     if known is None or known["low"] == known["high"]:
         return str(day)
@@ -362,7 +366,7 @@ def _steps(found: Json) -> Table:
         for step in found["steps"]
     )
     columns = (Column("Step"), Column("Formula"), Column("With"), Column("Value", numeric=True), Column("Source"))
-    return Table("Every step of the arithmetic", columns, rows)
+    return Table("Steps of the calculation", columns, rows)
 
 
 def _with(values: Mapping[str, Any]) -> str:
@@ -381,7 +385,7 @@ def _step_value(step: Json) -> str:
 
 
 def _trust(found: Json) -> list[Block]:
-    """List the evidence on which the sizing rests, such as measurements that the model was compared with."""
+    """List the evidence that supports the sizing, such as measurements with which the model was compared."""
     trust = found["trust"]
     items = []
     measured = trust["measured"]
@@ -390,7 +394,7 @@ def _trust(found: Json) -> list[Block]:
         times = trust.get("times_measured")
         known = interval_of(trust.get("times_measured_interval"))
         asked = "" if times is None else number_text(times, known)
-        more = "" if times is None else f"; the load asks for {asked} times the highest throughput"
+        more = "" if times is None else f"; the requested load is {asked} times the highest measured throughput"
         items.append(f"Measured from {low:g} to {high:g} users, up to {rate_text(measured['throughput_per_s'])}{more}.")
     if trust.get("model_why"):
         items.append(f"The model is the {trust['model']}: {trust['model_why']}.")
@@ -410,4 +414,4 @@ def _trust(found: Json) -> list[Block]:
         f"Assumes that {assumption['assumes']}. Tested: {assumption['tested']}." for assumption in trust["assumptions"]
     ]
     items += [f"Doubt: {doubt}." for doubt in trust["doubts"]]
-    return [paragraph("What this rests on:"), Bullets(tuple(text(sentence) for sentence in items))]
+    return [paragraph("Evidence for this sizing:"), Bullets(tuple(text(sentence) for sentence in items))]

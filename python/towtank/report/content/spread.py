@@ -1,4 +1,4 @@
-"""Section on the spread of transactions over the services among which the users of a target are divided."""
+"""Section on the distribution of transactions among services, for targets that divide their users among several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each service in each run; None if every target has only one service."""
+    """Build a table with a row for each service in each run; None if no target has more than one service."""
     runs = [run for run in results.measured if _several(run)]
     if not runs:
         return None
@@ -27,17 +27,17 @@ def build(results: Results) -> Section | None:
     )
     rows = tuple(row for run in runs for name, counts in _several(run).items() for row in _rows(run, name, counts))
     said = (
-        "Each user stays with one service of its target. Throughput counts transactions in the window by the "
-        "service of their users. Brackets hold intervals of 95 % confidence. Fairness is Jain's index of throughputs, "
-        "(Σ x)² / (n Σ x²): 1 if all got the same, 1/n if one of n got everything."
+        "Each user stays with one service of its target. Throughput is the rate of transactions in the window by the "
+        "service of their users. Brackets contain 95 % confidence intervals. Fairness is Jain's index of throughputs, "
+        "(Σ x)² / (n Σ x²): 1 if all services have the same throughput, 1/n if one of n services has all of it."
     )
     return Section(
-        "spread", "Services that users are spread over", (paragraph(said), Table("By service", columns, rows))
+        "spread", "Distribution of users over services", (paragraph(said), Table("By service", columns, rows))
     )
 
 
 def _several(run: RunResult) -> dict[str, Json]:
-    """Return the targets of a run that have more than one service, with their transaction counts, by name."""
+    """Return the targets of a run that have more than one service, by name, with the transaction counts."""
     counts = run.summary.get("spread") or {}
     return {name: service for name, service in counts.items() if len(service["members"]) > 1}
 

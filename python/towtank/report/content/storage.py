@@ -1,4 +1,4 @@
-"""Section that compares requests to storage with the input and output of servers and disks."""
+"""Section that compares the requests to storage with the traffic of servers and disks."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
-# A cache may exceed the limit by the pages of the file in use.
+# Largest plausible ratio of a cache's size to its limit: a cache may exceed it by the pages of the open file.
 _OVER = 1.25
 
 
 def build(results: Results) -> Section | None:
-    """Build tables of storage requests and disk traffic, and of mounts and their servers; None without
-    recordings.
-    """
+    """Build tables of storage requests with disk traffic, and of mounts with their servers; None without recordings."""
     runs = [run for run in results.measured if run.summary.get("storage")]
     if not runs:
         return None
     said = (
-        "Requests of the content servers to their storage area, and input and output of the disks of all hosts of "
-        "provider namespaces in the same window. Between the two are caches, and file systems that write journals and "
-        "metadata of their own. Brackets hold confidence intervals of 95 %."
+        "Requests of the content servers to their storage area, and the traffic of the disks of all hosts of the "
+        "provider `namespaces`, in the same window. The two differ because of caches, and because file systems also "
+        "write journals and metadata. Brackets contain 95 % confidence intervals."
     )
     blocks: list[Block] = [paragraph(said), _sides(results, runs), *_mounts(results, runs)]
     return Section("storage", "Storage", tuple(blocks))
@@ -54,7 +52,7 @@ def _sides(results: Results, runs: list[RunResult]) -> Table:
         )
         for run in runs
     )
-    return Table("What was asked, and what reached the disks", columns, rows)
+    return Table("Storage requests and disk traffic", columns, rows)
 
 
 def _value(run: RunResult, *path: str) -> float | None:
@@ -79,14 +77,14 @@ def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
 
 
 def _notes(runs: list[RunResult]) -> tuple[str, ...]:
-    """Return a note if the recorded size of a cache exceeds the limit of the cache, which cannot be right."""
+    """Return a note if the recorded size of a cache exceeds its limit, because the recorded size must then be wrong."""
     mounts = [mount for run in runs for mount in (dig(run.summary, "storage", "mounts") or {}).values()]
     over = any(
         (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts
     )
     note = (
-        "A cache that seems to hold more than its limit is counted wrong by GlusterFS itself, which drops files "
-        "without subtracting their pages. The memory of the mount's tier is the actual size."
+        "If a cache seems to exceed its limit, GlusterFS counts its size wrongly: it removes files without subtracting "
+        "their pages. The memory of the mount's tier is the actual size."
     )
     return (note,) if over else ()
 

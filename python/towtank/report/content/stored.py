@@ -1,6 +1,4 @@
-"""Section on documents that were confirmed as stored: how many could be read back after each run, and how
-many were lost.
-"""
+"""Section on items confirmed as stored: how many could be read back after each run, and how many were lost."""
 
 from __future__ import annotations
 
@@ -12,22 +10,23 @@ from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
 NAMED_AT_MOST = 10
-"""Largest number of documents named for each run. [1]"""
+"""Largest number of items that are named for each run. [1]"""
 SOON_S = 5.0
-"""Time before an event within which the event may lose a document that was already confirmed. [s]"""
+"""An item that was confirmed within this time before an event may be lost because of the event. [s]"""
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
-    "Answers to virtual users confirm that documents are stored. During the load Towtank notes each confirmed document "
-    "with the size and the SHA-256 of what was sent. After the load, with services that an event had ended started "
-    "again, it reads the documents back and compares them. Lost documents do not exist any more; different ones have "
-    "another content than was sent; unreadable ones gave no whole answer in four tries; for those not read the time "
-    "did not suffice. If the answer to the last change is missing, the states before and after it are both right: such "
-    "documents count as uncertain, and as found if one of both states exists."
+    "Responses to virtual users confirm that documents are stored. During the load Towtank records each confirmed "
+    "document with the size and the SHA-256 of the content that was sent. After the load, services that an event ended "
+    "are started again, and Towtank reads the documents back and compares them. Lost documents do not exist any more. "
+    "Different documents have another content than the content sent. Unreadable documents gave no complete response in "
+    "four attempts. There was no time left for documents that were not read. If the response to the last change is "
+    "missing, the states before and after it are both correct: the document counts as uncertain, and as found if it "
+    "has one of both states."
 )
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each run; None if no document was confirmed as stored."""
+    """Build a table with a row for each run; None if no item was confirmed as stored."""
     runs = [run for run in results.measured if run.summary.get("stored")]
     if not runs:
         return None
@@ -53,12 +52,12 @@ def _row(run: RunResult) -> tuple[str, ...]:
 
 
 def _count(value: Any) -> str:
-    """Render the number of documents; an estimate from a sample is shown with its interval."""
+    """Render a number of items; an estimate from a sample has its interval."""
     return people.plain_estimate(value) if isinstance(value, dict) else people.count(value)
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Return notes on a run's unread documents, and on each document that was lost or has changed."""
+    """Return the reason why items of a run were not read, and a note for each named item that was lost or changed."""
     counts: Json = run.summary["stored"]
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
@@ -74,8 +73,7 @@ def _notes(run: RunResult) -> list[str]:
 
 
 def _beside(name: str, event: Json, at_s: float) -> str:
-    """Describe a time relative to an event; empty unless the time is within the event or shortly before the
-    event."""
+    """Describe a time relative to an event; empty if it is neither within the event nor shortly before it."""
     begin, until = event.get("begin_s"), event.get("until_s")
     if begin is None or until is None:
         return ""

@@ -14,16 +14,16 @@ from towtank.report.source import Json, Results, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 _TIERS_BESIDE = 2
-# The table of points contains the 95th percentile already.
+# Percentiles of a separate table; the table of points already contains the 95th percentile.
 _PERCENTILES = {"p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 _FOOTNOTES = {
     "suspect": NOTE,
-    "invalid": "No value: no run at this point counts.",
+    "invalid": "No value: no run at this point is valid or suspect.",
 }
 
 
 def build(results: Results) -> Section:
-    """Build the section on results: runs that are missing, then the tables."""
+    """Build the section on results: missing runs first, then the tables."""
     blocks: list[Block] = []
     if results.missing:
         names = [f"{run.run_id} ({_why_missing(run.status)})" for run in results.missing]
@@ -48,26 +48,30 @@ def _why_missing(status: str) -> str:
 
 
 def _said(results: Results) -> str:
-    """State how the values in the tables are computed, and the confidence level of their intervals."""
+    """Return an explanation of how the values in the tables are computed, with the confidence level of their
+    intervals.
+    """
     if not results.in_state("valid", "suspect"):
-        return "No point has a value, because no run counts. The verdict of every run gives the reasons."
+        return "No point has a value, because no run is valid or suspect. The verdict of every run gives the reasons."
     of, together = confidence(results), ""
     if any(_by_run(point) != people.ABSENT for _, point in _all_points(results)):
-        together = " A percentile of several runs is that of all their requests together, not the mean of theirs."
+        together = " A percentile over several runs is computed from all their requests together, not as a mean of "
+        "percentiles."
     if of is None:
         return (
-            f"Values are means over the steady window.{together} They have no intervals: too little was recorded for "
-            "any."
+            f"Values are means over the steady window.{together} They have no intervals, because too few data were "
+            "recorded."
         )
     return (
-        f"Values are means over the steady window.{together} Brackets hold confidence intervals of {of}; a value "
-        f"without brackets has none, because too little was recorded for one.{_long_enough(results)}"
+        f"Values are means over the steady window.{together} Brackets contain {of} confidence intervals; a value "
+        f"without brackets has none, because too few data were recorded.{_long_enough(results)}"
     )
 
 
 def _long_enough(results: Results) -> str:
-    """Return the steady window that would probably give every value an interval; empty if no estimate
-    predicts one.
+    """Return a sentence on the steady window that would probably give every value an interval.
+
+    The sentence is empty if no estimate predicts the window that it needs.
     """
     needed = sorted(
         float(estimate["needs_s"])
@@ -80,12 +84,12 @@ def _long_enough(results: Results) -> str:
         return ""
     most = people.count(needed[-1])
     if len(needed) == 1:
-        return f" A steady window of {most} s would probably be long enough for the one such value."
+        return f" A steady window of {most} s would probably give this value an interval."
     half = people.count(needed[(len(needed) - 1) // 2])
     if half == most:
-        return f" A steady window of {most} s would probably be long enough for the {len(needed)} such values."
+        return f" A steady window of {most} s would probably give these {len(needed)} values an interval."
     return (
-        f" A steady window of {half} s would probably be long enough for half of the {len(needed)} such values, one of "
+        f" A steady window of {half} s would probably give half of these {len(needed)} values an interval, a window of "
         f"{most} s for all of them."
     )
 
@@ -131,8 +135,9 @@ def _all_points(results: Results) -> list[tuple[Json, Json]]:
 
 
 def _points(results: Results) -> list[Block]:
-    """Build the table of points with the CPUs used by each tier; with many tiers the CPUs have a table of
-    their own.
+    """Build the table of points with the CPUs used by each tier.
+
+    If the system has many tiers, a separate table contains the CPUs.
     """
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
@@ -161,9 +166,7 @@ def _points(results: Results) -> list[Block]:
 
 
 def _percentiles(results: Results, points: list[tuple[Json, Json]]) -> Table | None:
-    """Build the table of response time percentiles at each valid or suspect point; None if no run recorded
-    percentiles.
-    """
+    """Build the table of response time percentiles at each valid or suspect point; None if none were recorded."""
     timed = [
         (configuration, point)
         for configuration, point in points
@@ -197,9 +200,9 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
-    """Build the table of CPUs used by each tier, and of CPU time on each machine that no tier used.
+    """Build the table of CPUs used by each tier, and of CPU time on each machine outside of all tiers.
 
-    Invalid points are left out.
+    Invalid points are omitted.
     """
     counting = [(configuration, point) for configuration, point in points if series.point_state(point) != "invalid"]
     rows = tuple(
@@ -219,7 +222,7 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
 
 
 def _by_run(point: Json) -> str:
-    """Render the range of the 95th percentiles of the runs at a point, such as `1 to 380 ms`."""
+    """Render the range of the 95th percentiles over the runs of a point, such as `1 to 380 ms`."""
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends else people.ABSENT
 
@@ -248,7 +251,7 @@ def _point_row(configuration: Json, point: Json, tiers: list[str], rests: list[s
 
 
 def _errors(point: Json) -> str:
-    """Render the share of failed transactions at a point; several runs give a range."""
+    """Render the share of failed transactions at a point, as a range if the point has several runs."""
     of_runs = dig(point, "of_runs", "errors_share")
     return people.share_range(*of_runs) if of_runs else people.share(point.get("errors_share"))
 
@@ -263,7 +266,7 @@ def _transactions(results: Results) -> list[Block]:
 def _was_done(transaction: Json) -> bool:
     """Return True if any transaction of this name ended in the steady stage.
 
-    Log-ins, for example, may end earlier.
+    Others, such as log-ins, may all end before the stage.
     """
     return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
 

@@ -1,8 +1,7 @@
-"""Tiers of a system as a report draws and lists them: their hosts, the host of the load generator, and their
-links.
+"""Tiers of a system as a report draws and lists them: their hosts, their links, and the host of the load generator.
 
-Combines the description of the study with the records of the runs. Copies of a host, and of the services on it, are
-merged under their name in the study.
+The description of the study and the records of the runs are combined. Copies of a host, and of the services on it, are
+merged under the name in the study.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from towtank.digging import dig
 from towtank.load_level import KINDS
 from towtank.report.source import Json, Results, RunResult
 
-# Keys of a service that contain the services to which it sends requests.
+# Keys of a service that list the services to which it sends requests.
 _ASKS = ("members", "servers", "storage")
 _NUMBERED = re.compile(r"(.+)-(\d+)")
 
@@ -33,7 +32,7 @@ class Tier:
     cpus : list of int
         Numbers of the CPUs to which the tier is pinned.
     places : dict
-        Hosts of the tier, each with the runs in which the tier was on that host; without runs if nothing is recorded.
+        Hosts of the tier, each with the runs in which the tier was on that host; no runs if no host was recorded.
     parts : list of str
         Parts of the tier that are measured separately.
     asks : list of str
@@ -51,12 +50,12 @@ class Tier:
 
     @property
     def host(self) -> str:
-        """Host that the tier had in most runs."""
+        """Host on which the tier ran in most runs."""
         return most(self.places)
 
 
 class Written:
-    """Maps names in a run or a description to names in the study; copies have a number after their name."""
+    """Maps names in a run or description to names in the study; the name of a copy ends with a number."""
 
     def __init__(self, results: Results) -> None:
         system = results.study.get("system") or {}
@@ -67,24 +66,22 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the host in the study of which a host is a copy; the same name if the host is no copy."""
+        """Return the host in the study from which a host was copied; the name itself if the host is no copy."""
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
         count = self._copies.get(found[1])
-        # The study may contain a host with a number, which is then higher than the numbers of the copies.
+        # A host of the study may itself end with a number, which then exceeds the numbers of the copies.
         if count is not None and (name not in self._hosts or int(found[2]) <= count):
             return found[1]
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """Return the service in the study whose copy runs on a host; the same name if the service is no copy."""
+        """Return the service in the study from which a service on a host was copied; its own name if it is no copy."""
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """Return the tier in the study of which a run's tier on a host is a copy; the same name if the tier
-        is no copy.
-        """
+        """Return the tier in the study from which a tier on a host was copied; its own name if it is no copy."""
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
         if name in self._services or self.host(host) == host:
@@ -97,9 +94,7 @@ class Written:
         return name
 
     def services(self, results: Results) -> dict[str, Json]:
-        """Return the services that the study describes, without copies, with the names of their hosts in the
-        study.
-        """
+        """Return the services that the study describes, with copies merged and with the names of hosts in the study."""
         found: dict[str, Json] = {}
         for name, service in named(dig(results.study, "system", "services")):
             host = str(service.get("host") or "")
@@ -107,7 +102,7 @@ class Written:
         return found
 
     def targets(self, results: Results) -> set[str]:
-        """Return the names, in the study, of the services that receive the load."""
+        """Return the names in the study of the services that receive the load."""
         places = {
             name: str(service.get("host") or "") for name, service in named(dig(results.study, "system", "services"))
         }
@@ -122,7 +117,7 @@ class Written:
 
 
 def tiers(results: Results) -> dict[str, Tier]:
-    """Return the tiers by name, as the study file and the manifests and summaries of the runs describe them."""
+    """Return the tiers by name, combined from the study file and the manifests and summaries of the runs."""
     written = Written(results)
     described = written.services(results)
     found: dict[str, Tier] = {}
@@ -146,18 +141,18 @@ def tiers(results: Results) -> dict[str, Tier]:
 
 
 def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, recorded: Json) -> None:
-    """Add one tier of a run to the tiers found."""
+    """Add one tier of a run to the collected tiers."""
     host = str(recorded.get("host") or "")
     known = found.setdefault(written.tier(name, host), Tier())
     known.kind = str(recorded.get("kind") or known.kind)
     known.cpus = list(recorded.get("cpus") or known.cpus)
     runs = known.places.setdefault(written.host(host), [])
-    if not runs or runs[-1] is not run:  # one run may have many copies
+    if not runs or runs[-1] is not run:  # several copies of a tier in one run count once
         runs.append(run)
 
 
 def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link each service to the services that its settings mention by name or kind (`database: postgresql`)."""
+    """Link each service to the services that its settings name, or whose kind they name (`database: postgresql`)."""
     kinds = {tier.kind: name for name, tier in found.items()}
     for name, service in described.items():
         for value in (service.get("settings") or {}).values():
@@ -167,7 +162,7 @@ def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> Non
 
 
 def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Give further nodes of a service, which the study does not name, the same links as the first node."""
+    """Give additional nodes of a service the links of its first node, if the study does not describe them."""
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
         first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
@@ -180,8 +175,9 @@ def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
 
 
 def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
-    """Return the tiers that receive the load: the targets; without targets, the tiers that no other tier
-    sends requests to.
+    """Return the tiers that receive the load: the targets of the study.
+
+    Without targets, these are the tiers to which no other tier sends requests.
     """
     aimed = Written(results).targets(results)
     asked = {link for tier in found.values() for link in tier.asks}
@@ -190,8 +186,9 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return the numbers of copies of each host that occur in the runs; without recordings, the number in the
-    study file.
+    """Return, for each host, the numbers of its copies that occur in the runs.
+
+    If no run recorded hosts, the number in the study file is returned.
     """
     written = Written(results)
     found: dict[str, set[int]] = {}
@@ -206,7 +203,7 @@ def copies(results: Results) -> dict[str, list[int]]:
 
 
 def times(numbers: Iterable[int]) -> str:
-    """Render the number of replicas of a tier as text after its name: `× 2 or 6`, or empty for one replica."""
+    """Render numbers of copies as text after a name: `× 2 or 6`; empty for a single copy."""
     shown = [f"{number:,}" for number in numbers]
     if shown in ([], ["1"]):
         return ""
@@ -214,8 +211,8 @@ def times(numbers: Iterable[int]) -> str:
 
 
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
-    """Return the hosts of the load generator, each with the runs on that host; an empty name is outside of
-    all hosts.
+    """Return the hosts of the load generator, each with the runs on that host; the name is empty outside of all
+    hosts.
     """
     written = Written(results)
     found: dict[str, list[RunResult]] = {}
@@ -226,7 +223,7 @@ def generator_places(results: Results) -> dict[str, list[RunResult]]:
 
 
 def is_this_machine(results: Results, host: str) -> bool:
-    """Return True if a host of the study is the machine of Towtank, where all other programs run."""
+    """Return True if a host of the study is the machine on which Towtank runs."""
     written = Written(results)
     descriptions = [*named(dig(results.study, "system", "hosts"))]
     descriptions += [pair for run in results.runs for pair in named(run.manifest.get("hosts"))]
@@ -251,13 +248,14 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """Return the host with the most runs; of hosts with equally many runs the first."""
+    """Return the host with the most runs; if several have the same number of runs, the first of them."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 
 def when(places: Mapping[str, list[RunResult]], place: str) -> str:
-    """Return the levels of the first factor that occur only in the runs on one host; `some runs` if no factor
-    does.
+    """Return the levels of the first factor that occur only in the runs on this host.
+
+    If no factor distinguishes these runs, the result is `some runs`.
     """
     others = [run for other, runs in places.items() if other != place for run in runs]
     for factor in places[place][0].factors if places[place] else ():
@@ -268,7 +266,7 @@ def when(places: Mapping[str, list[RunResult]], place: str) -> str:
 
 
 def named(services: Any) -> list[tuple[str, Json]]:
-    """Return pairs of name and content of services or hosts, from a mapping or from a list with names."""
+    """Return pairs of name and content for services or hosts given as a mapping or as a list."""
     if isinstance(services, Mapping):
         return [(str(name), service if isinstance(service, Mapping) else {}) for name, service in services.items()]
     return [

@@ -21,8 +21,9 @@ _CONSEQUENCES = {
 
 
 def build(results: Results) -> Section:
-    """Build the section on verdicts: verdicts of the runs, log lines of runs with doubts, and the operational
-    laws checked on every run.
+    """Build the section on verdicts.
+
+    It contains the verdict of each run, log lines of runs with doubts, and the operational laws checked on every run.
     """
     blocks: list[Block] = [_verdicts(results)]
     if results.measured:
@@ -64,16 +65,16 @@ def _verdicts(results: Results) -> Table:
 
 
 def status(run: RunResult) -> str:
-    """Render in words how a run ended, with the reason if the run failed or was stopped."""
+    """Return a text on how a run ended, with the reason if the run failed or was stopped."""
     words = {"running": "cut off", "missing": "not run", "planned": "not run"}.get(run.status, run.status)
     reason = run.manifest.get("reason")
     return f"{words}: {reason}" if reason and run.status in ("failed", "stopped") else words
 
 
 def reasons(run: RunResult) -> str:
-    """Return the doubts behind the verdict of a run.
+    """Return the doubts that cause the verdict of a run.
 
-    Notes are left out; the section on limits of the conclusions contains the notes.
+    Notes are omitted here; the section on limits of the conclusions contains them.
     """
     return (
         "; ".join(
@@ -93,9 +94,7 @@ def _window(run: RunResult) -> str:
 
 
 def _laws(results: Results) -> Table:
-    """Build the table of the residuals of Little's law, and of the utilization law for the tier that deviates
-    most.
-    """
+    """Build the table of residuals: of Little's law, and of the utilization law for the tier that deviates most."""
     rows = []
     for run in results.measured:
         little = dig(run.summary, "laws", "little") or {}

@@ -28,7 +28,7 @@ def build(results: Results) -> Section:
     stages = _mappings(_stages(results))
     if stages:
         blocks += [
-            paragraph("Every run goes through these stages; all of them are recorded, only the steady one counts."),
+            paragraph("Every run has these stages. All of them are recorded, but only the steady stage is evaluated."),
             _stage_table(stages),
         ]
     blocks += _trace(dig(results.study, "load", "trace"))
@@ -36,32 +36,28 @@ def build(results: Results) -> Section:
 
 
 def _trace(trace: Json | None) -> list[Block]:
-    """Describe the file that the arrival rate follows, and what this means for means and percentiles."""
+    """Describe the file that the arrival rate follows, and the consequence for means and percentiles."""
     if not trace:
         return []
     return [
         paragraph(
             f"The arrival rate follows a file: {people.count(round(trace['arrivals']))} arrivals in "
             f"{people.plain(trace['length_s'])} s, {people.rate(trace['mean_rate_per_s'])} on average and "
-            f"{people.rate(trace['peak_rate_per_s'])} at most. A load that moves has no steady state: means and "
-            "percentiles are those of the whole file, and their intervals include its ups and downs."
+            f"{people.rate(trace['peak_rate_per_s'])} at most. A varying load has no steady state: means and "
+            "percentiles are computed over the whole file, and their intervals include its variation."
         )
     ]
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return the entries as a list of mappings; the keys of a mapping of mappings become the names of the
-    entries.
-    """
+    """Return entries as a list of mappings; in a mapping of mappings, each key becomes the name of its entry."""
     if isinstance(value, Mapping):
         return [{"name": name, **item} for name, item in value.items() if isinstance(item, Mapping)]
     return [item for item in value or () if isinstance(item, Mapping)]
 
 
 def shares(results: Results) -> dict[str, tuple[int, float]]:
-    """Return the number and the share of each transaction in the steady windows of all valid and suspect
-    runs.
-    """
+    """Return the number and the share of each transaction, over the steady windows of all valid and suspect runs."""
     counts: dict[str, int] = {}
     for run in results.in_state("valid", "suspect"):
         for name, figures in (run.summary.get("transactions") or {}).items():
@@ -80,7 +76,7 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
         is_shared = names.count(name) > 1
         asked = (people.share(entry.get("share")), weight)
         rows.append((name, group, *asked, *((people.ABSENT,) * 2 if is_shared else found)))
-        # The measured values of a transaction cover all user groups, so they are shown once.
+        # Measured values cover all user groups together, so they appear once per transaction.
         if is_shared and name not in names[place + 1 :]:
             rows.append((name, "all of these", people.ABSENT, people.ABSENT, *found))
     columns = (
@@ -91,8 +87,8 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
         Column("Completed in steady windows", numeric=True),
         Column("Share measured", numeric=True),
     )
-    notes = ("The share measured is that of all groups together, over the runs that count.",)
-    return Table("Mix of transactions, as asked and as measured", columns, tuple(rows), notes)
+    notes = ("The measured share covers all groups together, over all valid and suspect runs.",)
+    return Table("Mix of transactions, as requested and as measured", columns, tuple(rows), notes)
 
 
 def _weight(weight: Any) -> str:
@@ -110,7 +106,7 @@ def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
 
 
 def _think(study: Json) -> list[Block]:
-    """Return the think times as the study states them."""
+    """Build the statements of the think times in the study."""
     found = next((study[key] for key in ("think_times", "think_time", "think") if study.get(key)), None)
     if found is None:
         found = dig(study, "workload", "think_times")
@@ -122,7 +118,7 @@ def _think(study: Json) -> list[Block]:
 
 
 def _stages(results: Results) -> Any:
-    """Return the stages that the study states, or else the stages that a run recorded."""
+    """Return the stages in the study, or otherwise the stages that a run recorded."""
     recorded = (dig(run.summary, "timeline", "stages") for run in results.measured)
     return results.study.get("stages") or next((stages for stages in recorded if stages), None)
 

@@ -1,7 +1,7 @@
-"""Figures: one file each, in which `compute(results)` returns numbers and `draw(numbers)` a Vega-Lite specification.
+"""Figures: one file each. `compute(results)` returns the numbers, and `draw(numbers)` a Vega-Lite specification.
 
-`figure(results)` combines both with title, description and table, and returns None without data. To add a figure: a
-file, a line in `FIGURES`, a test of both functions.
+`figure(results)` adds title, description and table, and returns None without data. To add a figure, write a file, a
+line in `FIGURES`, and tests of both functions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Main figure: throughput above response time, against load, with bounds, knees and objective.
+"""Main figure: throughput above response time, both against load, with bounds, knees and objective.
 
-If configurations are drawn as rows (measured at one load, or too many for lines), the figure shows throughput only.
+If configurations are drawn as rows (one load only, or too many configurations for lines), the figure shows only
+throughput.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _STATISTICS = {
     "p95": "95th percentile of response time",
     "p99": "99th percentile of response time",
 }
-# Both panels must fit beside the tables of the first screen. [px]
+# Sizes with which both panels fit beside the tables of the first screen. [px]
 _HEIGHT, _TIMES_HEIGHT = 190, 115
 _WIDTH = 480
 _BETWEEN = 32
@@ -57,9 +58,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect throughput, response times, knees, and the first objective that limits the response time at all
-    loads.
-    """
+    """Collect throughput, response times, knees, and the objective that the figure shows."""
     objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
     statistic = "mean" if objective is None else _statistic(objective)
     rates = throughput.compute(results)
@@ -83,8 +82,9 @@ def _time(statistic: str, document: Json) -> Any:
 
 
 def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
-    """Return the knees of the configurations that reach their limit, computed from demands at the lowest
-    load.
+    """Return the knees of the configurations that reach their limit.
+
+    The knees are computed from the demands at the lowest load.
     """
     top = max((point.load for point in rates.points), default=0.0)
     found = []
@@ -110,7 +110,7 @@ def draw(numbers: Numbers) -> dict[str, Any]:
     below = _objective(numbers, title, times, factor)
     lower = panel.panel(times, value_title=title, height=_TIMES_HEIGHT, times=True, below=below, **shared)
     _without_load_title(upper)
-    # The title of the lower axis may be longer than the panel: with `full` bounds it would push the panels apart.
+    # The title of the lower axis may be longer than the panel. Bounds that include it would push the panels apart.
     return theme.specification(description(numbers), vconcat=[upper, lower], spacing=_BETWEEN, bounds="flush")
 
 
@@ -131,8 +131,8 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
         return []
     labels = series.labels(numbers.rates.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
-    # The axis shows loads exactly as they were set. A knee is measured, so it has the digits of other
-    # measured values.
+    # The axis shows loads with all digits of the study. A knee is estimated, so it gets the few digits of measured
+    # values.
     rows = [
         {
             **knee,
@@ -165,7 +165,9 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[dict[str, Any]]:
-    """Return a line at the limit of the objective; if the limit is outside of the axis, its name at the edge."""
+    """Return a line at the limit of the objective; if the axis does not contain it, the objective's name at the
+    edge.
+    """
     if numbers.objective is None:
         return []
     axis, value = panel.time_axis(title, times), float(numbers.objective["value"]) * factor
@@ -199,7 +201,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of throughput and response time; None without a figure of throughput."""
+    """Return the figure of throughput and response time; None if there is no figure of throughput."""
     made = throughput.figure(results)
     if made is None:
         return None
@@ -210,7 +212,7 @@ def figure(results: Results) -> Figure | None:
     statistic = _STATISTICS[numbers.statistic]
     note = made.note
     if numbers.knees:
-        note += " Triangles are knees by the demands at the lowest load, bars their intervals."
+        note += " Triangles are knees computed from the demands at the lowest load, bars are their intervals."
     return replace(
         made,
         title=f"Throughput and {statistic} against {panel.load_title(results.load_factor)}",
@@ -222,7 +224,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(table: Table | None, numbers: Numbers, statistic: str) -> Table | None:
-    """Return the table of throughput with a further column for response times."""
+    """Return the table of the throughput figure with an additional column for response times."""
     if table is None:
         return None
     times = {(point.configuration, point.load, point.runs): point.stated for point in numbers.times}

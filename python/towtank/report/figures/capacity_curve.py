@@ -29,7 +29,7 @@ class Numbers:
         Measured points: `configuration`, `quantity`, `load`, `value`, `low`, `high` (None without an interval),
         `held_out`, and `state`, the verdict of the point.
     predicted : list of dict
-        Predictions for the held-out levels, with the band that one more measurement would probably fall into.
+        Predictions for the held-out levels, each with the 95 % band of a further measurement.
     knees : list of dict
         `configuration`, `kind`, `load`, `low`, `high`.
     """
@@ -50,7 +50,7 @@ def modelled(results: Results) -> list[Json]:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect curves, points and knees from the document of the model."""
+    """Collect curves, points and knees from the model document."""
     numbers = Numbers()
     states = series.states(results)
     rates = {
@@ -81,8 +81,8 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     found = []
     for quantity in _QUANTITIES:
         bands = row.get(quantity)
-        # A band without an upper end cannot be drawn, so the curve of response times ends at the first load
-        # with such a band.
+        # A band without an upper end cannot be drawn. The curve of response times therefore ends before the first load
+        # with a band of this kind.
         if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
         (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
@@ -96,10 +96,9 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
 def _measured(
     label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
 ) -> list[dict[str, Any]]:
-    """Return a measured point with the interval that the study states, which all other figures and tables
-    show.
+    """Return a measured point with the interval from the study summary, as in all other figures and tables.
 
-    The standard errors in the model document are weights of the fit and pool all levels.
+    The model document has standard errors, too, but they are pooled over all levels and serve as weights of the fit.
     """
     rate = point["throughput"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
@@ -120,7 +119,7 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
             continue
         low, high = row[band]
         if quantity == "response_s" and not low:
-            low = high = None  # a logarithmic axis has no place for a band down to zero; the table contains it
+            low = high = None  # a band down to zero cannot be drawn on a logarithmic axis; the table contains it
         found.append(
             {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
         )
@@ -157,7 +156,7 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
     }
     colour = panel.by_configuration(labels)["color"]
     if colour["legend"]:
-        # The legend would otherwise have the pale colour of the bands.
+        # Without this setting, the legend would have the pale colour of the bands.
         colour = {**colour, "legend": {**colour["legend"], "symbolOpacity": 1}}
     here = {"x": x, "y": y, "colour": colour, "legend": quantity == "throughput"}
     layers = [
@@ -172,7 +171,7 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
 
 
 def _colour(here: dict[str, Any]) -> dict[str, Any]:
-    # Layers share the legend, and a layer without a legend would remove it from the others.
+    # The layers of a panel share the legend. One layer without it would remove it, so all layers are set equally.
     return here["colour"] if here["legend"] else {**here["colour"], "legend": None}
 
 
@@ -210,9 +209,7 @@ def _line(numbers: Numbers, quantity: str, here: dict[str, Any]) -> dict[str, An
 
 
 def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[str]) -> list[dict[str, Any]]:
-    """Return layers of measured points, of held-out points with a ring, and of predictions as diamonds with
-    bands.
-    """
+    """Return layers of measured points, of held-out points with a ring, and of predictions with bands."""
     place = {"x": here["x"], "y": here["y"]}
     whiskers = {
         "mark": {"type": "errorbar", "ticks": {"width": 8}, "rule": {}},
@@ -269,7 +266,7 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
 def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
     """Return layers that show knees on the load axis, each with its interval."""
     data = {"values": [{**row, "value": 0.0, "name": _SHOWN_KNEES[row["kind"]]} for row in numbers.knees]}
-    # A knee is an estimate, so it has fewer digits than the loads of the points.
+    # A knee is an estimate, so it is shown with fewer digits than the loads of the points.
     x = {**here["x"], "axis": {**here["x"]["axis"], "format": theme.MEASURED}}
     place: dict[str, Any] = {"x": x, "y": here["y"], "color": _colour(here)}
     return [
@@ -292,8 +289,9 @@ def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return layers with the names of knees; names of objective knees are higher, since knees may be close
-    together.
+    """Return layers with the names of knees.
+
+    Names of objective knees are placed higher, because two knees may be close together.
     """
     return [
         {
@@ -317,7 +315,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the capacity curve; None without a model, and with more configurations than the chart can show."""
+    """Return the capacity curve; None without a model, or with more configurations than the chart can show."""
     numbers = compute(results)
     if not numbers.curve or len({row["configuration"] for row in numbers.curve}) > panel.CROWDED:
         return None
@@ -325,8 +323,8 @@ def figure(results: Results) -> Figure | None:
     is_suspect = any(row["state"] == "suspect" for row in numbers.measured)
     suspects = f" {series.OPEN_SYMBOLS}" if is_suspect else ""
     held = (
-        " Ringed points were held out of a second fit; diamonds are what that fit predicted of them, with the 95 % "
-        "band of one measurement."
+        " Ringed points were held out of a second fit. Diamonds are the predictions of this fit, with the 95 % "
+        "band of a further measurement."
         if numbers.predicted
         else ""
     )
@@ -334,7 +332,7 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Capacity curve: the fitted model against {panel.load_title(results.load_factor)}",
         description=description(numbers),
-        note="Lines are the fitted curves, with bands of 80 and 95 % of 1,000 replicates of the fit."
+        note="Lines are the fitted curves; bands contain 80 and 95 % of 1,000 replicates of the fit."
         f"{held}{knees}{suspects}",
         spec=draw(numbers, results.load_factor),
         table=_table(numbers, results.load_factor),

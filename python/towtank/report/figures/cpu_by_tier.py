@@ -1,4 +1,4 @@
-"""Stacked CPU use of each tier and its known parts, against load and by configuration."""
+"""CPU use of each tier and its known parts as stacked bars, against load and by configuration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Slice:
     cpus : float
         CPU time per time. [CPUs]
     interval : dict or None
-        The estimate with its interval; None for a rest, which is a difference.
+        Estimate with its interval; None for the rest of a tier, which is computed as a difference.
     state : str
         Verdict of the point.
     """
@@ -46,8 +46,8 @@ class Slice:
 
 @dataclass(frozen=True)
 class Numbers:
-    """CPU use by tier, CPUs that the system may use (None if unknown), load factor, omitted points, and
-    loads.
+    """Data of the figure: slices, number of CPUs available to the system (None if unknown), load factor, omitted
+    points, and loads.
     """
 
     slices: list[Slice]
@@ -82,7 +82,7 @@ def compute(results: Results) -> Numbers:
 
 
 def _common_top(slices: list[Slice]) -> float:
-    """Return the load at which most configurations were observed; the highest if several loads qualify."""
+    """Return the load at which most configurations were observed; of several, the highest."""
     at: dict[float, set[str]] = {}
     for each in slices:
         at.setdefault(each.load, set()).add(each.configuration)
@@ -103,15 +103,15 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     if rest == total:
         yield Slice(label, load, name, rest, tier["cpus_used"], state)
     else:
-        # The parts and the tier are sampled by different clocks, so the sum of the parts may slightly exceed
-        # the tier. The rest is then zero.
+        # Parts and tier are sampled at slightly different times. The sum of the parts may therefore exceed the tier,
+        # and the rest is then set to zero.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
 
 
 def capacity(results: Results) -> int | None:
-    """Return the number of CPUs to which the system is pinned in every run.
+    """Return the number of CPUs to which the system is pinned.
 
-    None if the runs differ, or if a tier has a lower CPU limit.
+    It is None if the runs differ, or if a tier has a lower CPU limit.
     """
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     if len(pinned) != 1 or pinned == {0}:
@@ -121,9 +121,7 @@ def capacity(results: Results) -> int | None:
 
 
 def _limits(results: Results) -> list[tuple[str, float, float | None]]:
-    """Return name, CPU limit [CPUs] and highest utilization [ratio] of each tier; invalid points are left
-    out.
-    """
+    """Return the name, CPU limit [CPUs] and highest utilization [ratio] of each tier, over valid and suspect points."""
     busiest: dict[tuple[str, float], float | None] = {}
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
@@ -186,7 +184,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
-    """Return bars for each load, or for each configuration if there is a single load."""
+    """Return bars for each load; if the figure compares configurations at one load, bars for each configuration."""
     loads = {
         "field": "load",
         "type": "ordinal",
@@ -227,7 +225,7 @@ def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, An
 def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
     """Return a line at the number of available CPUs.
 
-    The number is in the data rows, so that every panel shows the line.
+    Each data row contains this number, so that the line appears in every panel.
     """
     at = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
     words = f"{people.plural(cpus, 'CPU')} of the system"
@@ -263,17 +261,17 @@ def figure(results: Results) -> Figure | None:
     numbers = compute(results)
     if not numbers.slices:
         return None
-    notes = ["Mean CPU time per time in the steady window."]
+    notes = ["Mean number of CPUs used in the steady window."]
     if any(entry.state == "suspect" for entry in numbers.slices):
-        notes.append("Pale bars lean on a suspect run.")
+        notes.append("Pale bars depend on a suspect run.")
     limits = _limits(results) if numbers.capacity is None else []
     notes += [
         f"{name} may use {people.number(allotted)} CPUs"
-        + (f" and was {people.share(used)} busy at most." if used is not None else ".")
+        + (f" and used at most {people.share(used)} of them." if used is not None else ".")
         for name, allotted, used in limits
     ]
     if numbers.dropped:
-        notes.append(f"No bar, because no run counts: {people.listing(numbers.dropped)}.")
+        notes.append(f"No bar, because no run is valid or suspect: {people.listing(numbers.dropped)}.")
     hows = sorted(_methods(results))
     notes += [f"{part}: {how}." for part, how in hows]
     return Figure(
@@ -294,7 +292,7 @@ def _against(numbers: Numbers) -> str:
 
 
 def _methods(results: Results) -> set[tuple[str, str]]:
-    """Return the methods that measured the parts of tiers, as pairs of part and method."""
+    """Return pairs of part and method: the methods by which the parts of tiers were measured."""
     return {
         (f"The part {part} of {tier}", str(part_of_tier["how"]).rstrip("."))
         for run in results.measured

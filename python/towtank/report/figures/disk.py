@@ -20,7 +20,7 @@ DIRECTIONS = {"read": "reads", "write": "writes"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of reads and of writes [B/s], the unit of the axis with its factor, and the load factor."""
+    """Points of reads and writes [B/s], unit of the axis with its factor, and load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -87,7 +87,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of disk traffic; None without at least two points at which a disk was observed."""
+    """Return the figure of disk traffic; None if disks were observed at fewer than two points."""
     numbers = compute(results)
     everything = [point for points in numbers.points.values() for point in points]
     if panel.is_single(everything):
@@ -96,7 +96,7 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Disk reads and writes {panel.against(everything, numbers.load_factor)}",
         description=description(numbers),
-        note="Bytes that reached the disks of the host, from all programs; reads that a cache answered are not "
+        note="Bytes that all programs read from and wrote to the disks of the host; reads from a cache are not "
         "included. " + series.states_note(everything),
         spec=draw(numbers),
         table=_table(numbers),

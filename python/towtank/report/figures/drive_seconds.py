@@ -1,6 +1,4 @@
-"""Figure of `drive`: requests completed in each second of the window, and the 95th percentile of the response
-time.
-"""
+"""Figure of the command `drive`: completed requests and 95th percentile of response time for each second."""
 
 from __future__ import annotations
 
@@ -16,8 +14,9 @@ Json = Mapping[str, Any]
 
 
 def compute(document: Json) -> list[dict[str, float | None]]:
-    """Return a row for each second of the window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms, None without
-    requests].
+    """Return a row for each second of the window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms].
+
+    `p95_ms` is None in a second without requests.
     """
     rows, before = [], 0.0
     for second in document.get("intervals") or ():

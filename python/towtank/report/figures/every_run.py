@@ -1,8 +1,8 @@
-"""Small plots of throughput and mean response time over time for every run, invalid runs first.
+"""Small plots of throughput and mean response time over time, for every run, invalid runs first.
 
-The plots are SVG rather than charts, since there may be a hundred runs: each line has at most 120 points.
-Every plot has a separate scale, whose ends are printed beside the plot. The writer of the SVG escapes every
-text.
+The plots are written as SVG without a chart library, because a study may have a hundred runs. Each line has at most
+120 points. Every plot has a scale of its own, whose ends are printed beside the plot. All texts are escaped when the
+SVG is written.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from towtank.report.source import Json, Results, RunResult
 NAME = "every-run"
 RAMP_DOWN = "ramp_down"
 SHOWN_AT_MOST = 12
-"""Largest number of runs in one figure; the other figures are folded. [1]"""
+"""Largest number of runs in one figure; further runs are in further figures, which are folded. [1]"""
 POINTS_AT_MOST = 120
-"""Largest number of points in a line; in longer runs each point is the mean over several seconds. [1]"""
+"""Largest number of points in a line; in longer runs, a point is the mean over several seconds. [1]"""
 _ORDER = ("invalid", "none", "suspect", "valid")
 _WORDS = {"none": "not judged"}
 _COLUMNS = 3
@@ -51,9 +51,9 @@ class TimedRun:
     label, load : str
         Configuration of the run, and load with unit.
     times : list of float
-        Middles of the points. [s]
+        Middle of the time range of each point. [s]
     rates, responses : list of float or None
-        Throughput and mean response time; None if nothing was recorded. [1/s], [s]
+        Throughput [1/s] and mean response time [s]; None if nothing was recorded.
     failed : list of bool
         True for points with a failed transaction.
     end_s : float
@@ -97,7 +97,7 @@ def _timed(results: Results, run: RunResult) -> TimedRun:
 
 
 def _end(timeline: Json, times: Sequence[float]) -> float:
-    """Return the end of the load before ramp-down; rates during ramp-down would dominate the scale. [s]"""
+    """Return the end of the load before ramp-down, whose rates would dominate the scale. [s]"""
     stages = [stage for stage in timeline.get("stages") or () if stage.get("end_s") is not None]
     held = [float(stage["end_s"]) for stage in stages if stage.get("phase") != RAMP_DOWN]
     return max(held) if held else max([*times, *(float(stage["end_s"]) for stage in stages)])
@@ -172,7 +172,7 @@ def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
         path = "".join(f"M{edge:.0f} {_HEAD}v{height}" for edge in edges)
         dashes = {"stroke": theme.INK, "stroke-dasharray": "3 3", "stroke-width": ".8"}
         ElementTree.SubElement(group, "path", {"d": path, **dashes})
-    # Cover the background between the two plots.
+    # Covers the background of the stages between the two plots.
     gap = {"y": f"{_HEAD + _PLOT}", "width": f"{_WIDTH}", "height": f"{_BETWEEN}", "fill": "white"}
     ElementTree.SubElement(group, "rect", gap)
 
@@ -193,7 +193,7 @@ def _x(timed: TimedRun, time: float) -> float:
 def _lines(
     timed: TimedRun, values: Sequence[float | None], top: float, largest: float
 ) -> list[list[tuple[float, float]]]:
-    """Return the lines of a plot as lists of coordinates; a gap in the values ends a line."""
+    """Return the lines of a plot as lists of coordinates; after a missing value, a new line begins."""
     found: list[list[tuple[float, float]]] = [[]]
     for time, value in zip(timed.times, values, strict=True):
         if value is None:
@@ -213,7 +213,7 @@ def _text(group: ElementTree.Element, x: float, y: float, words: str, style: dic
 
 
 def figures(results: Results) -> list[Figure]:
-    """Return the figure of the first runs, then folded figures of the other runs; empty for a single run."""
+    """Return a figure of the first runs, and folded figures of the other runs; empty for a single run."""
     timed_runs = compute(results)
     parts = _parts(timed_runs, SHOWN_AT_MOST) if len(timed_runs) > 1 else []
     return [_figure(results, part, number, len(parts)) for number, part in enumerate(parts, 1)]
@@ -231,9 +231,9 @@ def _figure(results: Results, timed_runs: Sequence[TimedRun], number: int, of: i
         name=NAME if number == 1 else f"{NAME}-{number}",
         title=f"{first}: throughput above, mean response time below{which}",
         description=description,
-        note="Runs that do not count come first. Each has its own scales from zero; the number is the largest value. "
-        "The ground shows the stages, dashed lines bound the window that was analysed, marks at the foot of the "
-        "throughput are times at which transactions failed. The ramp-down is left out.",
+        note="Invalid runs come first. Each run has its own scales from zero; the number is the largest value. "
+        "The background shows the stages, dashed lines limit the analysed window, and marks at the bottom of the "
+        "throughput show failed transactions. The ramp-down is left out.",
         svg=draw(timed_runs, description),
         table=_table(results, timed_runs),
         is_detail=number > 1,
@@ -270,6 +270,6 @@ def _table(results: Results, timed_runs: Sequence[TimedRun]) -> Table:
 
 
 def _span(values: Sequence[float | None], show: Any) -> str:
-    """Render the range of a line, from the smallest to the largest value."""
+    """Render the range of a line as text, from its smallest to its largest value."""
     known = [value for value in values if value is not None]
     return f"{show(min(known))} to {show(max(known))}" if known else people.ABSENT

@@ -21,9 +21,9 @@ class Ground:
     stages : list of dict
         Stages of the load with `name`, `phase`, `start_s` and `end_s`.
     window : (float, float) or None
-        Window that counts. [s]
+        Start and end of the measured window. [s]
     events : list of dict
-        Events that occurred.
+        Events that the study caused.
     end_s : float
         End of the time axis. [s]
     """
@@ -35,9 +35,7 @@ class Ground:
 
 
 def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return chart layers: stages as coloured background, the window between two lines, events, and stage
-    names.
-    """
+    """Return the chart layers of the background: coloured stages, two lines at the window, events, and stage names."""
     stages = [
         {
             "t": stage.get("start_s"),
@@ -66,9 +64,7 @@ def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, 
 
 
 def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return chart layers of events: a line at the begin, darker background, and names inside the uppermost
-    panel.
-    """
+    """Return chart layers of events: a line at the beginning, a darker background, and names in the uppermost panel."""
     spans = [
         {
             "t": event["begin_s"],
@@ -95,7 +91,7 @@ def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str,
 
 
 def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[str, Any]:
-    """Return a chart layer with names of stages; stages that are too narrow for the name have none."""
+    """Return a chart layer with the names of stages, except for stages that are narrower than their names."""
     fitting = [
         {"t": (stage["t"] + stage["end"]) / 2, "name": stage["name"]}
         for stage in stages
@@ -112,8 +108,6 @@ def _names(stages: list[dict[str, Any]], x: dict[str, Any], end: float) -> dict[
 
 def note(ground: Ground) -> str:
     """Return the text that explains the background of a figure over time."""
-    window = (
-        "Dashed lines bound the window that was analysed." if ground.window else "No window of this run was analysed."
-    )
-    events = " Orange ground shows events, from a line where each begins." if ground.events else ""
-    return f"The ground shows the stages.{events} {window}"
+    window = "Dashed lines limit the analysed window." if ground.window else "No window of this run was analysed."
+    events = " An orange background shows an event, with a line at its beginning." if ground.events else ""
+    return f"The background shows the stages.{events} {window}"

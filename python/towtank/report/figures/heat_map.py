@@ -1,5 +1,6 @@
-"""Heat map of the response times of one run over time, below the stages of the run; colour is the number of
-responses.
+"""Heat map of the response times of one run over time, on the background of its stages.
+
+The colour shows the number of responses.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Numbers:
     Attributes
     ----------
     course : timeline.Numbers
-        Run, seconds, stages, window and events.
+        Data over time: run, seconds, stages, window and events.
     cells : tuple of Cell
         Number of responses in each range of time and of response time.
     """
@@ -42,7 +43,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers | None:
-    """Collect the cells of the run that the report draws over time; None without recordings of the run."""
+    """Collect the heat map cells of the run that the report draws over time; None if its recordings are missing."""
     run = choose(results)
     found = None if run is None else results.recorded.get(run.run_id)
     if run is None or found is None or not found.cells:
@@ -51,7 +52,7 @@ def compute(results: Results) -> Numbers | None:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw the cells over the stages, with lines for the median and the 95th percentile."""
+    """Draw the cells over the stages, and the median and the 95th percentile as lines."""
     factor, unit = numbers.unit
     x = {
         "field": "t",
@@ -116,9 +117,7 @@ def _short(value: float) -> float:
 
 
 def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
-    """Return lines of the median and the 95th percentile of each second; a second without responses leaves a
-    gap.
-    """
+    """Return lines of the median and the 95th percentile in each second, with a gap in seconds without responses."""
     course = numbers.course.run.summary.get("timeline") or {}
     values = [
         {"t": time, "value": None if not value else _short(value * factor), "line": name}
@@ -155,7 +154,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the heat map; None without recordings of the run that the report draws over time."""
+    """Return the heat map of the run that the report draws over time; None if its recordings are missing."""
     numbers = compute(results)
     if numbers is None:
         return None

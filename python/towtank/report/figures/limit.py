@@ -1,6 +1,4 @@
-"""Plateaus of a search for the highest load: the value of the binding objective at each load, and the limit
-found.
-"""
+"""Plateaus of a search for the highest load, each with the value of the binding objective, and the found limit."""
 
 from __future__ import annotations
 
@@ -15,13 +13,14 @@ from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel
 from towtank.report.source import Json, Results, RunResult
 
-PASSED, FAILED, SILENT = "passed", "failed", "failed without an answer"
+PASSED, FAILED, SILENT = "passed", "failed", "failed without a response"
 _FAILED_COLOUR, _PASSED_COLOUR, _BAND = theme.COLOURS[1], theme.COLOURS[0], "#d8ecdf"
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Load and value of each plateau, the title with the unit, the limit of the objective, and the limit of the load.
+    """Data of the figure: load and value of each plateau, title with unit, limit of the objective, and limit of the
+    load.
 
     An invalid run has no limit of the load, and its plateaus are drawn as crosses.
     """
@@ -37,7 +36,7 @@ class Numbers:
 
 
 def compute(results: Results, run: RunResult) -> Numbers | None:
-    """Collect the plateaus of one run; None if the run has no plateau."""
+    """Collect the plateaus of one run; None if it has none."""
     found, is_invalid = run.summary.get("limit") or {}, run.verdict not in ("valid", "suspect")
     plateaus = list(found.get("plateaus") or ())
     if not plateaus:
@@ -61,8 +60,9 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
 
 
 def _is_silent(plateau: Json) -> bool:
-    """Return True for a failed plateau with requests in flight of which none ended within the objective's
-    limit.
+    """Return True for a failed plateau at which no request ended within the limit of the objective.
+
+    The plateau has no value of the objective, although requests were in flight.
     """
     return not plateau["passed"] and "objective" in plateau and dig(plateau, "objective", "limit") is not None
 
@@ -107,7 +107,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     if numbers.is_invalid:
         marks["mark"] = {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold", "color": _PASSED_COLOUR}
         marks["encoding"] = {**place, "tooltip": _tooltip(numbers)}
-    # Drawn at the top edge, because the unknown value exceeds every measured value.
+    # Drawn at the top edge, because the value is unknown but larger than every measured value.
     above: dict[str, Any] = {
         "data": {"values": silent},
         "mark": {"type": "text", "text": "▲", "dy": 8, "fontSize": 13, "color": _FAILED_COLOUR},
@@ -186,16 +186,16 @@ def figure(results: Results, run: RunResult) -> Figure | None:
     if numbers is None or not numbers.rows:
         return None
     note = (
-        "Crosses are plateaus of an invalid run, which nothing rests on. "
+        "Crosses are plateaus of an invalid run, on which no result depends. "
         if numbers.is_invalid
         else f"The green line is the limit, the band its {_band_is(numbers.found)}. "
     )
     if any(row["outcome"] == SILENT for row in numbers.rows):
-        note += "Triangles at the top are plateaus at which requests took longer than the limit and none ended. "
+        note += "Triangles at the top are plateaus at which no request ended within the limit. "
     if numbers.objective:
         note += f"The dashed line is the objective, {numbers.objective}. "
     if run.verdict == "suspect":
-        note += "The run is suspect; see the limits of the conclusions."
+        note += "The run is suspect; see the section on limits of the conclusions."
     return Figure(
         name=f"limit-{numbers.run}".lower(),
         title=f"Plateaus of {numbers.run}",
@@ -207,7 +207,7 @@ def figure(results: Results, run: RunResult) -> Figure | None:
 
 
 def _band_is(found: Json) -> str:
-    return "interval" if found.get("confidence") else "bracket, which has no confidence"
+    return "interval" if found.get("confidence") else "bracket, which has no confidence level"
 
 
 def _table(numbers: Numbers) -> Table:
@@ -221,7 +221,7 @@ def _table(numbers: Numbers) -> Table:
         (str(row["order"]), people.plain(row["load"]), _value_text(row["value"]), row["outcome"])
         for row in numbers.rows
     )
-    return Table("What was seen at each plateau", columns, rows)
+    return Table("Measured value at each plateau", columns, rows)
 
 
 def _value_text(value: float | None) -> str:

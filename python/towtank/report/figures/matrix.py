@@ -1,4 +1,4 @@
-"""Matrix in which each cell has a value as text, and a colour that depends on the value."""
+"""Matrix of cells with a value as text and a colour that depends on the value."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def picture(
 
 
 def _middle(values: list[float], *, logarithmic: bool) -> float:
-    """Return the middle value of the colour scale. Cells above the middle are dark and have white labels."""
+    """Return the middle value of the colour scale. Cells above it are dark and therefore have white labels."""
     if not values:
         return 0.0
     return math.sqrt(min(values) * max(values)) if logarithmic else (min(values) + max(values)) / 2

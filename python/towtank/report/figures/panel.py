@@ -1,8 +1,8 @@
 """Panel that most figures use: lines with symbols and whiskers over load.
 
-Configurations that were measured at a single load would overlap, so they are drawn as rows. More than eight
-lines cannot be distinguished, so they become rows of a matrix with a column for each load and the value in
-each cell.
+Configurations that were measured at a single load would overlap, so they are drawn as rows. More than eight lines
+cannot be distinguished. In this case, the panel is a matrix with a row for each configuration, a column for each load,
+and the value in each cell.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from towtank.report.figures import matrix, series
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
-# Times that differ by a larger ratio cannot all be read on a linear axis. [ratio]
+# If the longest time exceeds the shortest by a larger ratio, the axis is logarithmic. [ratio]
 _FAR_APART = 30.0
 CROWDED = 8
-"""Largest number of configurations that lines, symbols and dashes can distinguish. [1]"""
-# Largest number of decades at which a logarithmic axis has labels between powers of ten. [1]
+"""Largest number of configurations that colours, symbols and line styles can distinguish. [1]"""
+# Largest number of decades at which a logarithmic axis also has labels between powers of ten. [1]
 _FEW_DECADES = 3
 
 
 def legend_columns(labels: list[str]) -> int:
-    """Return the number of labels that fit into 500 pixels, with 7 pixels per letter and 45 around each
+    """Return the number of legend labels in a row of 500 pixels, at 7 pixels per letter and 45 pixels around a
     label.
     """
     longest = max((len(label) for label in labels), default=1)
@@ -41,8 +41,9 @@ def load_title(load_factor: str) -> str:
 
 
 def one_load(points: Iterable[series.Point]) -> float | None:
-    """Return the load at which several configurations were compared; None if there are several loads or one
-    configuration.
+    """Return the single load at which several configurations were compared.
+
+    It is None if there are several loads or only one configuration.
     """
     found = list(points)
     loads = {point.load for point in found}
@@ -50,7 +51,7 @@ def one_load(points: Iterable[series.Point]) -> float | None:
 
 
 def is_single(points: Iterable[series.Point]) -> bool:
-    """Return True if the points are at fewer than two positions, so that a table is sufficient."""
+    """Return True if the points are at fewer than two positions, so that a table suffices."""
     return len({(point.configuration, point.load) for point in points}) < 2
 
 
@@ -76,9 +77,7 @@ def short_labels(labels: list[str]) -> dict[str, str]:
 
 
 def against(points: Iterable[series.Point], load_factor: str) -> str:
-    """Return the end of a figure's title: the quantity of the load axis, or the load at which configurations
-    are compared.
-    """
+    """Return the last part of a figure's title: the quantity of the load axis, or the single load of a comparison."""
     load = one_load(points)
     title = load_title(load_factor)
     return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
@@ -109,10 +108,9 @@ def value_axis(title: str) -> dict[str, Any]:
 
 
 def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
-    """Return the axis of response times; logarithmic if the response times differ widely.
+    """Return the axis of response times, logarithmic if they differ widely.
 
-    Valid and suspect points set the scale. An invalid run whose value is outside of the scale has its cross
-    at the edge.
+    Valid and suspect points determine the scale. The cross of an invalid run outside of this scale is at the edge.
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
     values = [point.value for point in counting]
@@ -135,7 +133,7 @@ def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
 
 
 def by_configuration(labels: list[str]) -> dict[str, Any]:
-    """Return encodings that distinguish configurations by colour, symbol and line style at once."""
+    """Return encodings that distinguish configurations by colour, by symbol, and by line style."""
     number = len(labels)
     legend: dict[str, Any] | None = (
         {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
@@ -145,8 +143,7 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
         "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
-        # The line style comes from the data, without a scale, because a dashed symbol in a legend is
-        # unreadable.
+        # The line style is a field of the data and has no scale: a dashed symbol in a legend would be unreadable.
         "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
     }
 
@@ -181,7 +178,7 @@ def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
 
 
 def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -> list[dict[str, Any]]:
-    """Return the layers of one panel: line, whiskers, filled symbols, open symbols, crosses."""
+    """Return the layers of one panel: lines, whiskers, filled symbols, open symbols and crosses."""
     encoding = by_configuration(series.labels(points))
     place = {"x": load_axis(load_factor, [point.load for point in points]), "y": axis}
     line = {
@@ -194,7 +191,7 @@ def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -
 
 
 def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
-    """Return a layer of intervals as whiskers along the axis of values, which is `x` or `y`."""
+    """Return a layer of intervals as whiskers along the value axis, which is `x` or `y`."""
     return {
         "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
         "mark": {"type": "errorbar", "ticks": {"size": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
@@ -222,7 +219,7 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
             "encoding": {**place, **colour, **shape},
         },
         {
-            # The symbol identifies the configuration without colour.
+            # The symbol identifies the configuration even if colours cannot be distinguished.
             "transform": [{"filter": _CROSS}],
             "mark": {**point, "filled": False, "strokeWidth": 1, "opacity": 0.6},
             "encoding": {**place, **colour, **shape},
@@ -236,8 +233,9 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
 
 
 def each_configuration(labels: list[str], layers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a small panel for each configuration, two in a row; a single panel has the full width and no
-    heading.
+    """Return a small panel for each configuration, two in a row.
+
+    A single panel has the full width and no heading.
     """
     columns = min(len(labels), 2)
     return {
@@ -270,9 +268,9 @@ def points_table(
     load_factor : str
         Name of the load factor.
     titles : (str, str)
-        Titles of two columns: what the panel shows, and the value.
+        Titles of two columns: for the name of a panel, and for the value.
     points : mapping of str to list of Point
-        Points of each panel, by what the panel shows.
+        Points of each panel, by its name.
     show : callable
         Formats a value with its interval as text.
     """
@@ -314,13 +312,13 @@ def panel(
     width, height : int
         Size of the panel; rows of configurations set the height of their panel. [px]
     below : list of dict
-        Layers drawn first, on a load axis.
+        Layers behind the points, on a load axis.
     names : bool
-        False to omit the names of rows, beside a panel with the same rows.
+        False to omit the names of rows, if the panel is beside another panel with the same rows.
     times : bool
         True if the values are times, which may need a logarithmic scale.
     runs : list of Point, optional
-        Single runs from which the points are computed.
+        Single runs that the points combine.
     """
     if is_crowded(points):
         points = _shortly_named(points)
@@ -345,7 +343,7 @@ def _shortly_named(points: list[series.Point]) -> list[series.Point]:
 def _beside(
     runs: list[series.Point], points: list[series.Point], axis: dict[str, Any], load_factor: str
 ) -> list[dict[str, Any]]:
-    """Return a layer of single runs, as small symbols to the right of the point that combines the runs."""
+    """Return a layer of single runs, drawn as small symbols to the right of the point that combines them."""
     if not runs:
         return []
     loads = [point.load for point in points]
@@ -368,8 +366,9 @@ def _beside(
 def _by_load(
     points: list[series.Point], value_title: str, load_factor: str, *, width: int, names: bool, times: bool
 ) -> dict[str, Any]:
-    """Return a matrix with a row for each configuration and a column for each load; times have logarithmic
-    colours.
+    """Return a matrix with a row for each configuration and a column for each load.
+
+    The colours of times have a logarithmic scale.
     """
     counting = {(point.configuration, point.load): point for point in points if point.state != "invalid"}
     crosses = {(point.configuration, point.load): point for point in points if point.state == "invalid"}
@@ -400,7 +399,7 @@ def _in_cell(point: series.Point) -> str:
 def _rows(
     points: list[series.Point], axis: dict[str, Any], load_factor: str, width: int, *, names: bool
 ) -> dict[str, Any]:
-    """Return a panel with a row for each configuration, in the order of the study."""
+    """Return a panel with a row for each configuration, in the order of the study file."""
     place = {
         "x": axis,
         "y": configuration_axis(series.labels(points), names=names),

@@ -23,7 +23,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each percentile [s], the unit of the axis with its factor, and the load factor."""
+    """Points of each percentile [s], unit of the axis with its factor, and load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -37,7 +37,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the percentiles of the response time of all transactions together, at valid and suspect points."""
+    """Collect the percentiles of the response time over all transactions, at valid and suspect points."""
     points = {
         name: [point for point in series.collect(results, _picker(name)) if point.state != "invalid"]
         for name in PERCENTILES
@@ -122,9 +122,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of percentiles; None with fewer than two points, or more configurations than lines
-    can distinguish.
-    """
+    """Return the figure of percentiles; None with fewer than two points, or too many configurations for lines."""
     numbers = compute(results)
     points = numbers.all_points
     if panel.is_single(points) or panel.is_crowded(points):
@@ -133,7 +131,7 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Percentiles of the response time {panel.against(points, numbers.load_factor)}",
         description=description(numbers),
-        note="All transactions together, in the steady window, counted from the intended start. "
+        note="All transactions together, in the steady window, counted from the planned start. "
         + series.states_note(points),
         spec=draw(numbers),
         table=_table(numbers),

@@ -1,4 +1,4 @@
-"""Residuals of fitted models by level: throughput of the model relative to the measured throughput."""
+"""Residuals of fitted models by level: relative difference of the model's throughput from the measured throughput."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Json, Results
 
 NAME = "residuals"
-# Distance from the measured throughput beyond which a model misses a level. [standard errors]
+# Difference from the measured throughput above which the model is said to miss a level. [standard errors]
 FAR = 2.0
 _MODELS = ("curve", "network")
 
@@ -32,10 +32,10 @@ class Misfit:
     error : float or None
         Standard error of the measured throughput. [1/s]
     response_s, fitted_response_s : float or None
-        Measured mean response time, and N / X - Z of the curve. [s]
+        Measured mean response time, and that of the curve: N / X - Z by Little's law. [s]
     band, response_band : tuple of float or None
-        Ends of the 95 % band of the curve, for throughput [1/s] and response time [s]; None in models of earlier
-        versions.
+        Ends of the 95 % band of the curve, for throughput [1/s] and response time [s]; None if an earlier version of
+        the program made the model.
     """
 
     label: str
@@ -51,8 +51,8 @@ class Misfit:
 
     @property
     def is_beyond(self) -> bool | None:
-        """True if the curve is more than two standard errors from the measured throughput; None without a
-        standard error.
+        """True if the curve is more than two standard errors from the measured throughput; None if this error is
+        unknown.
         """
         return None if self.error is None else abs(self.fitted - self.measured) > FAR * self.error
 
@@ -70,13 +70,13 @@ def misfits(configuration: Json) -> Iterator[Misfit]:
             continue
         think = row["think_s"]
         curve = None if response is None or think is None else row["load"] / fitted - think
-        # A small difference of large numbers may be negative; the curve then has no response time.
+        # N / X - Z is a small difference of large numbers and may be negative; the response time is then None.
         curve = None if curve is None or curve <= 0 else curve
         label, run = str(configuration["label"]), str(row["name"])
         low, high = row.get("fitted_throughput_band_95") or (None, None)
         times = (None, None)
         if curve is not None and low and high:
-            # The interval of a small difference may reach below zero, but a time cannot.
+            # The interval of this difference may extend below zero, but a time cannot.
             times = (max(0.0, row["load"] / high - think), max(0.0, row["load"] / low - think))
         yield Misfit(
             label, run, row["load"], measured, fitted, row["standard_error"], response, curve, (low, high), times
@@ -130,7 +130,7 @@ def _of(configuration: Json) -> Iterator[Residual]:
 
 
 def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
-    """Draw the residuals of each configuration around zero, with two standard errors of the measured
+    """Draw the residuals of each configuration around zero, with bars of two standard errors of the measured
     throughput.
     """
     labels = list(dict.fromkeys(residual.configuration for residual in residuals))
@@ -149,7 +149,7 @@ def draw(residuals: list[Residual], load_factor: str) -> dict[str, Any]:
     x = panel.load_axis(load_factor, [residual.load for residual in residuals])
     unbound = {
         "type": "quantitative",
-        "title": "throughput of the model over measured, less 1 [%]",
+        "title": "throughput of the model relative to measured, minus 1 [%]",
         "axis": {"tickCount": 6},
     }
     y = {**unbound, "field": "value"}
@@ -194,7 +194,7 @@ def _description(residuals: list[Residual]) -> str:
     worst = max(residuals, key=lambda residual: abs(residual.share))
     number = f"{len(beyond)} of {people.plural(len(residuals), 'residual')}"
     return (
-        f"Charts of the throughput of each model relative to the throughput measured. {number} exceed two standard "
+        f"Charts of the throughput of each model relative to the measured throughput. {number} exceed two standard "
         f"errors. The largest is {people.signed_share(worst.share)}: {worst.configuration}, {worst.model}, at "
         f"{people.plain(worst.load)}."
     )
@@ -211,8 +211,8 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Residuals of the models against {panel.load_title(results.load_factor)}",
         description=_description(residuals),
-        note="Zero is the throughput measured, with two standard errors as a grey bar. Filled symbols are models "
-        "beyond them, open ones lie within them.",
+        note="Zero is the measured throughput, with two standard errors as a grey bar. Filled symbols are outside "
+        "of the bar, open symbols inside.",
         spec=draw(residuals, results.load_factor),
         table=_table(residuals, results.load_factor),
     )

@@ -19,9 +19,7 @@ METRICS = {"mean": "mean", "p95": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each statistic [s], the unit of the axis with its factor, the load factor, and single runs
-    [s].
-    """
+    """Points of each statistic [s], unit of the axis with its factor, load factor, and single runs [s]."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -31,7 +29,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the mean and the 95th percentile of the response time of all transactions together."""
+    """Collect the mean and the 95th percentile of the response time over all transactions."""
     points = {metric: series.collect(results, partial(_estimate, metric)) for metric in METRICS}
     largest = max((point.value for each in points.values() for point in each), default=0.0)
     factor, unit = people.seconds_unit(largest)
@@ -94,7 +92,7 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Response time of transactions {panel.against(everything, numbers.load_factor)}{by}",
         description=description(numbers),
-        note="All transactions together, in the steady window, counted from the intended start. "
+        note="All transactions together, in the steady window, counted from the planned start. "
         + series.states_note(everything, numbers.runs.get("mean", ())),
         spec=draw(numbers),
         table=_table(numbers),

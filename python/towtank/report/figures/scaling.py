@@ -29,7 +29,7 @@ class Numbers:
     load_factor : str
         Name of the load factor.
     common : float or None
-        Lowest level that is valid or suspect in every configuration; None if there is no such level.
+        Lowest level that is valid or suspect in every configuration; None if they have no level in common.
     """
 
     points: list[series.Point]
@@ -39,10 +39,10 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Divide the throughput of each configuration by the throughput at the lowest common level.
+    """Divide the throughput of each configuration by its throughput at the lowest common level.
 
-    The common level is valid or suspect in all configurations. `ratio_interval` computes the intervals of the
-    ratios; the ratio at the common level is 1 and has no interval.
+    A common level is valid or suspect in all configurations. `ratio_interval` computes the intervals of the ratios. The
+    ratio at the lowest common level itself is 1 and has no interval.
     """
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     common = _common_load(points)
@@ -54,16 +54,14 @@ def compute(results: Results) -> Numbers:
     }
     scaled = [_ratio(point, base[point.configuration], estimates) for point in points if point.configuration in base]
     slopes = throughput.slopes(results)
-    # The line of ideal scaling does not pass through the lowest level, whose measured throughput has an
+    # The line of ideal scaling need not pass through the lowest level, because the throughput measured there has an
     # error.
     passes = {label: point.value / slopes[label] if label in slopes else point.load for label, point in base.items()}
     return Numbers(scaled, passes, results.load_factor, common)
 
 
 def _common_load(points: list[series.Point]) -> float | None:
-    """Return the lowest load at which every configuration has a valid or suspect point; None without such a
-    load.
-    """
+    """Return the lowest load at which every configuration has a valid or suspect point; None if there is none."""
     loads: dict[str, set[float]] = {}
     for point in points:
         if point.state != "invalid" and point.value > 0:
@@ -72,7 +70,7 @@ def _common_load(points: list[series.Point]) -> float | None:
 
 
 def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, float], Estimate]) -> series.Point:
-    """Return a point with its throughput divided by that of the base point, with the interval of the ratio."""
+    """Return a point divided by the throughput of a base point, with the interval of the ratio."""
     bare = replace(point, value=point.value / base.value, low=None, high=None)
     if point.state == "invalid" or point.load == base.load:
         return bare
@@ -99,7 +97,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def efficiency(numbers: Numbers, point: series.Point) -> float | None:
-    """Return the share of ideal scaling that a point reaches; None without a line of ideal scaling. [ratio]"""
+    """Return the throughput of a point relative to ideal scaling; None without a line of ideal scaling. [ratio]"""
     base = numbers.base.get(point.configuration)
     return point.value * base / point.load if base and point.load else None
 
@@ -119,8 +117,8 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of scaling; None without a level above the common one, or with more than eight
-    configurations.
+    """Return the figure of scaling; None without a level above the lowest common level, or if there are more than
+    eight configurations.
     """
     numbers = compute(results)
     counting = [point for point in numbers.points if point.state != "invalid"]
@@ -131,8 +129,9 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Throughput against {panel.load_title(numbers.load_factor)}, normalised to the lowest level",
         description=description(numbers),
-        note=f"Each configuration is divided by its own value at {people.plain(numbers.common)}, the lowest level "
-        f"that counts in all of them; the dotted line is ideal scaling. {series.states_note(numbers.points)}",
+        note=f"Each value is divided by the value of the same configuration at {people.plain(numbers.common)}, the "
+        "lowest "
+        f"common level. The dotted line is ideal scaling. {series.states_note(numbers.points)}",
         spec=draw(numbers),
         table=_table(numbers),
     )

@@ -1,7 +1,7 @@
-"""Points of a study as series over load, one for each configuration, drawn by verdict.
+"""Points of a study as series over load, one series for each configuration, with symbols by verdict.
 
-Valid points have filled symbols. Points that depend on a suspect run have open symbols. Invalid runs do not
-count for points and lines, and are drawn as crosses at their values.
+Valid points have filled symbols, and points that depend on a suspect run have open symbols. Invalid runs are not part
+of points or lines; they are drawn as crosses at their values.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, TypeGuard
 
 from towtank.report.source import Json, Results, label_of, load_of
 
-OPEN_SYMBOLS = "Open symbols lean on a suspect run."
-"""Note below figures with open symbols."""
+OPEN_SYMBOLS = "Open symbols depend on a suspect run."
+"""Note below figures that contain open symbols."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class Point:
 
     @property
     def stated(self) -> dict[str, Any] | None:
-        """Estimate for a table; None for an invalid run, whose values are not reported."""
+        """Estimate for a table; None for an invalid run, whose values are not published."""
         return None if self.state == "invalid" else vars(self)
 
     def scaled(self, factor: float) -> Point:
-        """Return the point with value and interval multiplied by a factor, such as a change of unit."""
+        """Return the point with its value and interval multiplied by a factor, as for a change of unit."""
         low = None if self.low is None else self.low * factor
         high = None if self.high is None else self.high * factor
         return Point(self.configuration, self.load, self.value * factor, low, high, self.state, self.runs)
 
 
 def point_state(point: Json) -> str:
-    """Return the verdict of a point: `suspect` if it uses a suspect run, `invalid` if it uses no run."""
+    """Return the verdict of a point: `suspect` if it includes a suspect run, `invalid` if it includes no run."""
     verdicts = [str(verdict) for verdict in point.get("verdicts") or ()]
     used = [verdict for verdict in verdicts if verdict in ("valid", "suspect")]
     if not used:
@@ -131,7 +131,7 @@ def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
     results : Results
         Results of the study.
     of_run : callable
-        Takes the estimate from a run's summary.
+        Takes the estimate from the summary of a run.
     """
     found = []
     for configuration in results.configurations:
@@ -157,7 +157,7 @@ def labels(points: Iterable[Point]) -> list[str]:
 
 
 def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
-    """Return points as chart data: one row for each point, with the further fields `more`."""
+    """Return points as chart data: one row for each point, extended by the fields in `more`."""
     return [
         {
             "configuration": point.configuration,
@@ -174,7 +174,7 @@ def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
 
 
 def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:
-    """Explain the symbols and whiskers that occur in a figure; filled symbols need no explanation."""
+    """Return an explanation of the symbols and whiskers in a figure; filled symbols need none."""
     points = list(points)
     seen = {point.state for point in points}
     parts = []
@@ -185,5 +185,5 @@ def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:
     if "suspect" in seen:
         parts.append(OPEN_SYMBOLS)
     if "invalid" in seen:
-        parts.append("Crosses are invalid runs, which nothing rests on.")
+        parts.append("Crosses are invalid runs, on which no result depends.")
     return " ".join(parts)

@@ -1,9 +1,9 @@
 """Throughput against load, with the bounds of every configuration: N / (R + Z), ideal scaling, and 1 / D_max.
 
-The highest throughput 1 / D_max is taken from the capacity model, so that the whole report states the same
-value. Without a model it is computed from the CPU demands at the highest valid load; D_max is then the
-largest demand of a tier divided by the number of CPUs of the tier: the bottleneck law, Denning and Buzen,
-"The Operational Analysis of Queueing Network Models", 1978, doi:10.1145/356733.356735.
+The highest throughput 1 / D_max is taken from the capacity model, so that all parts of the report state the same value.
+Without a model, it is computed from the CPU demands at the highest valid or suspect load. D_max is then the largest
+demand of a tier divided by the number of its CPUs. This is the bottleneck law of Denning and Buzen, "The Operational
+Analysis of Queueing Network Models", 1978, doi:10.1145/356733.356735.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, label_of
 
 NAME = "throughput"
-# Largest ratio of a bound to the highest measured throughput at which the bound is drawn; a higher bound
-# would flatten all points. [ratio]
+# A bound is drawn only up to this multiple of the highest measured throughput; a higher bound would flatten the
+# points. [ratio]
 _HIGHEST_AT_MOST = 2.0
-# Ratio of two bounds below which the names of the bounds would overlap. [ratio]
+# If the ratio of two bounds is smaller, only the lower one is named, because their names would overlap. [ratio]
 _NAME_APART = 1.1
 
 
@@ -57,14 +57,14 @@ def compute(results: Results) -> Numbers:
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     counting = {(point.configuration, point.load) for point in points if point.state != "invalid"}
     levels = Counter(label for label, _ in counting)
-    # With a single level, the line would pass through the measured point whatever the system does.
+    # A line through the origin and a single level would pass through the measured point and show nothing.
     ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
     runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
     return Numbers(points, ideal, results.load_factor, highest(results), runs)
 
 
 def highest(results: Results) -> dict[str, float]:
-    """Return the highest throughput 1 / D_max of each configuration whose demands are known. [1/s]"""
+    """Return the highest throughput 1 / D_max of each configuration with known demands. [1/s]"""
     known: dict[str, float] = {}
     for configuration in results.configurations:
         found = _of_demands(configuration)
@@ -80,8 +80,9 @@ def highest(results: Results) -> dict[str, float]:
 
 
 def _of_demands(configuration: Json) -> float | None:
-    """Return 1 / D_max from the CPU demands at the highest valid or suspect load; None if the CPUs of a tier
-    are unknown. [1/s]
+    """Return 1 / D_max from the CPU demands at the highest valid or suspect load. [1/s]
+
+    It is None if the number of CPUs of a tier is unknown.
     """
     counting = [point for point in configuration.get("points") or () if series.point_state(point) != "invalid"]
     point: Json = max(counting, key=lambda point: float(point.get("load") or 0), default={})
@@ -128,17 +129,13 @@ def picture(numbers: Numbers, height: int = 300, width: int = 620) -> dict[str, 
 
 
 def _drawn_highest(numbers: Numbers) -> dict[str, float]:
-    """Return the highest throughputs 1 / D_max that are drawn: at most twice the largest measured throughput.
-    [1/s]
-    """
+    """Return the bounds 1 / D_max that are drawn: at most twice the largest measured throughput. [1/s]"""
     top = max((point.value for point in numbers.points if point.state != "invalid"), default=0.0)
     return {label: value for label, value in numbers.highest.items() if value <= _HIGHEST_AT_MOST * top}
 
 
 def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
-    """Return dashed lines at 1 / D_max in the colours of the configurations, with a name at the left end of
-    each line.
-    """
+    """Return dashed lines at 1 / D_max in the colours of the configurations, each with its name at the left end."""
     labels = series.labels(numbers.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
     rows = [
@@ -168,7 +165,7 @@ def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
 
 
 def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
-    """Return ascending slopes without those that are within 2 % of the last slope kept."""
+    """Return ascending slopes without those that exceed the last kept slope by too small a ratio."""
     kept: list[float] = []
     for slope in slopes:
         if not kept or slope > ratio * kept[-1]:
@@ -225,7 +222,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of throughput; None if there is a single point that does not combine several runs."""
+    """Return the figure of throughput; None if the only point represents a single run."""
     numbers = compute(results)
     if panel.is_single(numbers.points) and not numbers.runs:
         return None
@@ -246,10 +243,10 @@ def _note(numbers: Numbers) -> str:
         return "Darker cells are larger values. "
     notes = ""
     if numbers.ideal:
-        notes += "The dotted line is ideal scaling, N / (R + Z): the throughput if every response took as long as at "
+        notes += "The dotted line is ideal scaling, N / (R + Z): the throughput with the response time of "
         notes += "the lowest level. "
     if _drawn_highest(numbers):
-        notes += "Dashed lines are the bound 1 / D_max, of the capacity model or else of the demands measured. "
+        notes += "Dashed lines are the bound 1 / D_max, from the capacity model or else from the measured demands. "
     return notes
 
 

@@ -1,8 +1,8 @@
 """One run over time, with its stages as background: users, throughput, response time, CPU, disk, errors.
 
-Tiers with a known CPU limit are drawn as utilization of that limit, all others as CPUs used. Other programs
-are drawn if the run is not valid or if they exceed their limit. Errors are drawn by kind and by transaction
-if the recordings of the run were read.
+Tiers with a known CPU limit are drawn as utilization of this limit, all others as CPUs used. CPU use of other programs
+is drawn if the run is not valid, or if it exceeds the limit. Errors are drawn by kind and by transaction if the
+recordings of the run were read.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from towtank.report.source import Json, Results, RunResult
 from towtank.results.observe import THIS_MACHINE
 
 NAME = "timeline"
-# Largest number of error kinds or transactions with a separate line; the others are summed. [1]
+# Largest number of error kinds or transactions with a line of their own; the rates of the others are added up. [1]
 _ERRORS_AT_MOST = 5
 _WITHOUT_UNIT = ("1", "CPUs")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One quantity over the time of the run; None for seconds without a record."""
+    """Values of one quantity over the time of a run; None in seconds without a record."""
 
     name: str
     values: list[float | None]
@@ -58,7 +58,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows: run, times [s], tracks, stages, steady window and events."""
+    """Data of the figure: run, times [s], tracks, stages, steady window and events."""
 
     run: RunResult
     label: str
@@ -113,7 +113,7 @@ def _tracks(results: Results, run: RunResult) -> list[Track]:
 
 
 def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
-    """Return lines for tiers with a known CPU limit as utilization [%], and for all other tiers as CPUs used."""
+    """Return lines for tiers: utilization [%] for tiers with a known CPU limit, CPUs used for all others."""
     limited, unlimited = [], []
     for name, used in (dig(run.summary, "timeline", "tiers_cpus_used") or {}).items():
         allotted = dig(run.summary, "tiers", str(name), "cpus_allotted")
@@ -127,8 +127,9 @@ def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
 
 
 def _other_programs(results: Results, run: RunResult) -> Track:
-    """Return the share of each machine's CPUs that other programs used; empty for a valid run within the
-    limit.
+    """Return the share of each machine's CPUs that other programs used.
+
+    It is empty if the run is valid and the share is within the limit.
     """
     limit = 100 * float(dig(results.study, "limits", "not_attributed") or NOT_ATTRIBUTED_SHARE)
     lines = []
@@ -136,7 +137,8 @@ def _other_programs(results: Results, run: RunResult) -> Track:
         cpus = dig(run.summary, "not_attributed", str(machine), "cpus")
         if isinstance(cpus, (int, float)) and cpus > 0 and used:
             name = "this machine" if machine == THIS_MACHINE else str(machine)
-            # The host counts in ticks and groups count exactly, so the difference may be slightly below zero.
+            # The CPU time of the host is counted in ticks, that of process groups exactly, so the difference may be
+            # slightly negative.
             not_negative = [None if value is None else max(0.0, value) for value in used]
             lines.append(Line(name, _scaled(not_negative, 100 / cpus)))
     is_shown = run.verdict != "valid" or _largest(lines) > limit
@@ -144,7 +146,7 @@ def _other_programs(results: Results, run: RunResult) -> Track:
 
 
 def _errors(results: Results, run: RunResult) -> list[Track]:
-    """Return error rates by kind and by transaction; a single line if only the sum is known. [1/s]"""
+    """Return error rates by kind and by transaction; a single line if only their sum is known. [1/s]"""
     recorded = results.recorded.get(run.run_id)
     if recorded is None or not recorded.errors_by_kind:
         errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})
@@ -156,7 +158,7 @@ def _errors(results: Results, run: RunResult) -> list[Track]:
 
 
 def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
-    """Return the first lines, and one line with the sum of the others."""
+    """Return a line for each of the first rates, and one line with the sum of the others."""
     lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
     if len(lines) <= _ERRORS_AT_MOST:
         return lines
@@ -171,7 +173,7 @@ def _scaled(values: list[float | None], factor: float) -> list[float | None]:
 
 
 def _lines(timeline: Json, names: dict[str, str], factor: float = 1.0) -> list[Line]:
-    """Return lines for the quantities that the timeline contains, with values multiplied by a factor."""
+    """Return lines for the quantities that the timeline contains; values are multiplied by a factor."""
     return [Line(title, _scaled(timeline[key], factor)) for key, title in names.items() if timeline.get(key)]
 
 
@@ -296,7 +298,7 @@ def _within(numbers: Numbers, line: Line) -> list[float]:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of the run that the report draws over time; None if no run has a timeline."""
+    """Return the timeline of the run that the report draws over time; None if no run has a timeline."""
     numbers = compute(results)
     return None if numbers is None or not numbers.tracks else make(results, numbers, NAME)
 
@@ -308,7 +310,7 @@ def make(results: Results, numbers: Numbers, name: str) -> Figure:
         name=name,
         title=f"Run {run.run_id} over time: {numbers.label}, {people.plain(run.load)} {results.load_factor}",
         description=description(numbers),
-        note=f"One value a second; one beside the border of a stage is of less than that. "
+        note=f"Each value covers one second, or less at the border of a stage. "
         f"{ground.note(numbers.ground)}{_limits_note(numbers)}{verdict_note(run)}",
         spec=draw(numbers),
         table=_table(numbers),
@@ -325,7 +327,7 @@ def _limits_note(numbers: Numbers) -> str:
     titles = {track.title: track for track in numbers.tracks if track.limit is not None}
     notes = []
     if "utilization" in titles:
-        notes.append(" Utilization is of the CPUs that a tier may use; its dashed line is their limit.")
+        notes.append(" Utilization refers to the CPUs that a tier may use; the dashed line is their limit.")
     if "other programs" in titles:
         share = people.plain(titles["other programs"].limit)
         notes.append(

@@ -1,7 +1,8 @@
 """Response time of each transaction by configuration, at the lowest and the highest common load.
 
-The figure shows the twelve transactions that differ most between configurations; the result tables contain
-all transactions. More than eight configurations are columns of a matrix at the highest common load.
+The figure shows the twelve transactions that differ most between configurations. The result tables contain all
+transactions. With more than eight configurations, the figure is a matrix for the highest common load, with a column
+for each configuration.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from towtank.report.figures import matrix, panel, series
 from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "transactions"
-# Largest ratio of response times for bars on a linear scale; larger ratios have points on a logarithmic
-# scale.
+# Response times whose ratio exceeds this value are points on a logarithmic scale; otherwise they are bars. [ratio]
 _LINEAR_AT_MOST = 60.0
-# Largest number of configurations that are named beside their values; more are named by the legend only.
+# Largest number of configurations that are named beside their values; with more, only the legend names them.
 _NAMED_AT_MOST = 3
 DRAWN_AT_MOST = 12
 """Largest number of transactions that are drawn. [1]"""
@@ -38,7 +38,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Response times of the transactions, the compared loads, and transactions and configurations in order."""
+    """Response times of the transactions, compared loads, and the order of transactions and configurations."""
 
     entries: list[Entry]
     loads: list[float]
@@ -53,15 +53,13 @@ class Numbers:
 
     @cached_property
     def drawn(self) -> list[str]:
-        """Transactions that differ most between configurations, in order; with one configuration the slowest
-        transactions.
-        """
+        """Transactions that differ most between configurations, in order; for one configuration, the slowest ones."""
         chosen = sorted(self.transactions, key=lambda name: (-self._ratio(name), self.transactions.index(name)))
         return sorted(chosen[:DRAWN_AT_MOST], key=self.transactions.index)
 
     def _ratio(self, transaction: str) -> float:
-        """Return the largest ratio of the longest to the shortest mean response time of a transaction at one
-        load. [ratio]
+        """Return the largest ratio of the longest to the shortest mean response time of a transaction at any load.
+        [ratio]
         """
         times: dict[float, list[float]] = {}
         for entry in self.entries:
@@ -71,13 +69,13 @@ class Numbers:
 
     @property
     def logarithmic(self) -> bool:
-        """True if the response times differ too much for a linear scale, which all loads share."""
+        """True if the response times differ too much for one linear scale, because all loads share a scale."""
         values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
         return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Shortest response time above zero and longest response time, of all drawn values and intervals. [s]"""
+        """Shortest positive and longest response time among all drawn values and ends of intervals. [s]"""
         points = [entry.point for load in self.loads for entry in self.at(load)]
         ends = [end for point in points for end in (point.low, point.value, point.high) if end is not None]
         return min((end for end in ends if end > 0), default=1.0), max(ends, default=1.0)
@@ -107,8 +105,9 @@ def compute(results: Results) -> Numbers:
 
 
 def common_loads(results: Results) -> list[float]:
-    """Return the lowest and the highest load that are valid or suspect in all configurations, or else in any
-    configuration.
+    """Return the lowest and the highest load with a valid or suspect point in every configuration.
+
+    If the configurations have no such load in common, all loads of any configuration are considered.
     """
     of_each = [loads for configuration in results.configurations if (loads := _loads(configuration))]
     if not of_each:
@@ -126,7 +125,7 @@ def _loads(configuration: Json) -> set[float]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw a panel for each load, with a row for each transaction that contains all configurations."""
+    """Draw a panel for each load, with a row for each transaction; each row contains all configurations."""
     if len(numbers.configurations) > panel.CROWDED:
         return _matrix(numbers)
     several = len(numbers.loads) > 1
@@ -138,9 +137,7 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _matrix(numbers: Numbers) -> dict[str, Any]:
-    """Draw transactions as rows and configurations as columns at the highest load, with the response time in
-    each cell.
-    """
+    """Draw a matrix for the highest load: transactions as rows, configurations as columns, response times in cells."""
     entries = numbers.at(max(numbers.loads))
     names = panel.short_labels(numbers.configurations)
     factor, unit = people.seconds_unit(max((entry.point.value for entry in entries), default=0.0))
@@ -199,8 +196,9 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
 
 
 def _value_axis(numbers: Numbers, factor: float, unit: str) -> dict[str, Any]:
-    """Return the time axis that all loads share: linear from zero or logarithmic, with room for numbers after
-    the bars.
+    """Return the time axis that all loads share: linear from zero, or logarithmic.
+
+    It extends beyond the longest bar, so that numbers after the bars fit.
     """
     title = f"mean response time [{unit}]"
     shortest, longest = (end * factor for end in numbers.ends)
@@ -235,7 +233,7 @@ def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[
     place = {"x": _value_axis(numbers, factor, unit), "y": y, "yOffset": offset}
     layers = [_marks(numbers, place, unit), _whiskers(place)]
     cut = [_cut(place)] if numbers.logarithmic else []
-    # Whiskers are drawn behind points, since a short whisker would look like a mark inside the point.
+    # Whiskers are drawn behind the points: in front, a short whisker would look like a mark inside its point.
     return [*(reversed(layers) if numbers.logarithmic else layers), *cut, _numbers(place)]
 
 
@@ -250,7 +248,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
         else None
     )
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
-    if numbers.logarithmic:  # a logarithmic scale has no zero for bars to start from
+    if numbers.logarithmic:  # bars cannot start at zero on a logarithmic scale
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
     colour = {
         "field": "configuration",
@@ -273,9 +271,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
 
 
 def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
-    """Return whiskers for the intervals; an interval that extends below the axis begins at the lower end of
-    the axis.
-    """
+    """Return whiskers for the intervals; an interval that extends below the axis is cut at its lower end."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [
@@ -288,7 +284,7 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(place: dict[str, Any]) -> dict[str, Any]:
-    """Return arrows at the lower end of the axis, for intervals that extend below the axis."""
+    """Return arrows at the lower end of the axis, which mark intervals that extend below it."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [{"filter": f"datum.low !== null && datum.low < {foot}"}, {"calculate": f"{foot}", "as": "start"}],
@@ -334,14 +330,14 @@ def figure(results: Results) -> Figure | None:
         else "Numbers are means; lines are 95 % confidence intervals."
     ]
     if numbers.logarithmic and not is_matrix and any(entry.point.low == 0 for entry in numbers.entries):
-        notes.append("Arrows mark intervals that reach to zero.")
+        notes.append("Arrows mark intervals that extend to zero.")
     if any(entry.point.state == "suspect" for entry in numbers.entries):
-        notes.append(f"{'Cells with †' if is_matrix else 'Pale marks'} lean on a suspect run.")
+        notes.append(f"{'Cells with †' if is_matrix else 'Pale marks'} depend on a suspect run.")
     left = len(numbers.transactions) - len(numbers.drawn)
     if left:
         differ = "differ less between configurations" if len(labels) > 1 else "are shorter"
         notes.append(
-            f"{people.plural(left, 'further transaction')}, which {differ}, are in the tables of results only."
+            f"{people.plural(left, 'further transaction')}, which {differ}, are only in the tables of results."
         )
     return Figure(
         name=NAME,

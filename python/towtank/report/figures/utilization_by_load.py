@@ -1,4 +1,4 @@
-"""Utilization of every resource against load: the curve of the model with a band, and measured values."""
+"""Utilization of every resource against load: the curve of the model with its band, and measured values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.report.source import Results
 NAME = "utilization-by-load"
 _TITLE = "utilization [%]"
 _POINT = {"type": "point", "size": 65, "opacity": 1}
-# Measured points: filled, or open if they depend on a suspect run.
+# Symbols of measured points: filled, or open if the point depends on a suspect run.
 _MARKS: tuple[dict[str, Any], ...] = (
     {
         "transform": [{"filter": "datum.kind === 'measured' && datum.state !== 'suspect'"}],
@@ -168,7 +168,7 @@ def _has_suspects(numbers: Numbers) -> bool:
 
 
 def _note(results: Results) -> str:
-    """Return the note on symbols and lines, which names the model that predicted the lines."""
+    """Return the note about symbols and lines, which names the model of the predictions."""
     by = {
         resource.get("by", "curve")
         for configuration in modelled(results)
@@ -177,9 +177,10 @@ def _note(results: Results) -> str:
     lines = {
         frozenset({"network"}): "lines are predicted by the network of all resources, for its mean mix and think time",
         frozenset({"curve"}): "lines follow the fitted curve",
-    }.get(frozenset(by), "lines of tiers and disks are predicted by the network, those of parts follow the curve")
+    }.get(frozenset(by), "lines of tiers and disks are predicted by the network, lines of parts follow the curve")
     return (
-        f"Symbols are measured; {lines}, with bands of 95 %. A utilization is of all servers of its resource; parts of "
+        f"Symbols are measured values; {lines}, with 95 % bands. Utilization refers to all servers of a resource; "
+        "parts of "
         f"a tier share its servers."
     )
 

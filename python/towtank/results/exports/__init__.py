@@ -1,7 +1,8 @@
 """Exports results in the formats of other tools; each format has a module and is registered here by name.
 
-`towtank.analysis.gather` collects the data to export (a `Material`), a format creates files from the data, and
-`writing` puts each file in place in one atomic step.
+`towtank.analysis.gather` collects the data to export (a `Material`), and a format creates files from these data.
+`writing`
+writes each file atomically.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from importlib import import_module
 
 from towtank.results.exports.format import Format
 
-# Each name has a module `<name>_format` in this package, with the constant `FORMAT`.
+# For each name, this package has a module `<name>_format` with the constant `FORMAT`.
 FORMATS = ("csv", "github", "hlog", "jtl", "junit", "markdown", "openmetrics", "otlp", "parquet")
 
 

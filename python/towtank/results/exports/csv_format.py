@@ -32,8 +32,7 @@ _COUNTS = (
     "bytes_in",
 )
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
-# Spreadsheets read a text that begins with one of these characters as a formula, and names may come from untrusted
-# files.
+# Spreadsheets evaluate a text that begins with one of these characters as a formula, and names may be untrusted.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -77,9 +76,9 @@ def _place(second: Second, wall_ns: int | None) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """Return a text that spreadsheets do not read as a formula.
+    """Return a text that spreadsheets do not evaluate as a formula.
 
-    A text that begins like a formula and is not a number gets the prefix `'`.
+    The prefix `'` is added to a text that begins like a formula and is not a number.
     """
     try:
         float(text)
@@ -101,7 +100,7 @@ def _number(value: float) -> str:
 def _counts(item: Item) -> dict[str, Any]:
     """Return the counts of an item.
 
-    For pages and transactions, counts that are recorded for steps only stay empty, because a zero would be wrong.
+    Counts that are recorded only for steps are empty for pages and transactions, because zero would be wrong.
     """
     counted = {
         "ok": item.ok,

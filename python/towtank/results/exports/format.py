@@ -1,4 +1,4 @@
-"""Defines export formats: the files that a format creates, and how these files are delivered."""
+"""Defines export formats: the files of a format and their delivery."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class File:
 
 
 def text_file(name: str, text: Callable[[], str]) -> File:
-    """Return a text file of an export; `text` is called when the file is written."""
+    """Return a text file of an export. The function `text` is called when the file is written."""
     return File(name, lambda path: _write_text(path, text()))
 
 
@@ -60,17 +60,17 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: Options) -> list[Fault]:
-    """Return a fault for each option that only a sending format uses."""
+    """Return a fault for each option that only formats with a delivery use."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
-        Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: other formats are not sent anywhere")
+        Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: the other formats only write files")
         for name, value in given.items()
         if value
     ]
 
 
 def stays_on_disk(paths: Sequence[Path], options: Options) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
-    """Leave the written files on disk, and return no facts about a delivery."""
+    """Leave the written files on disk; the result is empty, because there is no delivery to report."""
     return {}
 
 
@@ -83,11 +83,11 @@ class Format:
     name : str
         Name for `--to`.
     carries : str
-        Description of the content in a few words.
+        Short description of the content.
     files : callable
         Function that returns the files for the material.
     needs_records : bool
-        Whether the format reads the recorded intervals. If so, runs without intervals have no content.
+        True if the format reads the recorded intervals, so that a run without intervals has no content.
     check : callable
         Function that returns all faults of the options before any data are read.
     deliver : callable

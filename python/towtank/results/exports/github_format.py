@@ -1,4 +1,4 @@
-"""Exports the `markdown` page, and appends it to the summary of the current step of a GitHub job."""
+"""Exports the page of the format `markdown`, and appends it to the summary of the current step of a GitHub job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.results.exports import markdown_format
 from towtank.results.exports.format import COMMAND_LINE, Format, Options, sends_nothing
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
-# GitHub shows no summary if the step's file is larger.
+# GitHub shows no summary at all if the file of the step is larger. [byte]
 _BYTES_AT_MOST = 1024 * 1024
 
 
@@ -19,7 +19,7 @@ def _check(options: Options) -> list[Fault]:
     faults = sends_nothing(options)
     summary = options.step_summary
     if not summary:
-        message = "must name the file of the step's summary, as in a GitHub job; use --to markdown elsewhere"
+        message = "must name the file with the step summary of a GitHub job; use --to markdown elsewhere"
         faults.append(Fault(COMMAND_LINE, 0, 0, f"${VARIABLE}", message))
     elif not Path(summary).parent.is_dir() or Path(summary).is_dir():
         message = f"must name a file that can be written, got {summary!r} instead"
@@ -28,7 +28,10 @@ def _check(options: Options) -> list[Fault]:
 
 
 def _append(paths: Sequence[Path], options: Options) -> Mapping[str, object]:
-    """Append the page to the step summary in a single write, after a line break if the summary does not end in one."""
+    """Append the page to the step summary in a single write.
+
+    If the summary does not end with a line break, one is written before the page.
+    """
     summary = Path(str(options.step_summary))
     try:
         page = paths[0].read_bytes()

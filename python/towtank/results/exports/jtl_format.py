@@ -1,7 +1,7 @@
-"""Exports JMeter samples, which are expanded from the histograms and marked as expanded in every row.
+"""Exports JMeter samples, which are expanded from histograms and marked as expanded in every row.
 
-Individual requests are not recorded. `docs/guides/export.md` lists which values are exact. The label `expanded from a
-histogram` in each row keeps readers from mistaking the rows for a trace.
+Individual requests are not recorded. `docs/guides/export.md` lists the exact values. The label `expanded from a
+histogram` in each row prevents the rows from being mistaken for recorded requests.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _COLUMNS = (
 )
 _LABEL = "expanded from a histogram"
 _THREAD = "towtank (expanded from histograms) 1-1"
-_UNTIMED = f"{_LABEL}; no time was recorded, 0 stands for it"
-# Multiples of this number modulo 1 are spread evenly, so that slow and fast requests alternate within the second.
+_UNTIMED = f"{_LABEL}; no time was recorded, so it is 0"
+# Golden ratio: its multiples modulo 1 are spread evenly, so that slow and fast requests alternate in a second.
 _GOLDEN = 0.6180339887498949
-# Kinds of failure with a response time; timeouts are the slowest.
+# Kinds of failure for which the engine records a response time; timeouts are the slowest requests.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
 def _files(material: Material) -> list[File]:
     material.notes.append(
         "jtl: single requests are not recorded; the rows are expanded from the histograms of each second,"
-        " and say so (docs/guides/export.md lists what is exact)"
+        " as their label states (docs/guides/export.md lists the exact values)"
     )
     return [_file(material, run) for run in material.runs]
 
@@ -74,7 +74,7 @@ def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]
 
 
 def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
-    """Yield a sample for each request of a step that ended in a second, in the order of response times."""
+    """Yield a sample for each request of a step that ended in a second, in ascending order of response times."""
     elapsed = _values_ms(item.response, histograms)
     untimed = max(0, item.ended - len(elapsed))
     outcomes = _outcomes(item, len(elapsed), untimed)
@@ -108,14 +108,14 @@ def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[An
 
 
 def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
-    """Return the outcome of each sample: first the samples without a time, then by ascending response time.
+    """Return the outcome of each sample: samples without a time first, the others by ascending response time.
 
-    Timeouts are the slowest requests and come last. Which other requests failed is not recorded, so failures are
-    spread evenly over the ranks.
+    Timeouts are the slowest requests and come last. The recording does not state which other requests failed, so these
+    failures are spread evenly over the ranks.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
-    # Failures without a time come from the end of the list.
+    # Kinds without a response time are at the end of the list, so failures without a time are taken from there.
     without, known = kinds[max(0, len(kinds) - untimed) :], kinds[: max(0, len(kinds) - untimed)]
     waited = known.count("timeout")
     spread = known[waited:]
@@ -128,7 +128,7 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
 def _latencies(
     item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the times to the first byte by rank, as far as known; 0 if no byte arrived, as in JMeter. [ms]"""
+    """Return the time to the first byte for each rank; 0 if it is unknown or no byte arrived, as in JMeter. [ms]"""
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))
     count = min(len(first), len(times) - untimed)
@@ -137,11 +137,11 @@ def _latencies(
 
 
 def _share(whole: int, parts: int, place: int) -> int:
-    """Return the part with index `place` when a whole number is split into nearly equal parts.
+    """Return the part with index `place` when a whole number is divided into nearly equal parts.
 
-    All parts add up to the whole number.
+    The sum of all parts is the whole number.
     """
     return whole * (place + 1) // parts - whole * place // parts
 
 
-FORMAT = Format("jtl", "JMeter samples, expanded from histograms and labelled so", _files, needs_records=True)
+FORMAT = Format("jtl", "JMeter samples, expanded from histograms and labelled as expanded", _files, needs_records=True)

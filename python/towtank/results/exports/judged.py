@@ -1,4 +1,4 @@
-"""Determines the states of objectives in exports; an objective is met only if measured values show it."""
+"""Determines the states of objectives in exports. An objective is met only if measured values show this."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ State = Literal["met", "missed", "not measured", "not valid"]
 
 
 def state(objective: Mapping[str, Any]) -> State:
-    """Return the state of an objective; `not valid` if a load without a valid run leaves it undecided."""
+    """Return the state of an objective.
+
+    It is `not valid` if the objective is undecided because a load has no valid run.
+    """
     if objective["met"] is None:
         kinds = {gap["kind"] for gap in objective.get("not_judged") or ()}
         return "not valid" if kinds & {"invalid", "missing"} else "not measured"
@@ -20,27 +23,30 @@ def state(objective: Mapping[str, Any]) -> State:
 
 
 def explained(objective: Mapping[str, Any]) -> str:
-    """Explain the state of an objective."""
+    """Return an explanation of the state of an objective."""
     found = state(objective)
     if found == "not measured":
         return "no measured value decides it"
     if found == "not valid":
         loads = "; ".join(f"at load {gap['load']:g}: {gap['why']}" for gap in objective["not_judged"])
-        return f"seen {seen(objective)} in valid runs, but {loads}"
+        return f"measured {seen(objective)} in valid runs, but {loads}"
     at = ", ".join(f"{name} {level}" for name, level in (objective.get("at") or {}).items())
     holds = objective.get("holds_up_to")
     until = "at no load" if holds is None else f"up to load {holds:g}"
-    return f"seen {seen(objective)}{f' at {at}' if at else ''}; the objective holds {until}"
+    return f"measured {seen(objective)}{f' at {at}' if at else ''}; the objective is met {until}"
 
 
 def doubt(objective: Mapping[str, Any]) -> str:
     """Render the suspect runs on which the state of an objective depends; empty without such runs."""
     runs = [str(run) for run in objective.get("suspect_runs") or ()]
-    return f"leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
+    return f"depends on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst measured value in the unit of the objective, with three digits, because its error is unknown."""
+    """Render the worst measured value in the unit of the objective.
+
+    The value has three digits, because its error is unknown.
+    """
     value, metric = objective.get("seen"), str(objective.get("text")).split()[:1]
     if value is None:
         return "not measured"

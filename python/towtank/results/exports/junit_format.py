@@ -1,7 +1,7 @@
-"""Exports objectives and verdicts as JUnit test cases, for the test page of a build system.
+"""Exports objectives and verdicts as JUnit test cases, which build systems show on their test page.
 
-A test case passes only if measured values show that the objective is met. An objective without a valid run is an
-error, like a missing or invalid run.
+A test case passes only if measured values show that the objective is met. An objective without a valid run is an error,
+as is a missing or invalid run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from towtank.results.exports import judged
 from towtank.results.exports.format import File, Format, text_file
 from towtank.results.exports.material import Material, RunMaterial
 
-# Characters that XML 1.0 cannot represent.
+# Characters that are not allowed in XML 1.0.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

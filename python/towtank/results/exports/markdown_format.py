@@ -15,7 +15,7 @@ from towtank.results.exports.material import Material
 
 ABSENT = "–"
 NAME = "summary.md"
-# Largest number of warnings on the page; the report contains all warnings.
+# Largest number of warnings on the page; the report lists all of them.
 _DOUBTS_AT_MOST = 40
 _MARKS = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
 
@@ -31,7 +31,7 @@ def page(material: Material) -> str:
 
 
 def escaped(text: object) -> str:
-    """Escape text so that Markdown shows it unchanged, on one line."""
+    """Escape text so that Markdown displays it unchanged and on one line."""
     return _MARKS.sub(lambda mark: f"\\{mark[0]}", " ".join(str(text).split()))
 
 
@@ -58,7 +58,7 @@ def _estimate(
     form: Callable[[float], str],
     with_interval: Callable[[float, float, float], str],
 ) -> str:
-    """Render the value of an estimate, with its interval if the estimate has one."""
+    """Render the value of an estimate, followed by its interval if it has one."""
     value, low, high = ((estimate or {}).get(key) for key in ("value", "low", "high"))
     if value is None:
         return ABSENT
@@ -93,7 +93,7 @@ def _results(material: Material) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    """Render a time without an interval with three digits."""
+    """Render a time that has no interval with three digits."""
     return units.format_duration(float(f"{seconds:.3g}")) if seconds > 0 else "0 s"
 
 
@@ -165,12 +165,12 @@ def _claims(material: Material) -> Iterator[str]:
 
 
 def _bold_head(answer: str) -> str:
-    """Render the verdict at the beginning of an answer in bold."""
+    """Render an answer with its verdict, the first words, in bold."""
     return re.sub(r"^[\w ]+", lambda head: f"**{head[0]}**", answer)
 
 
 def _foot(material: Material) -> Iterator[str]:
-    yield "Intervals in brackets are 95 % confidence intervals. Response times count from the intended start."
+    yield "Intervals in brackets are 95 % confidence intervals. Response times are counted from the planned start."
     yield f"Towtank {escaped(material.version)}, {escaped(material.path.resolve().name)}.\n"
 
 

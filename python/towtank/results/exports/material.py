@@ -1,6 +1,6 @@
 """Holds the data to export: the runs of a study or a single run, with the results of their analysis.
 
-The analysis passes a reader that decodes histograms, so that this package does not import the analysis.
+The analysis passes in the reader that decodes histograms, so that this package need not import the analysis.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class Decoded(Protocol):
 
     @property
     def minimum_s(self) -> float:
-        """Lower edge of the lowest bucket in use. [s]"""
+        """Lower edge of the lowest bucket that has values. [s]"""
 
     @property
     def maximum_s(self) -> float:
-        """Upper edge of the highest bucket in use. [s]"""
+        """Upper edge of the highest bucket that has values. [s]"""
 
     @property
     def middles_s(self) -> npt.NDArray[np.float64]:
-        """Middles of the buckets in use, ascending. [s]"""
+        """Middles of the buckets that have values, in ascending order. [s]"""
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Number of values in each bucket in use. [1]"""
+        """Number of values in each bucket that has values. [1]"""
 
     def quantiles(self, probabilities: Iterable[float]) -> list[float]:
         """Return several quantiles of the histogram. [s]"""
@@ -66,7 +66,7 @@ class HistogramReader(Protocol):
         """Merge several histograms, and encode the result; None if they contain no values."""
 
     def describe(self, encoded: str) -> dict[str, Any]:
-        """Return the columns of `results.tables` that describe one histogram."""
+        """Return the columns that describe one histogram in the tables of `results.tables`."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class RunMaterial:
     manifest, summary : dict
         `run.json` and the summary of the run.
     recorded : bool
-        Whether any interval was recorded.
+        True if at least one interval was recorded.
     damage : Damage
-        Unreadable parts of the run found so far.
+        Unreadable parts of the run that were found so far.
     """
 
     folder: RunFolder
@@ -102,7 +102,7 @@ class RunMaterial:
 
     @property
     def seconds(self) -> float | None:
-        """Duration of the run according to its manifest; None if the run did not end. [s]"""
+        """Duration of the run according to its manifest; None if the run has not ended. [s]"""
         start, end = self.manifest.get("started_wall_ns"), self.manifest.get("ended_wall_ns")
         if not isinstance(start, int) or not isinstance(end, int):
             return None
@@ -111,7 +111,7 @@ class RunMaterial:
     def recording(self) -> Recording:
         """Read the records of the engine.
 
-        The records are not kept, so that many long runs can be read one by one with little memory.
+        The records are not stored in this object, so that an export of many long runs needs little memory.
         """
         recording = segments.read(self.folder.engine)
         self.damage.torn_tail |= recording.damage.torn_tail
@@ -135,7 +135,7 @@ class Material:
     path : Path
         Path of the exported folder, as named by the user.
     title, study : str
-        Title and name of the study; of the folder if the run belongs to no study.
+        Title and name of the study; if the run belongs to no study, those of the folder.
     version : str
         Version of the exporting program.
     runs : list of RunMaterial
@@ -148,7 +148,7 @@ class Material:
     claims : dict
         Claims of the study with their verdicts (`claims.json`); empty without claims.
     notes : list of str
-        Messages to the user about parts that were left out.
+        Messages to the user about parts that the export omits.
     """
 
     path: Path
@@ -169,7 +169,7 @@ class Material:
         return list(dict.fromkeys([*names, *(name for run in self.runs for name in run.factors)]))
 
     def warnings(self) -> list[str]:
-        """Return the messages to show after the export: parts left out, damaged lines, unreadable histograms."""
+        """Return the messages to print after the export: omitted parts, damaged lines, unreadable histograms."""
         found = list(self.notes)
         for run in self.runs:
             torn = "a torn last line" if run.damage.torn_tail else ""

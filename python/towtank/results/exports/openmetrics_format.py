@@ -1,7 +1,7 @@
 """Exports run summaries in the OpenMetrics text format, for a textfile collector.
 
 The file is valid in OpenMetrics 1.0 and in the older Prometheus text format, which the collector of node_exporter
-reads: gauges only, no time stamps, and `# EOF` at the end (a comment in the older format).
+reads. It contains only gauges without time stamps. The final `# EOF` is a comment in the older format.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ _BOUNDS = {"value": "estimate", "low": "low", "high": "high"}
 _LEVELS = ("valid", "suspect", "invalid")
 _UNITS = ("seconds", "ratio", "bytes")
 
-# Metric families in the order of the file: the name without prefix, and the help text.
+# Metric families in the order of the file: name without prefix, and help text.
 _FAMILIES = {
     "study_runs": "Runs of the study by verdict.",
-    "objective_met": "Whether an objective is met by a configuration; left out if no valid run decides.",
+    "objective_met": "Whether an objective is met by a configuration; left out if no valid run decides this.",
     "run_verdict": "Whether the run has this verdict.",
-    "run_ended_timestamp_seconds": "When the run ended, since 1970.",
-    "window_seconds": "Length of the analysed window.",
+    "run_ended_timestamp_seconds": "Time since 1970 at which the run ended.",
+    "window_seconds": "Duration of the analysed window.",
     "users": "Mean number of active users in the window.",
     "throughput_transactions_per_second": "Transactions that succeeded.",
     "throughput_requests_per_second": "Requests that succeeded.",
-    "response_time_seconds": "Response time of transactions, from the intended start.",
+    "response_time_seconds": "Response time of transactions, from the planned start.",
     "exchange_time_seconds": "Time of requests from their actual start.",
     "failed_transactions": "Transactions that failed in the window.",
     "failed_ratio": "Share of transactions that failed.",
     "failed_requests": "Requests that failed in the window, by kind.",
-    "answers": "Whole answers in the window, by status code.",
+    "answers": "Complete responses in the window, by status code.",
     "transaction_throughput_per_second": "Transactions of one kind that succeeded.",
-    "transaction_response_time_seconds": "Response time of one kind of transaction, from the intended start.",
+    "transaction_response_time_seconds": "Response time of one kind of transaction, from the planned start.",
     "transaction_failed": "Transactions of one kind that failed in the window.",
-    "tier_cpus_used": "CPUs that a tier used.",
+    "tier_cpus_used": "Number of CPUs that a tier used.",
     "tier_utilization_ratio": "Share of the CPUs of a tier that it used.",
     "tier_cpu_demand_seconds": "CPU time of a tier per transaction.",
-    "tier_memory_bytes": "Memory of a tier; the label how has the method.",
-    "tier_resident_sets_bytes": "Resident sets of the processes of a tier added up; shared pages count repeatedly.",
+    "tier_memory_bytes": "Memory of a tier; the label `how` states the method.",
+    "tier_resident_sets_bytes": "Sum of the resident sets of the processes of a tier; shared pages count repeatedly.",
     "not_attributed_cpus_used": "CPUs of a machine that no tier, generator or observer used.",
-    "connections_open": "Mean number of connections open in the window.",
+    "connections_open": "Mean number of open connections in the window.",
     "connection_wait_ratio": "Share of the requests that found no free connection in the pool.",
-    "connection_wait_seconds": "Time that those requests waited for a connection.",
-    "generator_cpus_used": "CPUs that the load generator used.",
-    "generator_start_lag_p99_seconds": "99th percentile of actual minus intended start.",
+    "connection_wait_seconds": "Time that requests without a free connection waited for one.",
+    "generator_cpus_used": "Number of CPUs that the load generator used.",
+    "generator_start_lag_p99_seconds": "99th percentile of actual minus planned start.",
 }
 
 
@@ -64,13 +64,13 @@ class _Page:
     samples: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in _FAMILIES})
 
     def add(self, family: str, labels: Labels, value: Any) -> None:
-        """Add a sample to a metric family, unless its value was not measured."""
+        """Add a sample to a metric family; a value that was not measured is skipped."""
         if isinstance(value, int | float) and math.isfinite(value):
             inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
             self.samples[family].append(f"towtank_{family}{{{inside}}} {float(value)!r}")
 
     def estimate(self, family: str, labels: Labels, estimate: Any) -> None:
-        """Add a value and the bounds of its interval to a metric family; a plain number has no bounds."""
+        """Add a value and the bounds of its interval to a metric family. A plain number has no bounds."""
         if not isinstance(estimate, Mapping):
             self.add(family, {**labels, "bound": "estimate"}, estimate)
             return
@@ -83,7 +83,7 @@ class _Page:
             self.estimate(family, {**labels, "statistic": name}, times.get(name))
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines of the file; families without samples are left out."""
+        """Yield all lines of the file; families without samples are omitted."""
         for family, samples in self.samples.items():
             if samples:
                 yield f"# HELP towtank_{family} {_FAMILIES[family]}"
@@ -149,7 +149,7 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
     page.estimate("throughput_requests_per_second", labels, summary["request_throughput_per_s"])
     page.times("response_time_seconds", labels, summary["response_time_s"])
     page.times("exchange_time_seconds", labels, summary["exchange_time_s"])
-    if window:  # Without a window there are no counts, and zeros would be wrong.
+    if window:  # A run without a window has no counts, and zeros would be wrong.
         page.add("failed_transactions", labels, summary["errors"]["count"])
         page.add("failed_ratio", labels, summary["errors"]["share"])
         for kind, count in (summary.get("request_errors") or {}).get("by_kind", {}).items():

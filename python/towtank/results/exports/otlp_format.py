@@ -1,7 +1,7 @@
 """Exports OpenTelemetry metrics for each second as JSON lines, which can also be sent over HTTP.
 
-Every line is one complete `ExportMetricsServiceRequest` in the JSON encoding of OTLP, which a collector reads from a
-file or accepts as the body of a request to `/v1/metrics`.
+Every line is one complete `ExportMetricsServiceRequest` in the JSON encoding of OTLP. A collector can read it from a
+file, or accept it as the body of a request to `/v1/metrics`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.otlp_seconds import points_of, resource_of
 from towtank.results.exports.seconds import seconds
 
-# About 2 MiB of JSON. By default collectors accept 20 MiB, other receivers 4 MiB.
+# Data points per request. They take about 2 MiB of JSON: collectors accept 20 MiB by default, other receivers 4 MiB.
 _POINTS_AT_MOST = 2_000
 
 
@@ -27,14 +27,14 @@ def _files(material: Material) -> list[File]:
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             for run in material.runs:
                 for document in documents(material, run):
-                    # `json.dumps` uses the C encoder, `json.dump` does not.
+                    # `json.dumps` uses the fast C encoder; `json.dump` does not.
                     stream.write(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n")
 
     return [File("metrics.otlp.jsonl", write)]
 
 
 def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
-    """Yield the export requests of one run; each request has a limited number of data points."""
+    """Yield the export requests of one run; the number of data points in each request is limited."""
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")

@@ -1,4 +1,4 @@
-"""Makes data points of OTLP metrics in JSON: 64-bit integers as text, enumerations as numbers."""
+"""Creates data points of OTLP metrics in JSON, with 64-bit integers as text and enumerations as numbers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,28 @@ from towtank.results.exports.material import Decoded
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# As in the OpenTelemetry SDKs, at most 160 buckets, and no finer scale than Prometheus stores (scale 8, 0.27 %).
+# At most 160 buckets, as in the OpenTelemetry SDKs, and at most scale 8 (0.27 %), the finest that Prometheus
+# stores.
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 
 # Data type, unit and description of each metric.
 _METRICS = {
     "towtank.users": ("gauge", "{user}", "Mean number of active virtual users"),
-    "towtank.requests.in_flight": ("gauge", "{request}", "Requests without an answer at the end of the interval"),
+    "towtank.requests.in_flight": ("gauge", "{request}", "Requests without a response at the end of the interval"),
     "towtank.connections": ("gauge", "{connection}", "Open connections at the end of the interval"),
-    "towtank.generator.cpus_used": ("gauge", "{cpu}", "CPUs that the load threads used"),
-    "towtank.tier.cpus_used": ("gauge", "{cpu}", "CPUs that a tier used"),
-    "towtank.connection_wait": ("exponentialHistogram", "s", "Wait for a connection of a pool, 0 where one was free"),
-    "towtank.start_lag": ("exponentialHistogram", "s", "Actual minus intended start of requests"),
+    "towtank.generator.cpus_used": ("gauge", "{cpu}", "Number of CPUs that the load threads used"),
+    "towtank.tier.cpus_used": ("gauge", "{cpu}", "Number of CPUs that a tier used"),
+    "towtank.connection_wait": (
+        "exponentialHistogram",
+        "s",
+        "Time that a request waited for a pooled connection, 0 if a connection was free",
+    ),
+    "towtank.start_lag": ("exponentialHistogram", "s", "Actual minus planned start of requests"),
     "towtank.transaction.ended": ("sum", "{transaction}", "Transactions that ended, by outcome"),
-    "towtank.transaction.response_time": ("exponentialHistogram", "s", "End minus intended start, without pauses"),
+    "towtank.transaction.response_time": ("exponentialHistogram", "s", "End minus planned start, without pauses"),
     "towtank.request.ended": ("sum", "{request}", "Requests that ended, by outcome"),
-    "towtank.request.response_time": ("exponentialHistogram", "s", "End minus intended start"),
+    "towtank.request.response_time": ("exponentialHistogram", "s", "End minus planned start"),
     "towtank.request.exchange_time": ("exponentialHistogram", "s", "End minus actual start"),
     "towtank.request.io": ("sum", "By", "Bytes sent and received"),
 }

@@ -1,4 +1,4 @@
-"""Makes the OTLP data points of one second, for ended runs and during a run."""
+"""Creates the OTLP data points of one second, for runs in progress and for completed runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends OTLP metrics over HTTP as the protocol requires: repeats retryable requests, and reports refusals."""
+"""Sends OTLP metrics over HTTP: repeats retryable requests as the protocol requires, and reports refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.workload.targets import check_targets, host_and_port
 
 _PATH = "/v1/metrics"
 _TIMEOUT_S = 30.0
-# OTLP/HTTP, "Retryable Response Codes". A request that failed with another status would fail each time.
+# OTLP/HTTP, "Retryable Response Codes". Repeating a request that failed with another status would be useless.
 _REPEATABLE = (429, 502, 503, 504)
 _PAUSES_S = (1.0, 2.0, 4.0)
 _NAME = re.compile(r"[A-Za-z0-9-]+")
@@ -29,14 +29,14 @@ def faults(options: Options) -> list[Fault]:
     if options.endpoint is None:
         without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
         return without if options.headers else []
-    must = "must be a header as HTTP allows it, a name of letters, digits and dashes, and a value in Latin-1"
+    must = "must be a valid HTTP header: a name of letters, digits and dashes, and a value in Latin-1"
     found = [
         Fault(COMMAND_LINE, 0, 0, "--header", f"{must}, got {f'{name}: {value}'!r} instead")
         for name, value in options.headers
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value)
     ]
     if not _is_endpoint(options.endpoint):
-        must = "must be a URL as http://127.0.0.1:4318, without login and query"
+        must = "must be a URL such as http://127.0.0.1:4318, without login and query"
         found.append(Fault(COMMAND_LINE, 0, 0, "--endpoint", f"{must}, got {options.endpoint!r} instead"))
     return found
 
@@ -52,13 +52,13 @@ def _is_endpoint(text: str) -> bool:
 
 
 def address(endpoint: str) -> str:
-    """Return the URL of the requests: the endpoint, and the metrics path unless the endpoint ends with it."""
+    """Return the URL of the requests: the endpoint, extended by the metrics path unless it ends with this path."""
     base = endpoint.rstrip("/")
     return base if base.endswith(_PATH) else base + _PATH
 
 
 def place(endpoint: str, allowed: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the IP addresses of the endpoint's host, in the order of the attempts.
+    """Return the IP addresses of the endpoint's host, in the order in which they are tried.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def send(
     StudyError
         If the endpoint is outside loopback and private networks and is not allowed; nothing is sent.
     TargetError
-        If the endpoint cannot be reached or refuses a request; earlier requests have been accepted.
+        If the endpoint cannot be reached or refuses a request. Earlier requests have been accepted by then.
     """
     url = urlsplit(address(endpoint))
     fields = {"Content-Type": "application/json", **dict(headers)}
@@ -115,18 +115,18 @@ def send(
         if answer.error is not None:
             raise TargetError(
                 f"{url.geturl()} could not be reached: {answer.message}: {next_step(answer.error)}",
-                hint=f"requests accepted before: {sent}; the file is written and can be sent again",
+                hint=f"requests accepted before: {sent}; the file has been written and can be sent again",
             ) from answer.error
         if not answer.taken:
             raise TargetError(f"{url.geturl()} refused the metrics with {answer.message}")
         if answer.rejected:
-            raise TargetError(f"{url.geturl()} took the metrics in part: {answer.message}")
+            raise TargetError(f"{url.geturl()} accepted only part of the metrics: {answer.message}")
         sent += 1
     return sent
 
 
 def _send_one(poster: Poster, body: bytes, pause: Callable[[float], None]) -> Answer:
-    """Send one request, and repeat it while the receiver is busy; return its last answer."""
+    """Send one request, and repeat it while the receiver is busy. Return the last response."""
     answer = _post(poster, body)
     for pause_s in _PAUSES_S:
         if answer.status not in _REPEATABLE:
@@ -137,7 +137,7 @@ def _send_one(poster: Poster, body: bytes, pause: Callable[[float], None]) -> An
 
 
 def _post(poster: Poster, body: bytes) -> Answer:
-    """Send one request over a connection of its own: a receiver may close one between two requests."""
+    """Send one request over a new connection, because the receiver may close a connection between two requests."""
     answer = poster.post(body)
     poster.close()
     return answer

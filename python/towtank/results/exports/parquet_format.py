@@ -1,4 +1,7 @@
-"""Exports both tables of every run as Parquet, in folders that query engines read as one table with a column `run`."""
+"""Exports both tables of every run as Parquet.
+
+Query engines can read the folders of all runs as one table with an additional column `run`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Combines the recorded intervals of all load threads and user groups into seconds.
 
-A second never spans two stages: the second in which a stage ends is split in two.
+A second never spans two stages: the second in which a stage ends is divided at the end of the stage.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Item:
     of : str
         `step`, `page` or `transaction`.
     offered, started, bytes_out, bytes_in : int
-        Counts recorded for steps only.
+        Counts that are recorded for steps only.
     response_sum_s, exchange_sum_s : float
         Exact sums of the values in the histograms. [s]
     status_codes : dict of int to int, or None
-        Complete responses of a step by status code; None if a thread did not record them. [1]
+        Complete responses of a step by status code; None if a load thread did not record them. [1]
     """
 
     of: str
@@ -53,7 +53,7 @@ class Item:
         return self.ok + sum(self.failed.values())
 
     def add(self, other: Series | Item) -> None:
-        """Add the counts and histograms of a load thread, or of another item, to this item."""
+        """Add to this item the counts and histograms of a load thread, or of another item."""
         for name in ("offered", "started", "ok", "bytes_out", "bytes_in", "response_sum_s", "exchange_sum_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for own, counts in ((self.failed, other.failed), (self.not_started, other.not_started)):
@@ -77,7 +77,7 @@ def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> d
 
 @dataclass(slots=True)
 class Second:
-    """Records of all load threads between two run times, at most one second apart. [s]
+    """Records of all load threads between two times of the run, at most one second apart. [s]
 
     Attributes
     ----------
@@ -88,7 +88,8 @@ class Second:
     cpu_s : float
         CPU time of the load threads. [s]
     lag, connection_wait : list of str
-        Encoded histograms of the start lag, and of the waiting time for a pooled connection (0 if one was free).
+        Encoded histograms of the start lag, and of the time that requests waited for a pooled connection (0 without a
+        wait).
     items : list of Item
         Transactions, then pages, then steps.
     """
@@ -128,7 +129,7 @@ def known_names(recording: Recording) -> dict[str, list[str]]:
 
 
 def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str, list[str]]) -> Second:
-    """Combine the intervals of all load threads for one second of one stage."""
+    """Combine the intervals of all load threads within one second of one stage."""
     start, end = min(part.start_s for part in parts), max(part.end_s for part in parts)
     items: dict[tuple[int, int], Item] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""Writes export files so that after a crash each file is either the old or the complete new version."""
+"""Writes export files atomically: after a crash, each file is either the old or the complete new version."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ STANDARD_OUTPUT = "-"
 
 
 def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
-    """Return the path to which each file of an export is written.
+    """Return the path for each file of an export.
 
     Parameters
     ----------
     files : sequence of File
     out : str or None
-        Path given by the user: a file if one file is written, otherwise a folder. By default the folder `exports` in
-        the exported folder.
+        Path given by the user: a file if the export has one file, otherwise a folder. By default the folder `exports`
+        in the exported folder.
     source : Path
         Exported folder.
 
     Raises
     ------
     StudyError
-        If several files are to be written and `out` is an existing file.
+        If the export has several files and `out` is an existing file.
     """
     if out is None:
         return [source / FOLDER / file.name for file in files]
@@ -45,7 +45,7 @@ def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
 
 
 def write(file: File, path: Path) -> None:
-    """Write one file of an export in one atomic step.
+    """Write one file of an export atomically.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Rules of thumb as data, with formula, units, valid range, source and worked examples.
 
-`load_rules` reads the shipped rules and those of the user, `answer` evaluates a rule step by step, and `advise`
-compares a system and its configuration sheet with all rules that apply to it.
+`load_rules` reads the shipped rules and the user's rules, `answer` evaluates a rule step by step, and `advise`
+compares a system and its configuration sheet with all rules that apply to the system.
 """
 
 from towtank.size.rules.examples import outcome, with_defaults

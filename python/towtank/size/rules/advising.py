@@ -22,7 +22,8 @@ Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_tol
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
 # Most pairs of services that are compared for a rule that concerns two kinds of services.
 _PAIRS_AT_MOST = 64
-# Relative width below which an interval is only rounding error, such as that of a CPU busy in every second. [ratio]
+# Relative width below which an interval is only rounding error, such as the interval of a CPU that was busy in
+# every second. [ratio]
 _ROUNDING = 1e-9
 
 
@@ -137,7 +138,7 @@ def _hold_over_intervals(
     try:
         reached = reach(rule, given, intervals, seen)
     except ModelError as error:
-        _withdraw(item, f"no answer everywhere within the interval of {_and(intervals)}: {error}")
+        _withdraw(item, f"no answer at some points within the interval of {_and(intervals)}: {error}")
         return
     if reached.ends is not None and found.value is not None and not isinstance(found.value, bool):
         low, high = reached.ends
@@ -155,7 +156,7 @@ def _hold_over_intervals(
 
 
 def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends]) -> list[str]:
-    """Return the inputs whose interval alone changes the verdict; all inputs with intervals if no single one
+    """Return the inputs whose interval alone changes the verdict; all inputs with intervals if no single interval
     does.
     """
     alone = [name for name in intervals if not reach(item.rule, given, {name: intervals[name]}, ()).is_certain]
@@ -163,7 +164,9 @@ def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[
 
 
 def _withdraw(item: Advice, why: str) -> None:
-    """Change a verdict to undecided and remove its line of arithmetic; a verdict that lacked inputs stays."""
+    """Change a verdict to undecided and remove its line of arithmetic; a verdict that is undecided because inputs are
+    missing stays.
+    """
     if item.verdict == "cannot_be_told":
         return
     if isinstance(item.answer.value, bool) and item.verdict == "says":
@@ -178,7 +181,7 @@ def _state_missing_intervals(item: Advice, known: Mapping[str, Fact], intervals:
     used = rule.judged if rule.follows_when is not None else rule.needed
     bare = [name for name in used if name not in intervals and name in known and is_uncertain(known[name])]
     if bare and item.verdict in ("follows", "differs", "says"):
-        item.answer.doubts.append(f"no interval of {_and(bare)} is known")
+        item.answer.doubts.append(f"the interval of {_and(bare)} is unknown")
         item.why = _joined(item.why, item.answer.doubts[-1])
 
 
@@ -199,7 +202,9 @@ def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends |
 
 
 def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
-    """Render the value of an input: with its interval if known, with few digits if measured without one."""
+    """Render the value of an input: with its interval if known, or with few digits if it was measured without an
+    interval.
+    """
     ends = _ends(rule, name, value, fact)
     if ends is not None:
         assert not isinstance(value, str)
@@ -231,7 +236,7 @@ def _verdict(rule: Rule, found: Answer, missing: list[str], refused: dict[str, s
     if rule.follows_when is None:
         return "says", "; ".join(found.doubts)
     if found.follows is None:
-        return "cannot_be_told", "the facts that decide it are not known"
+        return "cannot_be_told", "the facts that decide the verdict are unknown"
     return ("follows" if found.follows else "differs"), "; ".join(found.doubts)
 
 

@@ -5,8 +5,8 @@
     number      12, 0.75, 1e6, with a unit behind it: 3 KiB, 400 B, 70 %, 120 s
     name        an input or a step of the rule
 
-A text is parsed into a tree. Other modules check its units (`checking_units`), evaluate it, and render it with numbers
-in place of names (both in `working`).
+A text is parsed into a tree. `checking_units` checks the units of the tree. `working` evaluates it, and renders it with
+numbers instead of names.
 """
 
 from __future__ import annotations

@@ -45,9 +45,9 @@ def load_rules(more: list[Path] | None = None, name: str | None = None) -> Rules
     Parameters
     ----------
     more : list of Path, optional
-        Rule files and folders of the user; their rules replace shipped ones of the same name.
+        Rule files and folders of the user; their rules replace shipped rules of the same name.
     name : str, optional
-        Name of a rule; only shipped files that contain it are read, which is faster for a single rule.
+        Name of a rule; only shipped files that contain the name are read, which is faster for a single rule.
 
     Raises
     ------
@@ -171,7 +171,9 @@ class _Reader:
         kinds: dict[str, Kind] = {}
         for name, quantity in entry.inputs.items():
             if name in {RESULT, VALUE, FOLLOWS} or name in RESERVED:
-                self._fault(("inputs", name), f"must not be named {name!r}: the language has this word", key=True)
+                self._fault(
+                    ("inputs", name), f"must not be named {name!r}, which is a word of the formula language", key=True
+                )
             if not quantity.choices:
                 unit = rule.units[name]
                 kinds[name] = None if unit.is_truth else unit.dimension
@@ -201,7 +203,7 @@ class _Reader:
                 if leaf.name not in kinds:
                     near = did_you_mean(leaf.name, list(kinds))
                     known = ", ".join(kinds) or "none"
-                    message = f"must use the names known here ({known}), got {leaf.name!r}{near}"
+                    message = f"must use names of inputs or earlier steps ({known}), got {leaf.name!r}{near}"
                     raise FormulaError(message, leaf.position)
             found = dimension_of(tree, kinds)
         except FormulaError as error:

@@ -71,7 +71,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
         found += [] if isinstance(situation, Failed) else [situation]
     if not found:
         at = f" at {users:g} users" if users is not None else ""
-        raise MeasurementError(f"{path}: no run{at} may be trusted", hint="`towtank report` shows the reasons")
+        raise MeasurementError(f"{path}: no run{at} can be used", hint="`towtank report` shows the reasons")
     return found
 
 
@@ -93,8 +93,10 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the name of the run to use: at the highest load, a valid run or else a suspect run; None without
-    both.
+    """Return the name of the run to use: a valid run at the highest load that has usable runs, or else a suspect run at
+    that load.
+
+    None if no run is usable.
     """
     candidates = [
         (-float(point["load"]), _TRUST[level], run)
@@ -131,9 +133,10 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
 
 
 def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
-    """Return the memory of the host of a service: its limit in force, or that of a machine of its own. [byte]
+    """Return the memory of the host of a service: the limit if it was in force, otherwise the memory of the host.
+    [byte]
 
-    None for a service on the machine of the study, whose memory is a fact of its own, and if nothing was recorded.
+    None if nothing was recorded, or if the service runs on the machine of the study, whose memory is a separate fact.
     """
     if host is None:
         return None
@@ -171,7 +174,7 @@ def _idle(used: Any, cpus: float | None) -> Any:
 
 
 def _disk_utilizations(summary: Mapping[str, Any]) -> list[float]:
-    """Return the utilization of each disk of this machine, of other machines and of hosts that are parts of it. [1]"""
+    """Return the utilization of each disk of this machine and of all hosts. [1]"""
     places = (dig(summary, "host"), *(dig(summary, "hosts") or {}).values())
     shares = [dig(disk, "utilization") for place in places for disk in (dig(place, "disks") or {}).values()]
     return [share for share in shares if share is not None]
@@ -179,7 +182,7 @@ def _disk_utilizations(summary: Mapping[str, Any]) -> list[float]:
 
 def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Json:
     host, facts, law = summary["host"], manifest.get("host") or {}, summary["laws"].get("little") or {}
-    if law.get("holds") is None:  # transactions without a response time: their mean R is not known
+    if law.get("holds") is None:  # some transactions have no response time, so their mean R is unknown
         law = {}
     cpus, used = host.get("cpus"), host.get("cpus_used")
     rate, mean = summary["throughput_per_s"], summary["response_time_s"].get("mean")
@@ -239,8 +242,8 @@ def _before_rise(configuration: Json) -> float | None:
 
 
 def _index_ratio(study: Json, run: Json) -> Json | None:
-    """Return the largest certain ratio of mean response times between levels of a factor whose name contains
-    `index`.
+    """Return the largest statistically certain ratio of mean response times between levels of a factor whose name
+    contains `index`.
     """
     factors = {name for name, level in (run.get("factors") or {}).items() if "index" in name}
     ratios = [

@@ -102,7 +102,7 @@ def parse_unit(text: str) -> Unit:
     while at < len(rest):
         match = _TERM.match(rest, at)
         if match is None or (at > 0) != bool(match[1]):
-            raise ValueError(f"must be a unit as 'GiB', 'MB/s' or '{{pods}}', got {shown(text)} instead")
+            raise ValueError(f"must be a unit such as 'GiB', 'MB/s' or '{{pods}}', got {shown(text)} instead")
         one, of = _named(match[2], text)
         power = int(match[3] or 1) * (-1 if match[1] == "/" else 1)
         factor *= one**power
@@ -118,7 +118,9 @@ def _named(name: str, text: str) -> tuple[Fraction, Dimension]:
         return Fraction(1), NUMBER
     found = _UNITS.get(name) or _UNITS.get(f"{name}s")
     if found is None:
-        raise ValueError(f"must be a known unit, or a count in braces as {{{name}}}, got {name!r} in {shown(text)}")
+        raise ValueError(
+            f"must be a known unit, or a count in braces such as {{{name}}}, got {name!r} in {shown(text)}"
+        )
     return found
 
 

@@ -72,7 +72,7 @@ def reach(
     -----
     The extremes of a result are at the corners if the formula is monotone in each input, as in all shipped rules (a
     test evaluates each of them inside the intervals). The grid points in between detect conditions that hold only in
-    the middle; a condition that holds between two neighbouring points only may be missed.
+    the middle. A condition that holds only between two neighbouring points may be missed.
 
     The interval of a sum of inputs with jointly normal errors has at least the coverage of the inputs' intervals,
     however these are correlated: its half-width is the sum of their half-widths, an upper bound. If k intervals of 95 %

@@ -116,7 +116,7 @@ class Rule:
         return found
 
     def nearest(self, name: str, value: float) -> float:
-        """Return the allowed value of an input nearest to the given one, both in base units.
+        """Return the allowed value of an input nearest to the given value, both in base units.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Line:
     name : str
         Name of the result.
     formula, numbers : str
-        The formula, and the formula with numbers in place of names.
+        The formula, and the formula with numbers instead of names.
     result : str
         Result with its unit.
     """

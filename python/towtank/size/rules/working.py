@@ -1,4 +1,4 @@
-"""Evaluates formulas, and renders them with numbers in place of names."""
+"""Evaluates formulas, and renders them with numbers instead of names."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _UNARY, _POWER, _ATOM = 5, 6, 7
 
 
 def written(tree: Tree, texts: Mapping[str, str] | None = None) -> str:
-    """Render a formula, with texts (numbers with units) in place of names.
+    """Render a formula, with texts (numbers with units) instead of names.
 
     Examples
     --------

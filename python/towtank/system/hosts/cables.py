@@ -46,7 +46,7 @@ class Cable:
 
     @property
     def _port(self) -> str:
-        """Name of the device at the bridge end."""
+        """Name of the cable's device at the bridge."""
         return f"port{self._site.names.index(self._name)}"
 
     def lay(self, pid: int, cpus: tuple[int, ...]) -> None:

@@ -78,10 +78,10 @@ REMARKS = {
     "ip": "the virtual network between them",
     "tc": "network rates",
     "tbf": "network rates",
-    "netem": "network delay and loss by the kernel; else by a relay of Towtank",
+    "netem": "network delay and loss in the kernel instead of a relay of Towtank",
     "tap": "network delay and loss by a relay of Towtank, and hosts joined by link tun",
     "macvlan": "hosts joined by link macvlan",
-    "offloads": "packets as small as the MTU says",
+    "offloads": "packets that never exceed the MTU",
     "cgroup": "sizes of hosts",
     "cgroup cpu": "CPU limits and weights of hosts",
     "cgroup cpuset": "hosts pinned to CPUs",
@@ -142,7 +142,7 @@ def _disk(namespaces: Namespaces) -> None:
                 _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
                 _said(namespaces.enter(["umount", "/dev/shm"]))
         finally:
-            # Another process may have detached the device, and its number may now belong to another image.
+            # The device number may now belong to another image, if another process has detached the device.
             for own in _said(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
                 _said(["losetup", "--detach", own])
 

@@ -156,10 +156,10 @@ class ControlGroup:
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
-        """Limit the CPU time of the group to a number of CPUs, within each period. [CPUs]"""
+        """Limit the CPU time of the group in each period to that of a number of CPUs. [CPUs]"""
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
-            # The quota must always fit the period, so the old quota is removed first.
+            # The kernel checks period and quota together at each write, so the old quota is removed first.
             self._set("cpu", "cpu.cfs_quota_us", "-1")
             self._set("cpu", "cpu.cfs_period_us", str(period))
             self._set("cpu", "cpu.cfs_quota_us", str(quota))

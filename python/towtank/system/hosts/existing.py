@@ -21,16 +21,16 @@ class ExistingHost:
         self.name, self._part = name, part
 
     def _refuse(self, what: str) -> NoReturn:
-        raise TargetError(f"host {self.name} is of provider existing: {what} it is not for Towtank to do")
+        raise TargetError(f"host {self.name} is of provider existing, so {what} it is not possible")
 
     @property
     def address(self) -> str:
-        """Refuse: services on it have their own addresses in the system file."""
+        """Refuse to return an address: the services on the machine have their own addresses in the system file."""
         self._refuse("choosing an address on")
 
     @property
     def cpus(self) -> list[int] | None:
-        """Refuse to return an address: the services on the machine have their own addresses in the system file."""
+        """None, because Towtank sets no limits on the machine."""
         return None
 
     def capabilities(self) -> Capabilities:
@@ -38,17 +38,17 @@ class ExistingHost:
         return Capabilities(starts=False, shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return no needs: nothing is created."""
+        """Return an empty list, because nothing is created on the machine."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Return no needs, because nothing is created on the machine."""
+        """Do nothing; if a service cannot be reached, the check of that service reports it."""
 
     def confine(self) -> None:
-        """Do nothing; a service that cannot be reached reports this."""
+        """Do nothing, because Towtank sets no limits on the machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Do nothing, because Towtank sets no limits on the machine."""
+        """Refuse to start a process."""
         self._refuse(f"starting {spec.name} on")
 
     def execute(
@@ -62,7 +62,7 @@ class ExistingHost:
 
     def outside(self, path: Path | str) -> Path:
         """Refuse access to files of the machine."""
-        self._refuse(f"looking at {path} of")
+        self._refuse(f"accessing {path} of")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:  # noqa: ARG002
         """Refuse to make a folder."""
@@ -93,11 +93,11 @@ class ExistingHost:
         self._refuse(f"removing {path} from")
 
     def engine(self) -> Path:
-        """Refuse: Towtank has no engine on the machine."""
+        """Refuse to return a path: Towtank has no engine on the machine."""
         self._refuse("using programs of")
 
     def python(self) -> str:
-        """Refuse: the machine has no engine of Towtank."""
+        """Refuse to return a path: Towtank uses no Python interpreter on the machine."""
         self._refuse("using programs of")
 
     @property
@@ -106,7 +106,7 @@ class ExistingHost:
         self._refuse("making temporary files on")
 
     def disk(self, name: str) -> Path:
-        """Refuse: Towtank creates no disks on the machine."""
+        """Refuse to return a mount point: Towtank creates no disks on the machine."""
         self._refuse(f"using disk {name} of")
 
     def free_ports(self, count: int = 1) -> int:  # noqa: ARG002
@@ -133,8 +133,8 @@ class ExistingHost:
         return Watching([PrometheusScraper(f"host-{self.name}", "host", self._part.metrics)])
 
     def ended(self) -> list[str]:
-        """Return nothing: Towtank has started nothing on the machine."""
+        """Return an empty list, because Towtank has started nothing on the machine."""
         return []
 
     def tear_down(self) -> None:
-        """Do nothing: the machine keeps running."""
+        """Do nothing, because the machine keeps running."""

@@ -94,7 +94,7 @@ class Hosts:
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Return name and reason for each host of which a part ended unexpectedly."""
+        """Return name and reason for each host with a part that ended unexpectedly."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:

@@ -1,7 +1,7 @@
 """Starts helper programs of a host, waits until they are ready, and ends them.
 
 A helper program prints `ready` when it is ready, and ends when its standard input closes. Only the process that
-started the helper holds the other end.
+started the helper holds the other end of this pipe.
 """
 
 from __future__ import annotations

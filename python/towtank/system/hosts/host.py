@@ -116,7 +116,7 @@ class Host(Protocol):
 
     @property
     def cpus(self) -> list[int] | None:
-        """CPUs to which the host's limits pin its processes; None without such limits."""
+        """CPUs to which the host's limits pin its processes; None if the host is not pinned."""
 
     def capabilities(self) -> Capabilities:
         """Return what the provider of the host supports."""
@@ -222,7 +222,7 @@ class Enterable(Protocol):
     """Host whose network the load generator can enter."""
 
     def entry(self) -> Entry:
-        """Return how commands enter the network of the host."""
+        """Return the command wrapper and the environment by which commands enter the network of the host."""
 
     def within(self, work: Callable[[], T]) -> T:
         """Run a function in the network of the host."""

@@ -133,7 +133,7 @@ class LocalHost(SharedFiles):
         return Capabilities()
 
     def lacks(self) -> list[str]:
-        """Return no needs, because this machine exists."""
+        """Return an empty list: this machine exists, so nothing is missing."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
@@ -158,7 +158,7 @@ class LocalHost(SharedFiles):
         return Path(tempfile.gettempdir())
 
     def disk(self, name: str) -> Path:
-        """Refuse: a host of provider local has no disks; the check of the system file reports such a name earlier."""
+        """Refuse: a host of provider local has no disks. The check of the system file already reports disk names."""
         raise TargetError(f"host {self.name}: a host of provider local has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
@@ -179,7 +179,7 @@ class LocalHost(SharedFiles):
         return Watching()
 
     def ended(self) -> list[str]:
-        """Return nothing, because a local host has no parts that could end."""
+        """Return an empty list, because a local host has no parts that could end."""
         return []
 
     def tear_down(self) -> None:

@@ -59,7 +59,7 @@ class Namespaces:
     def pid(self) -> int:
         """Id of the process that holds the namespaces."""
         if self._holder is None:
-            raise TargetError("the namespaces are not there yet")
+            raise TargetError("the namespaces do not exist yet")
         return self._holder.pid
 
     def enter(self, command: list[str]) -> list[str]:

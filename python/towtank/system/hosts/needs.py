@@ -65,7 +65,7 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
     Parameters
     ----------
     where : str
-        Place of the keys in the system file.
+        Path of the keys in the system file.
     needs : iterator
         Keys and names of capabilities; `netem or tap` means that either suffices.
     offered : dict

@@ -82,7 +82,7 @@ class HostScraper:
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
             values |= self._sockets() | tcp_counters(self._namespaces.pid)
-            # All trees contain the same processes, so the first tree suffices.
+            # The control group has the same processes in every tree, so reading the first tree suffices.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
             raise ScrapeError(f"host: {error}") from error
@@ -196,7 +196,7 @@ class HostScraper:
         values = {
             key: sum(float(fields[place]) for fields in stats) * unit for key, (place, unit) in _DISK_FIELDS.items()
         }
-        # The busy time of a striped disk is the mean over its devices, so that it does not exceed elapsed time.
+        # The busy time of a striped disk is the mean over its devices, so that it cannot exceed the elapsed time.
         values[_BUSY] /= len(stats)
         values |= {
             "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),

@@ -39,7 +39,7 @@ def open_tap(pid: int, device: str) -> int:
 
 @dataclass
 class Direction:
-    """Packets under way in one direction of the relay; all have the same delay, so they keep their order."""
+    """Packets in transit in one direction of the relay; all have the same delay, so they keep their order."""
 
     source: int
     target: int
@@ -49,7 +49,7 @@ class Direction:
     under_way: deque[tuple[float, bytes]] = field(default_factory=deque)
 
     def take(self, now_s: float) -> None:
-        """Read the packets that have arrived; some are lost, and the others are queued for the delay."""
+        """Read the packets that have arrived, drop a random share of them, and queue the rest for the delay."""
         for _ in range(_AT_ONCE):
             try:
                 packet = os.read(self.source, _LARGEST)

@@ -153,7 +153,7 @@ class RemoteHost:
         }
 
     def _number(self, variable: str) -> int:
-        """Return a system variable of the machine."""
+        """Return the value of a system configuration variable of the machine, from `getconf`."""
         return int(self._said(["getconf", variable]))
 
     def _reached(self) -> Connection:
@@ -256,7 +256,7 @@ class RemoteHost:
         return self.folder / "tmp"
 
     def disk(self, name: str) -> Path:
-        """Refuse: a host of provider ssh has no disks; the check of the system file reports such a name earlier."""
+        """Refuse: a host of provider ssh has no disks. The check of the system file already reports disk names."""
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
@@ -273,12 +273,12 @@ class RemoteHost:
             if not wanted & taken:
                 self._given_ports |= wanted
                 return first
-        raise TargetError(f"host {self.name}: {count} ports in a row are not free")
+        raise TargetError(f"host {self.name}: no {count} consecutive ports are free")
 
     def require_free(self, port: int, owner: str) -> None:
         """Refuse a port on which a process of the machine already listens."""
         if port in self._listening():
-            raise TargetError(f"{owner}: port {port} on {self.address} is taken")
+            raise TargetError(f"{owner}: port {port} on {self.address} is already in use")
 
     def _listening(self) -> set[int]:
         answer = self._reached().run(["cat", "/proc/net/tcp", "/proc/net/tcp6"], 60.0)
@@ -374,7 +374,7 @@ class RemoteProcess:
         """Kill, stop or resume all processes of the tree by a signal."""
         guard = self._guard_number()
         if guard is None:
-            raise TargetError(f"{self.spec.name}: its process on {self._host.name} is not known")
+            raise TargetError(f"{self.spec.name}: the id of its process on {self._host.name} is not known")
         signal_tree(self._host.execute, guard, what)
 
     def limits(self) -> dict[str, int | None]:

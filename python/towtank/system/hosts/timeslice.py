@@ -87,4 +87,4 @@ def lacking() -> str | None:
             seen = slice_of()
     except (OSError, TargetError) as error:
         return str(error)
-    return None if abs(seen - _TRIED_S) < 1e-6 else "the kernel sets none (Linux 6.12 or later does)"
+    return None if abs(seen - _TRIED_S) < 1e-6 else "the kernel ignores time slices; Linux 6.12 or later is needed"

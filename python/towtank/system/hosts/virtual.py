@@ -163,7 +163,11 @@ class VirtualHost(SharedFiles):
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
 
     def entry(self) -> Entry:
-        """Return how commands enter the network and control group of the host, with the files of this machine."""
+        """Return the command wrapper by which commands enter the host's network and control group, and their
+        environment.
+
+        The commands see the files of this machine.
+        """
         pid = self._namespaces.pid
         return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
 

@@ -66,7 +66,7 @@ _OF_OPENCMIS = (
     "stringtemplate-3.2.1",
     "woodstox-core-",
 )
-# Libraries of the database that Jackrabbit would use by default.
+# Libraries of the database that Jackrabbit uses by default; they are not needed with PostgreSQL.
 _NOT_OF_JACKRABBIT = ("derby-",)
 _LIBRARIES = "WEB-INF/lib/"
 _COMPILE_WITHIN_S = 120.0
@@ -102,8 +102,8 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
   </servlet-mapping>
 </web-app>
 """
-# Jetty hides its own classes from applications. The statistics page of its runner only answers requests of its own
-# machine, but a node on a separate host is scraped from another machine.
+# Jetty hides its own classes from applications. The statistics page of Jetty's runner responds only to requests from
+# the same machine, but a node on a separate host is scraped from another machine.
 _JETTY_WEB = """<?xml version="1.0"?>
 <!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
 <Configure class="org.eclipse.jetty.webapp.WebAppContext">

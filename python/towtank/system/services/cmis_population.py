@@ -1,7 +1,7 @@
 """Writes the content server's population as a list of objects, from which a CMIS repository is filled.
 
-The repository and the content server then contain the same documents under the same identifiers, so that one workload
-with one set of lists can use either of them.
+The repository and the content server then contain the same documents under the same identifiers. One workload, with
+one set of lists, can therefore use either server.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@ _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
 _STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
-# The repository requires user and password, but accepts any.
+# The repository requires a user and a password, but accepts any values.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
-# Time limit of a response. For its first response, the repository opens its session and its indexes. [s]
+# Time limit of a response; the first response takes longest, because the repository opens its session and indexes. [s]
 _ANSWER_WITHIN_S = 10.0
 
 
@@ -56,10 +56,13 @@ class CmisRepository(NodesService):
         if fetched := [artefact.file_name for artefact in cmis_application.ARTEFACTS if not is_here(artefact)]:
             return (
                 f"{self.name}: files of the repository have not been fetched yet ({', '.join(fetched)}); "
-                "`towtank doctor SYSTEM --install` does that"
+                "`towtank doctor SYSTEM --install` fetches them"
             )
         if find_spec("content_server") is None:
-            return f"{self.name}: the content server makes its documents and is not installed; `make setup` installs it"
+            return (
+                f"{self.name}: the content server, which generates the documents, is not installed; "
+                "`make setup` installs it"
+            )
         return None
 
     def meet(self, others: list[Service]) -> None:
@@ -104,7 +107,7 @@ class CmisRepository(NodesService):
         return (self.storage_on(host) or self._scratch) / f"{self.name}-contents"
 
     def _make_documents(self, place: Place) -> None:
-        """Generate the content server's population once; runs do not change it."""
+        """Generate the content server's population once; it is kept, because runs do not change it."""
         held = self._part.population
         amount = ["--scale", str(held.scale), "--seed", str(held.seed), "--jobs", str(os.cpu_count() or 1)]
         program = [

@@ -1,4 +1,4 @@
-"""Any program: its texts and files are filled in, and its population is created once and copied for each run."""
+"""Runs any program: fills in its texts and files, creates its population once, and copies it for each run."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from towtank.system.reach import refuses_connection, refuses_http
 from towtank.system.service import Place, PlainService, Service
 from towtank.system.services.private_server import server_account
 
-# Longest time of one run of the command that checks whether the program is ready. [s]
+# Time limit for one run of the command that checks whether the program is ready. [s]
 _CHECK_WITHIN_S = 10.0
 _READ_BYTES = 2**20
 _PATH = "PATH"
-# A line of a log that does not end is not kept beyond this length.
+# Of an unfinished line of a log, only this number of last bytes is kept. [byte]
 _LINE_BYTES = 2**16
-# Permissions of the folder of a run for the group of its user: to enter it without listing it.
+# Permissions of the run folder for the group of the program's user: enter the folder without listing it.
 _GROUP_FOLDER_MODE = 0o710
 
 
 class CommandService(PlainService):
-    """One program with its children."""
+    """One program with its child processes."""
 
     kind = "command"
 
@@ -50,9 +50,11 @@ class CommandService(PlainService):
         self._account = part.user if os.geteuid() == 0 else None
 
     def missing(self) -> str | None:
-        """Return a message for a missing program, folder, or variable of Towtank."""
+        """Return a message for each missing program, folder, user or environment variable; None if nothing is
+        missing.
+        """
         lacks = [
-            f"{self.name}: the variable {variable} is not set, which environment_from.{key} names"
+            f"{self.name}: the variable {variable}, which environment_from.{key} names, is not set"
             for key, variable in self._part.environment_from.items()
             if variable not in os.environ
         ]
@@ -68,7 +70,7 @@ class CommandService(PlainService):
         return "\n".join(lacks) or None
 
     def _fill_early(self, text: str) -> str | None:
-        """Return a text with its settings filled in; None if the run has to exist first."""
+        """Return a text with its references replaced; None if it contains a folder that only exists during a run."""
         late = "\0"
         done = filled(text, lambda place: late if place.section in ("data", "scratch") else self._value(place))
         return None if late in done else done
@@ -81,22 +83,22 @@ class CommandService(PlainService):
         return shutil.which(program, path=self._part.environment.get(_PATH))
 
     def meet(self, others: list[Service]) -> None:
-        """Remember the other services of the system."""
+        """Store the other services of the system by name."""
         self._others = {other.name: other for other in others}
 
     def requires(self) -> list[Service]:
-        """Return the services that its texts refer to, and those of `after`."""
+        """Return the services that the program's texts refer to, and the services in `after`."""
         used = services_used(self._part, (read_template(self._base / path) for path in self._part.files.values()))
         return [self._others[name] for name in used]
 
     def folders(self) -> list[Path]:
-        """Return its working folder and the folder of its program, if these are files of the user."""
+        """Return the program's working folder and the folder of its executable, if the system file sets them."""
         program = self._part.program
         named = [self._part.folder, os.path.dirname(program) if "/" in program else None]  # noqa: PTH120 - text
         return [self._base / path for path in named if path is not None and "${" not in path]
 
     def prepare(self, place: Place) -> None:
-        """Choose or check the port, bring the population back, and write its files."""
+        """Choose or check the port, restore the population, and write the program's files."""
         self._scratch = place.scratch
         self._data = place.scratch / "data"
         if self._part.port:
@@ -116,7 +118,7 @@ class CommandService(PlainService):
         self._log = LogWatch(place.logs / f"{self.name}.log")
 
     def _write(self, name: str, text: str) -> None:
-        """Write a file that only the user of the program can read, since it may contain secrets."""
+        """Write a file that only the user of the program can read, because it may contain secrets."""
         path = self._file(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         group = None if self._account is None else _group_of(self._account)
@@ -128,7 +130,10 @@ class CommandService(PlainService):
         self.host.write(path, text, group)
 
     def _bring_back(self, place: Place) -> None:
-        """Fill `${data}`: with a copy of the kept population, or by its command if that depends on the run."""
+        """Fill `${data}` with a copy of the kept population.
+
+        If the population depends on the run, its command fills `${data}` directly.
+        """
         population = self._part.population
         if population is None:
             return
@@ -144,7 +149,7 @@ class CommandService(PlainService):
         place.run(ProcessSpec(f"{self.name}-copy", copying))
 
     def _create(self, place: Place, kept: Path) -> None:
-        """Run the command of the population on all CPUs, and keep its result only if the command succeeds."""
+        """Run the population command on all CPUs, and keep the data only if the command succeeds."""
         unfinished = kept.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True, mode=0o700)
@@ -159,14 +164,14 @@ class CommandService(PlainService):
         return ProcessSpec(f"{self.name}-population", self._in_folder(command), self._environment(data))
 
     def _digest(self) -> str:
-        """Return a digest of all that determines the population."""
+        """Return a digest of everything that determines the population."""
         assert self._part.population is not None
         first = self._fill_early(self._part.population.command[0])
         program = None if first is None or "/" in first else self._found(first)
         return population_digest(self._part, self._base, self._environment(Path("/")), program)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process."""
+        """Return the process of the program."""
         command = [filled(text, self._value) for text in (self._part.program, *self._part.arguments)]
         stop = self._part.stop
         return [
@@ -182,7 +187,7 @@ class CommandService(PlainService):
     def _in_folder(self, command: list[str], account: str | None = None) -> list[str]:
         """Return a command that runs in the working folder; a program with a path is relative to the system file.
 
-        The folder is entered before the user changes, since the user may be unable to enter the folders above it.
+        The folder is entered before the user changes, because the new user may lack access to its parent folders.
         """
         program = str(self._base / command[0]) if "/" in command[0] else command[0]
         folder = self._base / filled(self._part.folder or ".", self._value)
@@ -196,7 +201,9 @@ class CommandService(PlainService):
         return given | {name: os.environ[variable] for name, variable in self._part.environment_from.items()}
 
     def _value(self, place: Reference, data: Path | None = None) -> str:
-        """Return the value of a reference; the check of the system file has found wrong ones."""
+        """Return the value of a reference, which must be valid; the check of the system file reports invalid
+        references.
+        """
         plain = {
             "host": lambda: self.host.address,
             "port": lambda: str(self._port),
@@ -216,16 +223,19 @@ class CommandService(PlainService):
 
     @property
     def address(self) -> str:
-        """Address that the program listens on."""
+        """Address on which the program listens."""
         return f"{self.host.address}:{self._port}"
 
     def starting(self, process: str) -> None:  # noqa: ARG002
-        """Search only the following lines of the log for the line that reports readiness."""
+        """Skip the log up to now, so that only later lines can report readiness."""
         if self._log is not None:
             self._log.skip()
 
     def ready(self) -> str | None:
-        """Return None if its check succeeds; without one, if its port accepts connections."""
+        """Return None if the check of `ready` succeeds, otherwise the reason.
+
+        Without such a check, the program is ready when its port accepts connections.
+        """
         check = self._part.ready
         if check is None:
             return refuses_connection(self.address)
@@ -239,7 +249,7 @@ class CommandService(PlainService):
         return self._refuses_command(check.command or [])
 
     def _refuses_command(self, command: list[str]) -> str | None:
-        """Run the command of `ready` once."""
+        """Run the command of `ready` once; return None if it succeeds, otherwise the reason."""
         words = self._in_folder([filled(text, self._value) for text in command], self._account)
         try:
             answer = self.host.execute(words, _CHECK_WITHIN_S, self._environment(self._data))
@@ -251,7 +261,7 @@ class CommandService(PlainService):
         return f"the command {command[0]} ends with status {answer.status}" + (f": {last[0]}" if last else "")
 
     def addresses(self) -> list[str]:
-        """Return its address, if it has a port."""
+        """Return the address of the program; empty without a port."""
         if self._part.port is None:
             return []
         return [f"tcp://{self.address}" if self._part.speaks == "tcp" else self.address]
@@ -265,7 +275,7 @@ class CommandService(PlainService):
         return {**part.settings, "program": part.program, "arguments": list(part.arguments), **given}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of its page of metrics."""
+        """Return the scraper of the program's page of metrics, if it has one."""
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
         if self._part.metrics is None:
@@ -273,7 +283,7 @@ class CommandService(PlainService):
         return [PrometheusScraper(self.name, self.kind, f"http://{self.address}{self._part.metrics}")]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the files of its data for workloads."""
+        """Return the files in `${data}` that workloads may use, by name."""
         return {name: self.host.outside(self._data / path) for name, path in self._part.exports.items()}
 
 
@@ -283,7 +293,7 @@ def _group_of(account: str) -> str:
 
 
 class LogWatch:
-    """Searches the lines that a program adds to its log.
+    """Searches the lines that a program appends to its log.
 
     Parameters
     ----------
@@ -298,18 +308,18 @@ class LogWatch:
         self._found = False
 
     def skip(self) -> None:
-        """Skip everything that the log contains now."""
+        """Skip the present content of the log."""
         self._position = self._path.stat().st_size if self._path.exists() else 0
         self._rest, self._found = b"", False
 
     def finds(self, pattern: str) -> bool:
-        """Return True if a whole line since the last `skip` matches a pattern."""
+        """Return True if a complete line since the last `skip` matches a pattern."""
         while not self._found and (lines := self._lines()) is not None:
             self._found = any(re.search(pattern, line.decode("utf-8", "replace")) for line in lines)
         return self._found
 
     def _lines(self) -> list[bytes] | None:
-        """Return the next whole lines; None if the log has no further text."""
+        """Return the next complete lines; None if the log has no further text."""
         if not self._path.exists():
             return None
         with self._path.open("rb") as stream:
@@ -322,7 +332,7 @@ class LogWatch:
 
 
 def _of_service(service: Service, place: Reference) -> str:
-    """Return a part of another service of the system.
+    """Return the part of another service that a reference names, for example its URL or a setting.
 
     Raises
     ------
@@ -334,10 +344,10 @@ def _of_service(service: Service, place: Reference) -> str:
         value = service.settings_used().get(key)
         if isinstance(value, str | int | float | bool):
             return as_text(value)
-        raise TargetError(f"{service.name} has no setting {key} of one value, which {place.text} refers to")
+        raise TargetError(f"{service.name} has no setting {key} with a single value, to which {place.text} refers")
     url = service.client_url()
     if url is None:
-        raise TargetError(f"{service.name} has no address, which {place.text} refers to")
+        raise TargetError(f"{service.name} has no address, to which {place.text} refers")
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     host = parts.hostname or ""
@@ -353,5 +363,5 @@ def _of_service(service: Service, place: Reference) -> str:
     }
     found = known[kind]
     if found is None:
-        raise TargetError(f"{service.name} has no {kind}, which {place.text} refers to")
+        raise TargetError(f"{service.name} has no {kind}, to which {place.text} refers")
     return unquote(found) if kind in ("user", "password", "database") else found

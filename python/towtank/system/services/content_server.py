@@ -69,7 +69,7 @@ class ContentServer(NodesService):
         self._directory = directories[0] if directories else None
 
     def requires(self) -> list[Service]:
-        """Return database, directory and mount of the content server, as far as they are services of the system."""
+        """Return the database, directory and mount that the content server uses, if they are services of the system."""
         return [service for service in (self._database, self._directory, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
@@ -90,7 +90,9 @@ class ContentServer(NodesService):
         self._users = self._given_users()
 
     def _copied(self, place: Place, disk: str) -> Path:
-        """Copy the data to a disk of the host, which is new in each run; the original data stay unchanged elsewhere."""
+        """Copy the data to a disk of the host; the disk is new in each run, and the original data stay unchanged
+        elsewhere.
+        """
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
         self.host.make_folder(target)
@@ -100,7 +102,7 @@ class ContentServer(NodesService):
         return target
 
     def _copy_contents(self, place: Place) -> None:
-        """Copy the contents to the disk or mount that stores them, which is new in each run."""
+        """Copy the contents to the disk or mount that stores them; both are new in each run."""
         first = self.host_of(1)
         target = self._area_on(first)
         if target is not None:
@@ -121,7 +123,7 @@ class ContentServer(NodesService):
         return place.scratch
 
     def _given_users(self) -> Path | None:
-        """Return the file of users in the settings, at the path where the nodes find it; None if none is set."""
+        """Return the configured file of users, at the path where the nodes find it; None if no file is configured."""
         if self._part.settings.users is None:
             return None
         file = (self._base / self._part.settings.users).absolute()
@@ -135,7 +137,9 @@ class ContentServer(NodesService):
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run a program of the content server on all CPUs, without the limits of its host; no load is measured yet."""
+        """Run a program of the content server on all CPUs and without its host's limits, because no load is measured
+        yet.
+        """
         program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
         spec = ProcessSpec(f"{self.name}-{command}", program, self._addresses_of_others())

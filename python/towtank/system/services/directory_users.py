@@ -19,7 +19,7 @@ _SALT_BYTES = 8
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """User of a directory: login of a virtual user, and entry of the directory."""
+    """User of a directory, which is the login of a virtual user and an entry of the directory."""
 
     name: str
     password: str
@@ -36,7 +36,7 @@ class DirectoryUser:
     def hashed(self) -> str:
         """Salted SHA-1 hash of the password, as in RFC 2307 and slapd.
 
-        The password protects nothing, so a slower hash is not needed.
+        The password of a test user protects nothing, so a slower hash is not needed.
         """
         digest = hashlib.sha1(self.password.encode() + self.salt, usedforsecurity=False).digest()
         return "{SSHA}" + base64.b64encode(digest + self.salt).decode()
@@ -50,7 +50,7 @@ def users(count: int, seed: int) -> Iterator[DirectoryUser]:
     >>> [user.name for user in users(2, seed=1)]
     ['user000001', 'user000002']
     """
-    drawn = random.Random(seed)  # The random numbers must be the same in every run.
+    drawn = random.Random(seed)  # A seeded generator produces the same random numbers in every run.
     for number in range(1, count + 1):
         password = "".join(drawn.choices(_ALPHABET, k=_PASSWORD_LENGTH))
         first, last = drawn.choice(_FIRST), drawn.choice(_LAST)

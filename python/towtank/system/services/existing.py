@@ -24,7 +24,7 @@ class Existing(PlainService):
         self._part, self._base = part, base
 
     def ready(self) -> str | None:
-        """Return why addresses refuse connections or named processes do not run; None if all are ready."""
+        """Return the reasons why addresses refuse connections or named processes do not run; None if all are ready."""
         refusals = [refusal for address in self.addresses() if (refusal := refuses_connection(address))]
         try:
             self.watched()
@@ -46,7 +46,7 @@ class Existing(PlainService):
         return self._part.address[0]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return its addresses, its page of metrics, and the names of its processes."""
+        """Return the service's addresses, its page of metrics, and the names of its processes."""
         watch = [str(named) for named in self._part.watch]
         return {
             "address": list(self._part.address),
@@ -67,5 +67,5 @@ class Existing(PlainService):
         ]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the paths of the files for workloads; the system file names them relative to its folder."""
+        """Return the paths of the files for workloads; relative paths start at the folder of the system file."""
         return {name: (self._base / path).absolute() for name, path in self._part.exports.items()}

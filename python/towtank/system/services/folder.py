@@ -1,4 +1,6 @@
-"""Creates a folder for the files of virtual users; no server is needed, because the engine works on the files."""
+"""Creates a folder for the files of virtual users. No server is needed, because the engine reads and writes the
+files.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class Folder(PlainService):
         try:
             self._path.mkdir(parents=True)
         except OSError as error:
-            raise TargetError(f"{self.name}: its folder cannot be made: {error}") from error
+            raise TargetError(f"{self.name}: its folder cannot be created: {error}") from error
 
     def stopped(self) -> None:
         """Remove the folder with its contents."""

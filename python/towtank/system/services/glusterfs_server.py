@@ -33,7 +33,7 @@ class GlusterfsServer(PrivateServer):
         The server sets attributes of files that only root may set.
         """
         if os.geteuid() != 0:
-            return f"{self.name}: a server of GlusterFS needs root"
+            return f"{self.name}: a GlusterFS server must run as root"
         return super().missing()
 
     @property

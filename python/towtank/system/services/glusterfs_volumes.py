@@ -9,10 +9,10 @@ from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServe
 PARTS = 2
 """Number of folders that each server exports.
 
-The first is for the server's own files, the second for copies of another server's files.
+The first folder is for the server's own files, the second for copies of another server's files.
 """
 ASKED = "asked"
-"""Name of the translator on top of a mount, which counts the requests to the mount."""
+"""Name of the top translator of a mount, which counts the requests of programs to the mount."""
 _COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
@@ -68,7 +68,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
         "transport.socket.bind-address": address,
         "transport.socket.listen-port": port,
         "inode-lru-limit": settings.inode_limit,
-        # Only logins are checked, not the addresses of clients.
+        # Clients are admitted by login only, whatever their address.
         **{f"auth.login.{name}.allow": _USER for name in tops},
         f"auth.login.{_USER}.password": secret,
     }
@@ -89,8 +89,8 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     texts = []
     for name, where in servers.items():
         for part in range(settings.copies):
-            # A translator in front of each server counts the requests, because reading the client's own counters
-            # resets them.
+            # A separate translator in front of each server counts the requests, because reading the counters of
+            # `protocol/client` resets them.
             remote = f"remote-{name}-{part}"
             texts.append(volume(remote, "protocol/client", _remote(settings, *where, part)))
             texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
@@ -126,7 +126,7 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
-        # The last pair closes the ring: its second member is the first server.
+        # The pairs form a ring. With reads `same`, the last pair reads from its second member, on the first server.
         first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
         options = {
             "read-subvolume": first,
@@ -142,8 +142,8 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
 def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
     found: list[tuple[str, str, dict[str, object]]] = []
     if settings.write_behind:
-        # Closing a file waits for all its writes. Other hosts then read the whole file, and the writer receives a
-        # disk-full error.
+        # With `flush-behind` off, closing a file waits for all its writes. Other hosts then read the whole file, and
+        # the writer receives a disk-full error.
         behind = {"cache-size": f"{settings.write_behind}", "flush-behind": False}
         found.append(("behind", "performance/write-behind", behind))
     if settings.cache:

@@ -12,12 +12,12 @@ from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
-# HAProxy picks a random point of a ring, on which each member has as many points as its weight; few points give uneven
-# shares.
+# Weight of each member. HAProxy picks a random point of a ring on which each member has as many points as its weight;
+# with few points, the shares of the members are unequal.
 _WEIGHT = 256
 # Name of the cookie that clients send back; HAProxy removes the cookie before it forwards a request.
 _COOKIE = "MEMBER"
-# Open files besides the two files of each connection: listeners, checks, pipes of the threads.
+# Number of open files besides the two files of each connection: listeners, checks, pipes of the threads. [1]
 _OTHER_FILES = 1000
 
 
@@ -73,7 +73,7 @@ class Haproxy(PrivateGateway):
 
     @property
     def commands(self) -> Path:
-        """Path of HAProxy's command socket."""
+        """Path of HAProxy's command socket, which accepts commands and reports counters."""
         return self.folder / "run" / "commands"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
@@ -90,7 +90,9 @@ class Haproxy(PrivateGateway):
 
     def ready(self) -> str | None:
         """Return None if HAProxy accepts requests and commands, otherwise the reason."""
-        return refuses_connection(self.address) or (None if self.commands.is_socket() else "it takes no commands yet")
+        return refuses_connection(self.address) or (
+            None if self.commands.is_socket() else "it does not accept commands yet"
+        )
 
     def scrapers(self) -> list[Any]:
         """Return the scraper that reads HAProxy's counters through the command socket."""

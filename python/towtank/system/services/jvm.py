@@ -12,7 +12,7 @@ from towtank.system.services.private_server import find_program
 
 INSTALL = "apt-get install default-jdk-headless"
 _COLLECTORS = {"g1": "UseG1GC", "parallel": "UseParallelGC", "serial": "UseSerialGC", "z": "UseZGC"}
-# Properties that a JVM writes to the first lines of its log.
+# Properties that a JVM writes to the first lines of its log, by their names in the log.
 _TOLD = ("Version", "CPUs", "Memory", "Heap Max Capacity", "Max Capacity", "Parallel Workers", "GC Workers")
 _FIRST_LINES_BYTES = 8192
 
@@ -40,9 +40,9 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     given += [f"-XX:ParallelGCThreads={settings.gc_threads}"] if settings.gc_threads is not None else []
     cpus = settings.cpus or cpus_of(host)
     given += [f"-XX:ActiveProcessorCount={cpus}"] if cpus is not None else []
-    # Times in the log are those of CLOCK_MONOTONIC. `filecount=0` keeps the log in one file of any size.
+    # The log uses times of CLOCK_MONOTONIC. `filecount=0` keeps the log in one file of unlimited size.
     given += [f"-Xlog:gc*=info:file={log}:timenanos,level,tags:filecount=0"]
-    # The JVM's file in the temporary folder would remain if the JVM were killed.
+    # By default the JVM writes a file to the temporary folder, which would remain if the JVM were killed.
     return [*given, "-XX:-UsePerfData", *settings.options]
 
 

@@ -21,15 +21,14 @@ _OF_FILES = (
     "lower_case_table_names",
 )
 _INSTALL_WITHIN_S = 300.0
-# Time in which the server writes dirty pages before it ends. [s]
+# Longest time in which the server writes dirty pages before it ends. [s]
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
 # Shell script for SQL that is too long for a command line. The arguments of the script are the file, the client and the
 # client's options. In binary mode the client executes no commands of its own, such as `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
-# Rights outside the database, for reading the state of the server. Further rights would give access to more than the
-# server: a user who may write into the database `mysql` can grant itself every right, including access to files of the
-# server's user.
+# Rights outside the database, for reading the state of the server. Further rights would allow more: a user who may
+# write into the database `mysql` can grant itself every right, including access to files of the server's user.
 _EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
 
@@ -84,9 +83,10 @@ class Mariadb(PrivateDatabase):
         options = [
             "--no-defaults",
             f"--datadir={self.data}",
-            # A server that starts removes the temporary tables of all servers with the same temporary folder.
+            # When a server starts, it removes the temporary tables of all servers with the same temporary folder.
             f"--tmpdir={self.sockets}",
-            # `--force` accepts a host name that cannot be resolved. No user is defined by a host name.
+            # `--force` accepts a host name that cannot be resolved, which is harmless: no user is defined by a host
+            # name.
             "--force",
             "--skip-name-resolve",
             "--skip-test-db",
@@ -132,7 +132,7 @@ class Mariadb(PrivateDatabase):
             **self._part.settings.configuration(),
             "bind_address": self.host.address,
             "port": self._port,
-            # Without a name the server opens no socket. The kernel accepts no longer path.
+            # With an empty name the server opens no socket; the kernel refuses paths that are too long.
             "socket": str(socket) if self._fits_socket(socket) else "",
             "datadir": str(self.data),
             "pid_file": str(self.sockets / "pid"),
@@ -150,7 +150,7 @@ class Mariadb(PrivateDatabase):
         options = [*self._client_options, "-e", "SELECT 1", self._part.database]
         answer = self.host.execute(self._as_server("mariadb", *options))
         if answer.status != 0:
-            return f"it does not answer yet: {answer.output.strip()}"
+            return f"it does not respond yet: {answer.output.strip()}"
         self._populate()
         return None
 

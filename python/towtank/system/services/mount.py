@@ -1,4 +1,4 @@
-"""Defines the base of mounts of network file systems: on each host a process and a mount point."""
+"""Defines the base of mounts of network file systems, with one process and one mount point on each host."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ class MountService(ProgramService):
         point = self.point_on(host)
         within = ["timeout", "-s", "KILL", f"{_TRY_WITHIN_S:g}"] if shutil.which("timeout") else []
         answer = host.execute([*within, "sh", "-c", _TRIED, "sh", str(point), process], 4 * _TRY_WITHIN_S)
-        return None if answer.status == 0 else f"nothing can be written to {point} of {process} yet"
+        return None if answer.status == 0 else f"no file can be written to {point} of {process} yet"
 
     def stopped(self) -> None:
         """Unmount the mounts of killed programs, because access to such a mount would never return."""
         if self._folder is not None:
             for host in self.places.values():
-                # The host is removed next, together with the mount.
+                # An error is ignored, because the host is removed next, together with the mount.
                 with suppress(TargetError):
                     host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point_on(host))], _STOP_WITHIN_S)
             self._folder = None

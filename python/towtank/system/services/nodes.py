@@ -1,6 +1,4 @@
-"""Defines the base of servers with several nodes: one process per node, a common database, a common place for
-contents.
-"""
+"""Defines the base of servers with several nodes: one process per node, a common database and a common storage."""
 
 from __future__ import annotations
 

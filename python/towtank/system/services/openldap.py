@@ -23,8 +23,8 @@ ADMINISTRATOR = f"cn=admin,{SUFFIX}"
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
-# slapd allocates 650 bytes for each file that it may open. For this limit, far above the number of its connections,
-# these are 21 MB.
+# Largest number of open files of slapd. It allocates 650 bytes for each of them, 21 MB in total; the limit is far above
+# the number of its connections.
 _OPEN_FILES = 32768
 
 
@@ -77,7 +77,7 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
-            # The scraper must read all entries, whatever clients may read.
+            # The scraper must read all entries, independently of the access rules for clients.
             "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
@@ -90,7 +90,7 @@ class Openldap(PrivateServer):
         ]
 
     def _populate(self, place: Place) -> None:
-        """Fill the database with users, or copy the equal database of an earlier run."""
+        """Fill the database with users, or copy the database that an earlier run with equal settings kept."""
         kept = place.data / "-".join(["openldap", *self._settings.indexes])
         self._users = place.data / "users.csv"
         if not (kept / _COMPLETE).exists():

@@ -19,22 +19,22 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# The superuser creates the database and the user of the load. The user of the load is no superuser, so that no
+# The superuser creates the database and a second user, for the load. The second user is no superuser, so that no
 # statement of a study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
-# Folder of the server's programs in Debian, with one folder per version; it is not on the search path.
+# Folder of Debian's PostgreSQL programs, with a subfolder per version; it is not on the search path.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
 _STATEMENTS = "pg_stat_statements"
-# psql ignores the startup file of the user, and stops at the first error.
+# psql ignores the startup file of the user and stops at the first error.
 _QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
 _VERSION = re.compile(r"\) (\d+)(?:\.(\d+))?")
 # For each major version, the minor version from which psql supports `\restrict` (release notes of 2025-08-14,
 # CVE-2025-8714).
 _RESTRICT = {13: 22, 14: 19, 15: 14, 16: 10, 17: 6}
-# Number of iterations in PostgreSQL's own verifiers (scram-common.h).
+# Number of iterations that PostgreSQL uses for verifiers (scram-common.h).
 _SCRAM_ROUNDS = 4096
 
 
@@ -96,7 +96,8 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # Prints the program of the newest version in Debian's folders, otherwise the program on the path.
+        # Shell command that prints the program of the newest version in Debian's folders, otherwise the program on the
+        # path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
@@ -109,7 +110,7 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if psql can refuse its own commands in a script; some of these commands run programs."""
+        """Return True if psql can disable its own commands in a script, because some of these commands run programs."""
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
@@ -156,11 +157,10 @@ class Postgresql(PrivateDatabase):
         )
 
     def _first_statements(self) -> str:
-        """Return statements that create what is missing: the user, the database, the extension that counts
-        statements.
+        """Return statements that create the user, the database, and the extension that counts statements, if missing.
 
-        The user may read all statistics. The statement contains the verifier of the password, so that neither a log
-        nor the statistics of statements contain the password.
+        The user may read all statistics. The statement contains the verifier of the password instead of the password,
+        which therefore appears neither in a log nor in the statistics of statements.
         """
         user = f"CREATE ROLE {_USER} LOGIN CREATEDB IN ROLE pg_monitor PASSWORD ''{scram_verifier(self._password)}''"
         lines = [
@@ -187,7 +187,7 @@ class Postgresql(PrivateDatabase):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # All connections are for the user of the load, who is not a superuser.
+            # No connection is reserved, because all connections belong to the user of the load, who is not a superuser.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
@@ -222,7 +222,7 @@ class Postgresql(PrivateDatabase):
     def ready(self) -> str | None:
         """Return None if the server accepts connections and its populated database is on disk, otherwise the reason."""
         if self.host.execute(self._as_server("pg_isready", "-q", *self._where)).status != 0:
-            return "it does not take connections yet"
+            return "it does not accept connections yet"
         if fault := self._as_superuser("-f", str(self._beginning)):
             return fault
         if self._is_populated:
@@ -248,7 +248,7 @@ class Postgresql(PrivateDatabase):
             self.host.execute(self._as_server("pg_ctl", *stop), limit_s=2 * _STOP_WITHIN_S)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings with which the server was started, with database and version."""
+        """Return the settings with which the server was started, and its database and version."""
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
     def scrapers(self) -> list[Any]:

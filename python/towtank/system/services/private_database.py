@@ -37,7 +37,7 @@ class PrivateDatabase(PlainService):
     install: ClassVar[str] = ""
     # Prefix of the folders of this kind of database, by which folders of killed owners are found.
     prefix: ClassVar[str] = ""
-    # User that the server runs as if Towtank is root.
+    # User that runs the server if Towtank is root.
     account: ClassVar[str] = ""
     programs: ClassVar[tuple[str, ...]] = ()
 
@@ -48,11 +48,11 @@ class PrivateDatabase(PlainService):
         self._port: int = part.port
         self._folder: Path | None = None
         self._is_root = False
-        # These characters need no quotes in an address, an options file or a statement.
+        # Hexadecimal digits need no quotes in an address, an options file or a statement.
         self._secret = secrets.token_hex(16)
 
     def meet(self, others: list[Service]) -> None:
-        """Use one password for all databases of the system, because a target with several services has one password."""
+        """Use one password for all databases of the system, because all services of a target share one password."""
         super().meet(others)
         self._secret = min([self._secret, *(other._secret for other in others if isinstance(other, PrivateDatabase))])
 
@@ -80,7 +80,7 @@ class PrivateDatabase(PlainService):
     def missing(self) -> str | None:
         """Return a message if a program is missing, or the server's user if Towtank is root; None otherwise.
 
-        A remote host reports this later.
+        For a remote host, nothing is checked here; missing programs are reported when the database is prepared.
         """
         if not self.host.capabilities().shares_files:
             return None
@@ -88,7 +88,7 @@ class PrivateDatabase(PlainService):
         if absent:
             return f"{self.name}: {self.title} is not installed ({', '.join(absent)} missing); {self.install}"
         if os.geteuid() == 0 and not _has_account(self.account):
-            return f"{self.name}: the user `{self.account}` to run it as does not exist; {self.install}"
+            return f"{self.name}: the user `{self.account}`, as whom it must run, does not exist; {self.install}"
         return None
 
     @property
@@ -177,7 +177,7 @@ class PrivateDatabase(PlainService):
         self.host.write(script, filled_script(self.name, self._part.population, self._base), self._group)
         made = self.host.execute(self._load(script), _POPULATE_WITHIN_S, self._login())
         if made.status != 0:
-            raise TargetError(f"{self.name}: its population could not be made: {made.output.strip()}")
+            raise TargetError(f"{self.name}: its population could not be created: {made.output.strip()}")
         self._is_populated = True
 
     def stopped(self) -> None:

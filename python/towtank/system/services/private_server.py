@@ -44,8 +44,8 @@ def server_account(names: Sequence[str]) -> str | None:
 def as_account(account: str, command: list[str], *options: str) -> list[str]:
     """Wrap a command so that it runs as another user, with additional options of `setpriv`.
 
-    A process ends with its guard because of a signal. When a process changes its user, the kernel clears this
-    setting; `setpriv` keeps it.
+    A process is set to receive a signal when its guard ends. The kernel clears this setting when the process changes
+    its user; `setpriv` keeps it.
     """
     change = ["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", "--pdeathsig=keep"]
     return [*change, *options, "--", *command]
@@ -103,7 +103,7 @@ class PrivateServer(ProgramService):
     enter the folder of the run and read its files. Folders that `make_own_folder` creates belong to the user.
     """
 
-    # Users that packages of the server create, one of which the server runs as.
+    # Users that packages of the server create; the server runs as the first of them that exists.
     accounts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, port: int) -> None:
@@ -153,8 +153,8 @@ class PrivateServer(ProgramService):
     def as_server(self, command: list[str]) -> list[str]:
         """Return a command that runs as the user of the server if Towtank is root.
 
-        The command starts in the folder of the run. The user may have no access to the current folder, and HAProxy
-        ends without such access.
+        The command starts in the folder of the run, because the user may have no access to the current folder, and
+        HAProxy ends without such access.
         """
         if self._account is None:
             return command
@@ -185,7 +185,7 @@ class PrivateGateway(PrivateServer):
         self._members = [other for name in self._part.members for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Return the members, which must answer before the gateway does."""
+        """Return the members, which must respond before the gateway does."""
         return list(self._members)
 
     def prepare(self, place: Place) -> None:
@@ -200,7 +200,10 @@ class PrivateGateway(PrivateServer):
 
     @property
     def members(self) -> dict[str, str]:
-        """Address of each member by name: `content`, or `content-1` and `content-2` for two addresses of a service."""
+        """Address of each member by name.
+
+        A service with two addresses, such as `content`, gives the members `content-1` and `content-2`.
+        """
         found = {}
         for service in self._members:
             addresses = service.addresses()

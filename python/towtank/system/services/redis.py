@@ -65,10 +65,10 @@ class Redis(PrivateServer):
             answer = ask(self.address, "PING", password=self._password)
         except ScrapeError as error:
             return str(error.args[0])
-        return None if answer == "PONG" else f"it answers {answer!r} to a ping"
+        return None if answer == "PONG" else f"it responds to a ping with {answer!r}"
 
     def client_url(self) -> str | None:
-        """Return its address with the password."""
+        """Return the address of the server with its password."""
         return f"redis://:{self._password}@{self.address}"
 
     def settings_used(self) -> dict[str, Any]:

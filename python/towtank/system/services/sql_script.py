@@ -1,4 +1,4 @@
-"""Reads SQL scripts for the populations of databases, and fills in their values."""
+"""Reads SQL scripts that populate databases, and replaces the names of values in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACE = re.compile(r"\$\{\s*([A-Za-z][A-Za-z0-9_-]*)\s*\}")
 
 
 def filled_script(service: str, population: SqlPopulation, base: Path) -> str:
-    """Return the text of a population's script with values in place of their names.
+    """Return the text of a population's script, in which each name of a value is replaced by the value.
 
     Raises
     ------

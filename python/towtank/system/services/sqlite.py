@@ -43,7 +43,7 @@ class Sqlite(PlainService):
 
     def prepare(self, place: Place) -> None:
         """Create the database file with its population; the write-ahead log is empty afterwards."""
-        # The engine opens the file from outside the host, so the path is the path for this process.
+        # The engine opens the file from outside the host, so the path must be valid for this process.
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
         self._folder.mkdir(parents=True)
@@ -57,7 +57,7 @@ class Sqlite(PlainService):
                 database.executescript(script)
                 database.execute("PRAGMA wal_checkpoint(truncate)")
         except sqlite3.Error as error:
-            raise TargetError(f"{self.name}: its population could not be made: {error}") from error
+            raise TargetError(f"{self.name}: its population could not be created: {error}") from error
 
     def stopped(self) -> None:
         """Remove the database file."""

@@ -1,8 +1,8 @@
 """Importers: convert recordings, scripts and logs of other tools into workload files.
 
-Every format has a folder with a module `reading` and its function `read(path, options) -> Draft`. Whatever an
-importer cannot carry over becomes a note with its position. `writing` writes the workload file of a draft and
-checks the file in the same way as `towtank validate`, so that every written file can be run.
+Every format has a folder with a module `reading` and its function `read(path, options) -> Draft`. Each construct
+that an importer cannot convert becomes a note with its position. `writing` writes the workload file of a draft, and
+checks this file in the same way as `towtank validate`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from towtank.workload.importers.draft import Draft, Options, identifier, literal, steps_of
 from towtank.workload.importers.writing import finish, note_lines
 
-# Formats: the name on the command line with a description of the files. The package of the same name reads
-# the format.
+# Formats: the name on the command line, with a description of the files. The package of this name reads the
+# format.
 FORMATS = {
     "har": "recording of a browser or a proxy (HTTP Archive)",
     "jmx": "test plan of JMeter",

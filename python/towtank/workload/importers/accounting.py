@@ -1,8 +1,8 @@
-"""Accounts for every key of an imported file: carried over, noted, harmless, or refused.
+"""Accounts for every key of an imported file: converted, reported in a note, harmless, or refused.
 
-Each importer declares the treatment of each key of its format in a table, and passes every key of a file to a
-`Ledger`. A key missing from the table becomes a note. A key listed as carried that no code has read is a
-fault of the importer: an exception in strict mode (tests), otherwise a note.
+Each importer has a table with the treatment of each key of its format, and passes every key of a file to a `Ledger`.
+A key that is missing from the table becomes a note. A key that the table lists as carried over, but that no code has
+read, is a fault of the importer. It raises an exception in strict mode (tests) and otherwise becomes a note.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from towtank.workload.importers.draft import Notes
 
 
 class Fate(Enum):
-    """Treatment of a key by an importer: carried over into the workload, noted, or harmless."""
+    """Treatment of a key by an importer: carried over into the workload, reported in a note, or harmless."""
 
     CARRIED = "carried"
     NOTED = "noted"
@@ -31,7 +31,7 @@ class Key:
     fate : Fate
         Treatment of the key: carried over, noted or harmless.
     why : str
-        Counterpart in the workload, text of the note, or reason why nothing is lost.
+        Counterpart in the workload, text of the note, or reason why leaving the key out loses nothing.
     default : tuple of str
         Values without effect, which the tool assumes if the key is absent.
     """
@@ -50,17 +50,17 @@ def carried(*names: str, why: str = "") -> dict[str, Key]:
 
 
 def noted(name: str, why: str, *default: str) -> dict[str, Key]:
-    """Declare a key that becomes a note, unless the key has one of its default values."""
+    """Declare a key that becomes a note, unless its value is one of the default values."""
     return {name: Key(Fate.NOTED, why, default)}
 
 
 def harmless(why: str, *names: str) -> dict[str, Key]:
-    """Declare keys that do not change the load, with the reason."""
+    """Declare keys that do not change the load, together with the reason."""
     return {name: Key(Fate.HARMLESS, why) for name in names}
 
 
 class UnaccountedError(RuntimeError):
-    """Error of the importer: no code has read a key that the table lists as carried."""
+    """Error of the importer: the table lists a key as carried over, but no code has read it."""
 
 
 class Ledger:
@@ -69,13 +69,13 @@ class Ledger:
     Parameters
     ----------
     notes : Notes
-        Notes, to which lost keys are added.
+        Notes, to which keys that are lost are added.
     table : Table
-        Fate of each key, by kind of construct.
+        Treatment of each key, by kind of construct.
     strict : bool
-        True if a carried key that was not read raises an exception.
+        True if an exception is raised for a key that is listed as carried over but was not read.
     own : callable
-        Returns whether a key missing from the table is private to the program that wrote the file.
+        Returns True if a key that is missing from the table belongs to the program that wrote the file.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Ledger:
         self._own = own
 
     def note(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note about a construct and what replaces it."""
+        """Add a note that states a construct and its replacement."""
         self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:
@@ -103,7 +103,7 @@ class Ledger:
             return
         shown = f"{key} = {value[:60]!r}" if value and len(value) <= 60 and "\n" not in value else key
         if entry is None:
-            self._notes.add(place, f"{kind}: {shown}", "was not carried: this key is not known to the importer")
+            self._notes.add(place, f"{kind}: {shown}", "was not imported: the importer does not know this key")
         elif entry.fate is Fate.NOTED and value and value not in entry.default:
             self._notes.add(place, f"{kind}: {shown}", entry.why)
         elif entry.fate is Fate.CARRIED and not read and value and value not in entry.default:

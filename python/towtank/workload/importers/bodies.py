@@ -1,4 +1,4 @@
-"""Converts request bodies to the keys of workload files by their media type: JSON, forms, text."""
+"""Converts request bodies (JSON, forms, text) to keys of workload files, depending on the media type."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from towtank.workload.importers.draft import literal
 from towtank.workload.importers.encoded import pairs_of
 
-# Depth above which a JSON body is kept as text, since workload files are nested at most 50 deep. [1]
+# Depth above which a JSON body is kept as text; workload files must not be nested deeper than 50. [1]
 _JSON_DEPTH = 30
 
 
 def body_keys(text: str, content_type: str) -> dict[str, Any]:
-    """Return the request keys for a body: `json`, `form` or `body`, whichever sends the same bytes.
+    """Return the request keys for a body: `json`, `form` or `body`, whichever sends the same bytes as the original.
 
     Parameters
     ----------
@@ -56,9 +56,7 @@ def parts_of(parts: list[tuple[str, Any]]) -> Any:
 
 
 def _json(text: str) -> Any:
-    """Return the value of a JSON text, with its texts escaped for templates; None if the text must stay a
-    text.
-    """
+    """Return the value of a JSON text with its strings escaped for templates; None if the body must stay text."""
     try:
         value = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
@@ -75,7 +73,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> bool:
-    """Return True if a YAML file preserves a value: it has no huge numbers and is not nested deeply."""
+    """Return True if a value survives writing to YAML: it has no huge numbers and is not nested deeply."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_plain(each, depth - 1) for each in inner)

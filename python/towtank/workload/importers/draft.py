@@ -1,7 +1,7 @@
 """Drafts, the results of importers: parts of a workload file, target addresses, and notes on losses.
 
-Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Text of an
-imported file passes through `literal`, so that a `${` in it stays text.
+Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Texts of an imported
+file pass through `literal`, so that the workload does not interpret a `${` in them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 
 Step = dict[str, Any]
 
-# Number of positions that a note keeps; a log of a million lines must not cause a million positions. [1]
+# Largest number of positions in a note, so that a log of a million lines does not produce a million positions.
+# [1]
 PLACES_AT_MOST = 100
 # Largest number of loop iterations that the workload format allows. [1]
 ROUNDS_AT_MOST = 1_000_000
@@ -32,7 +33,7 @@ ASSET_ENDINGS = frozenset(
 )
 # Names with a special meaning in templates, which variables must not have.
 _RESERVED = frozenset({"uuid", "iteration", "user", "now", "random", "system", "parameters"})
-# Headers of a connection, and headers that the engine sets.
+# Headers that concern the connection, and headers that the engine sets.
 TRANSPORT_HEADERS = frozenset(
     {"host", "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "te"}
     | {"upgrade-insecure-requests", "priority", "expect"}
@@ -56,9 +57,9 @@ class Options:
     keep_passwords : bool
         True if recorded passwords are stored in workload parameters.
     strict : bool
-        Whether a key that the importer overlooks raises an exception; otherwise it becomes a note.
+        True if an exception is raised for a key that the importer overlooks; otherwise the key becomes a note.
     only_reads : bool
-        Whether a description of an interface gives only GET requests whose required values it has examples of.
+        True if the import of an interface description keeps only GET requests with examples for all required values.
     """
 
     hosts: tuple[str, ...] = ()
@@ -79,11 +80,11 @@ class Note:
     what : str
         Construct, as named in the imported file.
     why : str
-        Reason why the construct is missing, or what replaces it.
+        Reason why the construct is missing from the workload, or its replacement.
     places : list of (int, int)
         First positions: line and column from 1; column 0 if only the line is known.
     times : int
-        Number of all positions.
+        Total number of positions, including those that are not kept.
     """
 
     what: str
@@ -93,7 +94,7 @@ class Note:
 
 
 class Notes:
-    """Notes of an import; equal constructs with the same reason share a note."""
+    """Notes of an import. Equal constructs with the same reason share one note."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -150,9 +151,9 @@ class Draft:
         self.notes = Notes(self.source)
 
     def target(self, address: str, like: str = "") -> str:
-        """Return the name of the target with an address.
+        """Return the name of the target for an address.
 
-        A new target is named after `like` or else after the host.
+        The name of a new target is made from `like`, or from the host if `like` is empty.
         """
         for name, known in self.targets.items():
             if known == address:
@@ -213,7 +214,7 @@ def address_of(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"must be an http or https URL, got {url[:80]!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    port = parts.port  # ValueError if it is invalid
+    port = parts.port  # raises ValueError if the port is invalid
     return f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")
 
 
@@ -267,7 +268,7 @@ def page(name: str, steps: list[Step]) -> Step:
 
 
 def steps_of(item: Step) -> list[Step]:
-    """Return the steps of a page, or a list of a step that is no page."""
+    """Return the steps inside a page; any other step is returned as a list with this step."""
     match item:
         case {"page": _, "steps": list(steps)}:
             return steps
@@ -318,9 +319,9 @@ def weights(counts: dict[str, float]) -> dict[str, float]:
 
 
 def common_headers(steps: list[Step]) -> dict[str, str]:
-    """Remove the headers that all requests share with the same value, and return these headers.
+    """Remove the headers that all requests send with the same value, and return these headers.
 
-    Content-Type is kept in the requests: the type that a body implies takes precedence over default headers.
+    Content-Type stays in the requests: the type that a body implies would override a default header.
     """
     requests = [step for step in steps if "headers" in step or method_of(step)]
     if len(requests) < 2:

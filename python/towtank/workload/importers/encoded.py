@@ -1,9 +1,8 @@
 """Names and values of queries and forms: decoded if encoding restores the same bytes, otherwise left as written.
 
-The engine encodes the bytes of UTF-8. Three things do not survive decoding: a byte that is not UTF-8 (`%E9`);
-a `%` without two digits (`100%`, `%u2`, `%ZZ`; the URL standard keeps them:
-https://url.spec.whatwg.org/#percent-decode); and a `+` in a query, which is a blank in forms, but a plus sign
-by RFC 3986, section 2.2.
+The engine encodes texts as UTF-8. Decoding therefore loses three forms: a byte that is not UTF-8 (`%E9`),
+a `%` without two digits, and a `+` in a query. The URL standard keeps `100%`, `%u2` and `%ZZ`:
+https://url.spec.whatwg.org/#percent-decode. A `+` is a blank in forms, but a plus sign by RFC 3986, section 2.2.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def survives(text: str, *, in_query: bool) -> bool:
 def pairs_of(text: str, *, in_query: bool) -> list[tuple[str, str]] | None:
     """Return the decoded pairs of a query or form; None if a mapping cannot represent all pairs.
 
-    A mapping cannot represent a repeated name, a name without `=`, or text that does not survive decoding.
+    A mapping cannot represent a repeated name, a name without `=`, or a text that decoding and encoding changes.
 
     Examples
     --------
@@ -55,12 +54,12 @@ def pairs_of(text: str, *, in_query: bool) -> list[tuple[str, str]] | None:
 
 
 def decoded(text: str, *, in_query: bool) -> str:
-    """Decode a text of a query or form; the text must pass `survives`."""
+    """Decode a text of a query or form. The text must be one for which `survives` returns True."""
     return unquote(text) if in_query else unquote_plus(text)
 
 
 def encoded(template: str, safe: str = "") -> str:
-    """Return a template encoded for a query or form. Texts are encoded here, places `${...}` by the engine.
+    """Return a template encoded for a query or form. Text is encoded here, placeholders `${...}` by the engine.
 
     Examples
     --------
@@ -74,17 +73,17 @@ def encoded(template: str, safe: str = "") -> str:
 
 
 def _text(text: str, safe: str) -> str:
-    """Encode a text, and return it as a template."""
+    """Encode a text and return it as a template."""
     return quote(text, safe=safe, errors="replace").replace("${", "$${")
 
 
 def _place(place: str) -> str:
-    """Return a place `${...}` with the encoding `url`, unless the place has an encoding already."""
+    """Return a placeholder `${...}` with the encoding `url`, unless the placeholder already has an encoding."""
     return place if "|" in place else f"{place[:-1]}|url}}"
 
 
 def texts_of(template: str) -> str:
-    """Return the texts of a template with a placeholder character for each place.
+    """Return the literal text of a template, with a blank for each placeholder `${...}`.
 
     Examples
     --------

@@ -12,11 +12,11 @@ from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
-# Connection headers that are kept if the author of a request set them.
+# Connection headers that are kept if the author of the request wrote them.
 _ANY_REQUEST = frozenset({"host", "priority", "upgrade-insecure-requests"})
 # Characters of a header name: RFC 9110, section 5.6.2.
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_OF_CONNECTION = "dropped: the engine decides how requests go over a connection"
+_OF_CONNECTION = "left out: the engine sets the headers of a connection"
 Place = tuple[int, int]
 
 
@@ -59,7 +59,7 @@ def carry(
     for name, value, place in pairs:
         low = name.lower()
         if not _TOKEN.fullmatch(name.removeprefix(":")):
-            notes.add(place, f"header {name[:40]!r}", "dropped: no header has such a name")
+            notes.add(place, f"header {name[:40]!r}", "left out: this is not a valid header name")
             continue
         if low in keep or (not recorded and low in _ANY_REQUEST):
             _keep(name, " ".join(value.splitlines()), carried)
@@ -70,7 +70,7 @@ def carry(
             continue
         reason = _why_not(low)
         if reason is not None:
-            # Browsers describe themselves in ten headers of every request, so one note is enough.
+            # Browsers describe themselves in about ten headers of every request, so these headers share one note.
             what = "headers sec-ch-*, sec-fetch-*" if low.startswith(_OF_BROWSER) else f"header {name}"
             notes.add(place, what, reason)
         elif low == "authorization":
@@ -83,15 +83,13 @@ def carry(
 def _why_not(name: str) -> str | None:
     """Return the reason why a header is dropped; None if the header is kept."""
     if name == "cookie":
-        return (
-            "dropped: every user keeps the cookies that the server sets; those of the recording belong to another user"
-        )
+        return "left out: every user keeps the cookies that the server sets; recorded cookies belong to another user"
     if name in _CONDITIONAL:
-        return "dropped: users have no cache, so that they ask for the whole content"
+        return "left out: users have no cache and request the whole content"
     if name == "accept-encoding":
-        return "dropped: answers are asked for without compression, so that they can be checked"
+        return "left out: responses are requested without compression, so that they can be checked"
     if name.startswith(_OF_BROWSER):
-        return "dropped: it describes the browser"
+        return "left out: it describes the browser"
     return None
 
 
@@ -105,12 +103,12 @@ def _authorization(value: str, place: Place, carried: ImportedHeaders, notes: No
         if colon:
             carried.basic = (user, password)
             return
-        notes.add(place, "header Authorization (Basic)", "dropped: no user and password in base64 follow")
+        notes.add(place, "header Authorization (Basic)", "left out: its value is not a user and a password in base64")
         return
     if scheme.lower() == "bearer" and rest.strip():
         carried.bearer = rest.strip()
         return
-    notes.add(place, f"header Authorization ({scheme[:20]})", "dropped: it is neither Basic nor Bearer")
+    notes.add(place, f"header Authorization ({scheme[:20]})", "left out: only Basic and Bearer are supported")
 
 
 def _keep(name: str, value: str, carried: ImportedHeaders) -> None:

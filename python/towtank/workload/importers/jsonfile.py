@@ -12,18 +12,18 @@ from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_text
 from towtank.yamlfile import Node, Path_
 
-# Largest nesting depth; recordings and interface descriptions are nested about ten deep. [1]
+# Largest nesting depth; recordings and interface descriptions have a depth of about ten. [1]
 DEPTH_AT_MOST = 200
-# Largest number of values, which takes about a gigabyte of memory. [1]
+# Largest number of values; that many values take about a gigabyte of memory. [1]
 VALUES_AT_MOST = 3_000_000
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
-# Reader of strings, which take most of the time. It is called only at a quote, so that it returns only
+# Reader of strings, which are most of the work. It is called only at a quote, so that it returns only
 # strings.
 _READER = json.JSONDecoder()
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
-# Largest number of digits of an integer. Longer numbers become floats, as in most JSON readers. [1]
+# Largest number of digits of an integer; most JSON readers convert longer numbers to floats, too. [1]
 _DIGITS = 300
 
 
@@ -100,7 +100,7 @@ class _Parser:
         match = _NUMBER.match(self.text, at)
         if match is None:
             got = repr(self.text[at : at + 20]) if char else "the end of the file"
-            raise self.error(at, f"must be JSON, got {got} where a value must be")
+            raise self.error(at, f"must be JSON, got {got} instead of a value")
         whole = not match.group(1) and not match.group(2) and len(match.group()) < _DIGITS
         return (int if whole else float)(match.group()), match.end()
 
@@ -117,12 +117,12 @@ class _Parser:
         while self.text[at : at + 1] != "}":
             at = self.separator(at) if node.value else at
             if self.text[at : at + 1] != '"':
-                raise self.error(at, f"must be JSON, got {self.text[at : at + 20]!r} where a key must be")
+                raise self.error(at, f"must be JSON, got {self.text[at : at + 20]!r} instead of a key")
             key, end = self.string(at)
             node.keys[key] = self.place(at)
             at = self.skip(end)
             if self.text[at : at + 1] != ":":
-                raise self.error(at, f"must be JSON, got {self.text[at : at + 20]!r} where : must be")
+                raise self.error(at, f"must be JSON, got {self.text[at : at + 20]!r} instead of :")
             node.value[key], end = self.value(self.skip(at + 1), (*node.path, key))
             at = self.skip(end)
         return at + 1
@@ -140,5 +140,5 @@ class _Parser:
     def separator(self, at: int) -> int:
         if self.text[at : at + 1] != ",":
             got = repr(self.text[at : at + 20]) if at < len(self.text) else "the end of the file"
-            raise self.error(at, f"must be JSON, got {got} where , or the end of the list must be")
+            raise self.error(at, f"must be JSON, got {got} instead of , or the end of the list")
         return self.skip(at + 1)

@@ -1,12 +1,11 @@
-"""Converts choices between parts of a transaction, with given probabilities, to nested branches."""
+"""Converts a random choice among parts of a transaction, with given probabilities, to nested branches."""
 
 from __future__ import annotations
 
 from towtank.units import exact_share
 from towtank.workload.importers.draft import Step
 
-# Distance from 0 or 1 below which a share is rounded to 0 or 1, since shares are written with six decimals.
-# [1]
+# Shares closer than this to 0 or 1 are rounded to 0 or 1, since shares are written with six decimals. [1]
 _LEAST = 5e-7
 
 
@@ -16,7 +15,8 @@ def choice(alternatives: list[tuple[float, list[Step]]]) -> list[Step]:
     Parameters
     ----------
     alternatives : list of (float, list of dict)
-        Probability and steps of each alternative; with the remaining probability nothing is executed.
+        Probability and steps of each alternative. If the probabilities add up to less than 1, nothing is executed with
+        the remaining probability.
 
     Returns
     -------

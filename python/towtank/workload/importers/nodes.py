@@ -1,4 +1,4 @@
-"""Reads values from trees of nodes, with defaults for values that are missing or have another type."""
+"""Reads values from trees of nodes; a default is returned for a value that is missing or has another type."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def number_of(node: Node | None, *path: str | int, default: float = 0.0) -> floa
     """Return the number at a path below a node; `default` if there is no finite number."""
     found = child_of(node, *path)
     value = found.value if found is not None else None
-    # JSON may contain numbers that are too large for a float.
+    # JSON may contain numbers that exceed the range of a float.
     good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _NUMBER_BELOW
     return float(value) if good and value is not None else default
 
 
 def items_of(node: Node | None, *path: str | int) -> list[Node]:
-    """Return the items of the list at a path below a node; empty without a list."""
+    """Return the items of the list at a path below a node; empty if there is no list."""
     found = child_of(node, *path)
     return found.value if found is not None and isinstance(found.value, list) else []
 
 
 def entries_of(node: Node | None, *path: str | int) -> dict[str, Node]:
-    """Return the entries of the mapping at a path below a node; empty without a mapping."""
+    """Return the entries of the mapping at a path below a node; empty if there is no mapping."""
     found = child_of(node, *path)
     return found.value if found is not None and isinstance(found.value, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Renders the tables of all importers as text: keys that are carried over, noted or harmless."""
+"""Renders the tables of all importers as text: keys that are converted, noted or harmless."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 def markdown(form: str) -> str:
     """Return the table of a format in Markdown.
 
-    Kinds with equal keys share rows, and so do keys with the same treatment and reason.
+    Kinds of constructs with equal keys share rows, as do keys with equal treatment and reason.
     """
-    lines = ["| of | keys | fate | becomes, or why |", "|---|---|---|---|"]
+    lines = ["| construct | keys | treatment | result or reason |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}
     for kind, keys in TABLES[form].items():
         kinds.setdefault(repr(keys), []).append(kind)

@@ -1,4 +1,4 @@
-"""Reads files to import as a whole, with a size limit; errors of the operating system become faults."""
+"""Reads whole files for an import, with a size limit; errors of the operating system become faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from towtank.errors import StudyError
 from towtank.yamlfile import decoded
 
-# Largest size of a file; recordings of long sessions have hundreds of megabytes. [byte]
+# Largest size of a file; recordings of long sessions have several hundred megabytes. [byte]
 BYTES_AT_MOST = 1_000_000_000
 
 
@@ -18,7 +18,7 @@ def read_text(path: Path, *, at_most: int = BYTES_AT_MOST) -> str:
     Raises
     ------
     StudyError
-        If the file cannot be read, is longer than `at_most` bytes, is empty, or is not UTF-8.
+        If the file cannot be read, has more than `at_most` bytes, is empty, or is not UTF-8.
     """
     return decoded(read_bytes(path, at_most=at_most), path)
 
@@ -47,15 +47,15 @@ def require_file(path: Path) -> None:
     except (OSError, ValueError) as error:
         raise StudyError.at(path, f"must be a file that can be read, got: {error}") from None
     if not exists:
-        raise StudyError.at(path, "must be a file that exists, got none of that name")
+        raise StudyError.at(path, "must be a file that exists, got no file of this name")
     raise StudyError.at(path, "must be a file, got a folder instead" if folder else "must be a regular file")
 
 
 def beside(source: Path | str, name: str) -> Path | None:
-    """Return the path of a file that an imported file names; None unless the named file is a regular file in or
-    below the folder of the imported file.
+    """Return the path of a file that an imported file names.
 
-    The content goes into the workload and from there to servers, so an untrusted file must not name arbitrary
+    Only regular files in the folder of the imported file or below are returned, and None for all others. The content of
+    the named file goes into the workload and from there to servers. An untrusted file must therefore not name arbitrary
     files.
 
     Parameters
@@ -69,7 +69,7 @@ def beside(source: Path | str, name: str) -> Path | None:
     try:
         found = (folder / name).resolve()
         return folder / name if found.is_relative_to(folder.resolve()) and found.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # invalid names, and circular links
+    except (OSError, ValueError, RuntimeError):  # the name is invalid, or a symbolic link leads to itself
         return None
 
 

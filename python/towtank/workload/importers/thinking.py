@@ -15,12 +15,12 @@ from towtank.workload.importers.draft import seconds
 
 Sample = NDArray[np.float64]
 
-# Number of samples for the distribution of the Kolmogorov-Smirnov statistic. p has an error of about 0.02
-# near 0.05. [1]
+# Number of samples for the distribution of the Kolmogorov-Smirnov statistic. With it, the p-value has a standard
+# error of about 0.02 near 0.05. [1]
 _BOOTSTRAP = 199
-# Largest number of gaps in a fit. More gaps would take time and hardly change the result. [1]
+# Largest number of gaps in a fit; with more gaps a fit takes longer, but hardly changes. [1]
 GAPS_AT_MOST = 2000
-# Smallest number of gaps for a fit. [1]
+# Smallest number of gaps with which a distribution is fitted. [1]
 GAPS_AT_LEAST = 20
 
 
@@ -67,8 +67,8 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Family:
-    """Family of distributions of values above `least`: estimator, distribution function and quantile
-    function.
+    """Family of distributions for values above the bound `least`: functions for the fit, the distribution and the
+    quantiles.
     """
 
     fit: Callable[[Sample, float], tuple[float, ...]]
@@ -96,9 +96,10 @@ def fit_gaps(gaps: Sample, least: float, seed: int = 1) -> list[Fit]:
 
     Notes
     -----
-    D = sup_x |F_n(x) - F(x)|, F_n the empirical and F the fitted distribution function. As F is fitted to the same
-    gaps, the tables of Kolmogorov's distribution give a p that is too large; p comes from a parametric bootstrap
-    instead: samples of the same size are drawn from the fit, fitted and measured in the same way [1]_.
+    The statistic is D = sup_x |F_n(x) - F(x)|, where F_n is the empirical and F the fitted distribution function.
+    F is fitted to the gaps themselves, so the tables of Kolmogorov's distribution give too large a p-value. Instead,
+    p comes from a parametric bootstrap: samples with as many values as gaps are drawn from the fit. Each sample is
+    fitted, and its D computed, in the same way [1]_.
 
     References
     ----------
@@ -126,9 +127,7 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
 
 
 def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
-    """Return a fit with parameters estimated from all gaps, which is more precise than an estimate from a
-    sample.
-    """
+    """Return a fit whose parameters are estimated from all gaps, which is more precise than from a sample of them."""
     parameters, longest = family.fit(gaps, least), float(gaps[-1])
     named = dict(zip(family.names, parameters, strict=True))
     pause, mean = _pause(fit.name, parameters, least, longest), _mean(fit.name, parameters, least, longest)
@@ -136,8 +135,9 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean pause of a fitted distribution; 0 if the workload format does not support the
-    distribution. [s]"""
+    """Return the mean pause of a fitted distribution [s]; 0 if the workload format does not support the
+    distribution.
+    """
     if name == "exponential":
         return parameters[0]
     if name == "uniform":
@@ -150,22 +150,21 @@ def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float
 
 
 def _distance(cdf: Sample) -> float:
-    """Return the Kolmogorov-Smirnov statistic from the sorted values of the distribution function. [1]"""
+    """Return the Kolmogorov-Smirnov statistic for sorted values of the distribution function. [1]"""
     n = len(cdf)
     steps = np.arange(n + 1) / n
     return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
 
 
 def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, Any] | None:
-    """Return a fitted distribution as a pause of the workload file; None if the format does not support the
-    distribution."""
+    """Return a fitted distribution as a pause of the workload file; None if the format does not support it."""
     if name == "exponential":
         return {"exponential": seconds(parameters[0])}
     if name == "uniform":
         return {"uniform": {"min": seconds(parameters[0]), "max": seconds(parameters[1])}}
     if name == "normal":
         mean, sd = parameters
-        # The format truncates at the mean plus four standard deviations by default, and some gaps are longer.
+        # By default, the format truncates at the mean plus four standard deviations, but some gaps may be longer.
         most = max(longest, mean + 4 * sd)
         if mean < least:
             return None
@@ -174,7 +173,10 @@ def _pause(name: str, parameters: tuple[float, ...], least: float, longest: floa
 
 
 def _fit_exponential(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return the maximum likelihood estimate of the mean, which is equal for the excess over any bound. [s]"""
+    """Return the maximum likelihood estimate of the mean excess over `least`. [s]
+
+    An exponential distribution has the same mean excess over any bound.
+    """
     return (max(float(np.mean(sample)) - least, 1e-6),)
 
 
@@ -184,12 +186,15 @@ def _fit_uniform(sample: Sample, _: float) -> tuple[float, ...]:
 
 
 def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return maximum likelihood estimates for a normal distribution truncated below, from mean and mean square."""
+    """Return maximum likelihood estimates of mean and standard deviation for a normal distribution truncated below.
+
+    The mean and the mean square of the sample suffice for the estimate.
+    """
     mean, square = float(np.mean(sample)), float(np.mean(sample**2))
     sd = math.sqrt(max(square - mean**2, 1e-12))
 
     def bounded(parameters: NDArray[np.float64]) -> tuple[float, float]:
-        # A mean far below the bound approximates an exponential distribution. Lower means change nothing.
+        # With a mean far below the bound, the distribution is nearly exponential, and lower means change nothing.
         scale = math.exp(min(float(parameters[1]), 30.0))
         return max(float(parameters[0]), least - 8 * scale), scale
 
@@ -205,13 +210,17 @@ def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
 
 
 def _fit_lognormal(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return maximum likelihood estimates for the logarithm as a normal distribution truncated below."""
+    """Return the estimates of `_fit_normal` for the logarithms of the sample."""
     logarithm = np.log(np.maximum(sample, 1e-9))
     return _fit_normal(logarithm, _log_least(least))
 
 
 def _cdf_normal(x: Sample, least: float, parameters: tuple[float, ...]) -> Sample:
-    """Return P(X <= x | X > least) = 1 - Q((x - m) / s) / Q((least - m) / s), Q the upper tail, by its logarithm."""
+    """Return P(X <= x | X > least) for a normal distribution with mean m and standard deviation s.
+
+    It is 1 - Q((x - m) / s) / Q((least - m) / s), with the upper tail Q of the standard normal distribution. Logarithms
+    of Q keep the quotient precise.
+    """
     mean, sd = parameters
     below = scipy.special.log_ndtr((mean - least) / sd)
     return np.asarray(-np.expm1(scipy.special.log_ndtr((mean - x) / sd) - below), dtype=np.float64)

@@ -8,7 +8,7 @@ from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.nodes import place_of
 from towtank.yamlfile import Node
 
-# Positions of inner mappings: the value itself, each item of a list, each value of a mapping.
+# Location of inner mappings in a value: the value itself, each item of a list, each value of a mapping.
 ONE, EACH, VALUES = "one", "each", "values"
 Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 
@@ -16,7 +16,7 @@ Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 def account(
     node: Node, kind: str, ledger: Ledger, shape: Shape, resolve: Callable[[Node], Node | None] = lambda node: node
 ) -> None:
-    """Account for all keys below a node; a node with several references is counted once.
+    """Account for all keys below a node; a node to which several references lead is counted once.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def account(
     ledger : Ledger
         Ledger that accounts for each key.
     shape : mapping
-        Kinds of the mappings within each kind.
+        For each kind of mapping, the location and the kind of the mappings inside it, by key.
     resolve : callable
         Returns the node to which a reference leads.
     """

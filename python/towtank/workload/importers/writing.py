@@ -44,7 +44,7 @@ def finish(draft: Draft, folder: Path) -> Imported:
     Raises
     ------
     StudyError
-        If there is nothing to run, or if the result is not a valid workload; positions are those of the imported file.
+        If the draft has no requests, or if the result is not a valid workload. Positions refer to the imported file.
     """
     if not draft.transactions:
         reasons = [Fault(draft.source, *min(note.places), note.what, note.why) for note in draft.notes.sorted()]
@@ -62,7 +62,7 @@ def _header(draft: Draft) -> str:
     lines = [draft.origin or f"Imported from {Path(draft.source).name} ({draft.form})."]
     lines += [f"Target {name} was {address}." for name, address in draft.targets.items()]
     if notes:
-        lines.append(f"{len(notes)} things could not be carried over unchanged: the import printed a line about each.")
+        lines.append(f"{len(notes)} constructs could not be imported unchanged: the import printed a line about each.")
     printable = ("".join(char if char.isprintable() else "?" for char in line) for line in lines)
     return "".join(f"# {line}\n" for line in printable)
 
@@ -98,11 +98,11 @@ def _check(text: str, folder: Path) -> list[Fault]:
 
 
 def note_lines(source: str, note: Note, at_most: int) -> list[str]:
-    """Return the lines of a note, one per position."""
+    """Return the lines that print a note, one for each position."""
     shown = sorted(note.places)[:at_most]
     lines = [f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown]
     if note.times > len(shown):
-        lines.append(f"{source}: {note.what}: the same in {note.times - len(shown)} more places")
+        lines.append(f"{source}: {note.what}: the same at {note.times - len(shown)} further positions")
     return lines
 
 

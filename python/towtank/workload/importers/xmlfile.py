@@ -1,7 +1,7 @@
 """Reads XML into a tree of elements with their positions.
 
-Document types and entities are refused: they are not needed, and could make a file read other files or exhaust the
-memory.
+Document types and entities are refused, because they could make the reader open other files or exhaust the memory.
+Files to import do not need them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xml.parsers import expat
 from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_bytes
 
-# Largest size [byte] and depth [1]; test plans of large programs have a few megabytes.
+# Largest size [byte] and depth [1] of a file; test plans of large programs have a few megabytes.
 _BYTES_AT_MOST = 100_000_000
 _DEPTH_AT_MOST = 200
 
@@ -61,7 +61,7 @@ def load(path: Path) -> Element:
     parser = expat.ParserCreate()
     root = Element("", {}, 1, 1)
     stack = [root]
-    # Text pieces of the elements on the stack.
+    # Pieces of text in each element of the stack.
     texts: list[list[str]] = [[]]
 
     def here() -> tuple[int, int]:
@@ -97,6 +97,6 @@ def load(path: Path) -> Element:
     except expat.ExpatError as error:
         message = f"must be XML, got: {expat.ErrorString(error.code)}"
         raise StudyError.at(path, message, line=error.lineno, column=error.offset + 1) from None
-    except (ValueError, LookupError) as error:  # an encoding that Python does not know
+    except (ValueError, LookupError) as error:  # Python does not support the encoding
         raise StudyError.at(path, f"must be XML, got: {error}", line=1, column=1) from None
     return root.children[0]

@@ -1,4 +1,4 @@
-"""A small but real enterprise-content server that speaks the CMIS 1.1 Browser Binding.
+"""A small but complete enterprise-content server that implements the CMIS 1.1 Browser Binding.
 
 A request passes `application` (authentication, metering) → `browser` (the binding: forms and JSON) → a worker of
 `workers` → `repository` (the operation) → `database` (metadata) and `storage` (content). No module below `browser`

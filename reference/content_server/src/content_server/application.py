@@ -1,4 +1,4 @@
-"""ASGI application: metering around authentication around the Browser Binding."""
+"""ASGI application: the Browser Binding, wrapped in authentication, which is wrapped in metering."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ def check_in(call: Call) -> Answer:
     return to_json(document, 201)
 
 
-# Name in the URL or form → (name in the metrics, service)
+# For each name in the URL or form: the name in the metrics, and the service.
 REPOSITORY_SELECTORS: dict[str, tuple[str, Service]] = {
     "repositoryInfo": ("getRepositoryInfo", get_repositories),
     "typeDefinition": ("getTypeDefinition", get_type_definition),

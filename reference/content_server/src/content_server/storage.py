@@ -24,7 +24,7 @@ from content_server.errors import Storage
 _CONTENT_ID = re.compile(r"[0-9a-f]{32}")
 # Position of the version digit in a UUID without dashes.
 _VERSION_PLACE = 12
-# An older temporary file belongs to a node that died, a younger file possibly to a running node. [s]
+# Age above which a temporary file belongs to a node that died; a younger file may belong to a running node. [s]
 STALE_AFTER = 3600.0
 _COPY_BYTES = 1 << 20
 
@@ -33,7 +33,7 @@ def is_populated(content_id: str) -> bool:
     """Return True if a content belongs to the population. Its identifier is then a UUID of version 5, otherwise of
     version 4.
 
-    Content of the population stays on disk whatever runs do to its documents, so that `reset` is cheap.
+    Content of the population stays on disk even if a run deletes its documents, so that `reset` is cheap.
     """
     return content_id[_VERSION_PLACE] == "5"
 
@@ -174,7 +174,7 @@ class StorageArea:
         Parameters
         ----------
         known : callable
-            Returns those of the given identifiers that the metadata contain.
+            Function that receives identifiers, and returns the identifiers that the metadata contain.
         stale_after : float
             Age below which a file may still get its metadata from another node. [s]
         """

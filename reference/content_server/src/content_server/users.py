@@ -25,8 +25,8 @@ ROLES = ("reader", "editor", "administrator")
 # Cost of a password hash (RFC 7914, parameter N); populated accounts use a lower cost, see `populate`.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
-# Largest number of remembered logins. Beyond this number all are dropped: a limit that no regular load
-# reaches.
+# Largest number of remembered logins. If it is exceeded, all remembered logins are dropped; no regular load reaches
+# this limit.
 _MAX_REMEMBERED = 100_000
 
 
@@ -152,7 +152,7 @@ class Authenticator:
         self._directory = directory
         self._lifetime = lifetime
         self._lock = threading.Lock()
-        # Keyed by a keyed hash, so that no password stays in memory.
+        # The keys are keyed hashes of Authorization headers, so that no password stays in memory.
         self._key = os.urandom(32)
         self._remembered: dict[bytes, tuple[float, User]] = {}
 

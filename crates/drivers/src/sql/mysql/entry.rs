@@ -1,4 +1,4 @@
-//! Login: <https://mariadb.com/kb/en/connection/>.
+//! Login to MySQL and MariaDB: <https://mariadb.com/kb/en/connection/>.
 
 use bytes::{BufMut, BytesMut};
 use ring::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
@@ -7,16 +7,16 @@ use super::packets::{Fields, Malformed, put_terminated, put_text};
 use crate::answer::{Failed, FailureKind};
 
 const PROTOCOL_VERSION: u8 = 10;
-/// Length of the random challenge that is mixed with the password. [B]
+/// Length of the random challenge that is combined with the password. [B]
 const NONCE_BYTES: usize = 20;
-/// Length of the part of the challenge at the start of the greeting. [B]
+/// Length of the first part of the challenge, at the start of the greeting. [B]
 const FIRST_PART_BYTES: usize = 8;
-/// `utf8mb4_general_ci`, which all servers know.
+/// Number of the character set `utf8mb4_general_ci`, which all servers support.
 const UTF8: u8 = 45;
 /// The longest accepted packet. [B]
 const PACKET_BYTES: u32 = 0xff_ffff;
 
-/// Counts the rows that an update matched, as other databases do, and not only those that it changed.
+/// The server counts the rows that an update matched, as other databases do, not only the rows that it changed.
 const FOUND_ROWS: u32 = 1 << 1;
 const LONG_PASSWORD: u32 = 1;
 const LONG_FLAG: u32 = 1 << 2;
@@ -28,7 +28,7 @@ const MULTI_RESULTS: u32 = 1 << 17;
 const MULTI_RESULTS_PREPARED: u32 = 1 << 18;
 const PLUGINS: u32 = 1 << 19;
 const PLUGIN_TEXT: u32 = 1 << 21;
-/// Required capabilities of a server; all have had them since 2004 (MySQL 4.1).
+/// Required capabilities of a server. All servers have had them since 2004 (MySQL 4.1).
 const NEEDED: u32 = PROTOCOL_41 | SECURE;
 /// Capabilities to request if the server has them.
 const WANTED: u32 = NEEDED
@@ -50,12 +50,11 @@ pub(super) struct Login<'a> {
     pub(super) user: &'a str,
     pub(super) password: Option<&'a str>,
     pub(super) database: Option<&'a str>,
-    /// `true` if the connection cannot be intercepted: over a Unix socket the password may be sent
-    /// in clear text.
+    /// `true` for a Unix socket, which cannot be intercepted, so that the password may be sent in clear text.
     pub(super) is_private: bool,
 }
 
-/// An authentication method, with the challenge that is mixed with the password.
+/// An authentication method, with the challenge that is combined with the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Challenge<'a> {
     pub(super) plugin: &'a [u8],
@@ -74,23 +73,26 @@ impl Greeting {
     pub(super) fn read(packet: &[u8]) -> Result<Self, Malformed> {
         let mut fields = Fields(packet);
         if fields.byte()? != PROTOCOL_VERSION {
-            return Err(Malformed("no greeting of a MySQL server"));
+            return Err(Malformed(
+                "a packet that is not the greeting of a MySQL server",
+            ));
         }
         let _version = fields.terminated()?;
         fields.take(4)?;
         let mut nonce = fields.take(FIRST_PART_BYTES)?.to_vec();
         fields.take(1)?;
         let low = fields.number(2)?;
-        // Character set and status.
+        // Skips character set and status.
         fields.take(1 + 2)?;
         let capabilities = (low | (fields.number(2)? << 16)) as u32;
         if capabilities & NEEDED != NEEDED {
             return Err(Malformed("a server older than MySQL 4.1"));
         }
-        // Length of both parts, which is known, and reserved bytes.
+        // Skips the total length of the challenge, which is known, and reserved bytes.
         fields.take(1 + 10)?;
         nonce.extend_from_slice(fields.take(NONCE_BYTES - FIRST_PART_BYTES)?);
-        // A zero byte, and the name of the plugin up to another zero byte or the end of the packet.
+        // A zero byte follows, then the name of the authentication method up to another zero byte or the end of the
+        // packet.
         let rest = fields.0.get(1..).unwrap_or_default();
         let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(Self {
@@ -107,7 +109,7 @@ impl Greeting {
         }
     }
 
-    /// Writes the reply to the greeting, with the first proof.
+    /// Writes the response to the greeting, with the first proof of the password.
     pub(super) fn write_answer(&self, login: &Login<'_>, proof: &[u8], out: &mut BytesMut) {
         let database = login.database.map_or(0, |_| WITH_DATABASE);
         let capabilities = (WANTED & self.capabilities) | database;
@@ -116,7 +118,7 @@ impl Greeting {
         out.put_u8(UTF8);
         out.put_bytes(0, 23);
         put_terminated(out, login.user.as_bytes());
-        // Proofs are shorter than 251 bytes, whose length is a byte in either form.
+        // Proofs are shorter than 251 bytes. Their length is therefore one byte in both possible encodings.
         put_text(out, proof);
         if let Some(database) = login.database {
             put_terminated(out, database.as_bytes());
@@ -130,18 +132,20 @@ impl Greeting {
 /// Messages of the server during authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuthStep<'a> {
-    /// The server asks for a proof by another method.
+    /// The server requests a proof by another method.
     Proof(Challenge<'a>),
     /// The proof was accepted; the OK packet follows.
     Nothing,
-    /// The server asks for the password in clear text.
+    /// The server requests the password in clear text.
     Password,
 }
 
-/// Reads a packet that is neither an OK nor an error.
+/// Reads an authentication packet that is neither an OK packet nor an error.
 pub(super) fn auth_step(packet: &[u8]) -> Result<AuthStep<'_>, Malformed> {
     match packet {
-        [0xfe] => Err(Malformed("a password in the form of before MySQL 4.1")),
+        [0xfe] => Err(Malformed(
+            "a request for a password in the form used before MySQL 4.1",
+        )),
         [0xfe, rest @ ..] => {
             let mut fields = Fields(rest);
             let plugin = fields.terminated()?;
@@ -160,7 +164,7 @@ pub(super) fn auth_step(packet: &[u8]) -> Result<AuthStep<'_>, Malformed> {
 /// Kind `connect` if the connection could be intercepted.
 pub(super) fn plain(login: &Login<'_>) -> Result<Vec<u8>, Failed> {
     if !login.is_private {
-        let reason = "the server asks for a password that only a Unix socket keeps secret";
+        let reason = "the server requests the password in clear text: connect over a Unix socket";
         return Err(Failed::new(FailureKind::Connect, reason));
     }
     Ok([login.password.unwrap_or_default().as_bytes(), &[0]].concat())
@@ -177,11 +181,13 @@ pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u
         NATIVE => Ok(native(password, challenge.nonce)),
         SHA2 => Ok(sha2(password, challenge.nonce)),
         b"mysql_clear_password" => plain(login),
-        // The server asks the kernel for the user at the other end of the socket.
+        // The server gets the user at the other end of the socket from the kernel.
         b"unix_socket" | b"auth_socket" => Ok(Vec::new()),
         other => {
             let name = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();
-            let reason = format!("the server asks for authentication by {name}");
+            let reason = format!(
+                "the server requires the authentication method {name}, which is not supported"
+            );
             Err(Failed::new(FailureKind::Connect, reason))
         }
     }
@@ -202,7 +208,7 @@ fn mixed(one: &[u8], other: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// SHA1(password) xor SHA1(nonce + SHA1(SHA1(password))).
+/// Proof of `mysql_native_password`: SHA1(password) xor SHA1(nonce + SHA1(SHA1(password))).
 fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let algorithm = &SHA1_FOR_LEGACY_USE_ONLY;
     let once = digest(algorithm, &[password]);
@@ -210,7 +216,7 @@ fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     mixed(&once, &digest(algorithm, &[nonce, &twice]))
 }
 
-/// SHA256(password) xor SHA256(SHA256(SHA256(password)) + nonce).
+/// Proof of `caching_sha2_password`: SHA256(password) xor SHA256(SHA256(SHA256(password)) + nonce).
 fn sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let once = digest(&SHA256, &[password]);
     let twice = digest(&SHA256, &[&once]);
@@ -260,12 +266,13 @@ mod tests {
 
     #[test]
     fn a_password_is_kept_by_servers_as_the_manual_shows() {
-        // PASSWORD('password') of MySQL and MariaDB: 2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19.
+        // In MySQL and MariaDB, PASSWORD('password') is 2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19.
         let kept: [u8; 20] = [
             0x24, 0x70, 0xc0, 0xc0, 0x6d, 0xee, 0x42, 0xfd, 0x16, 0x18, 0xbb, 0x99, 0x00, 0x5a,
             0xdc, 0xa2, 0xec, 0x9d, 0x1e, 0x19,
         ];
-        // The server separates the proof with its stored hash, and verifies by hashing the rest.
+        // The server extracts SHA1(password) from the proof with its stored hash, and verifies it by hashing it once
+        // more.
         let algorithm = &SHA1_FOR_LEGACY_USE_ONLY;
         let mask = digest(algorithm, &[NONCE, &kept]);
         let once = mixed(&proven(NATIVE, "password"), &mask);
@@ -305,7 +312,8 @@ mod tests {
         assert_eq!(read.challenge().nonce, NONCE);
         let mut out = BytesMut::new();
         read.write_answer(&login(None, false), &[], &mut out);
-        // Capabilities, longest packet, character set, 23 zeros; user, no proof, database, plugin.
+        // Expected fields: capabilities, longest packet, character set, 23 zeros, user, no proof, database,
+        // authentication method.
         assert_eq!(&out[..4], (WANTED | WITH_DATABASE).to_le_bytes());
         assert_eq!(&out[32..], b"u\0\0d\0mysql_native_password\0");
     }

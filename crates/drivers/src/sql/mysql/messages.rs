@@ -4,7 +4,7 @@ use super::packets::{Fields, Malformed, REFUSED};
 use super::values::Kind;
 use crate::answer::{Failed, FailureKind};
 
-/// Status flag of a session: it is in a transaction.
+/// Status flag of a session: a transaction is open.
 pub(super) const IN_TRANSACTION: u16 = 0x0001;
 /// Status flag of a session: another answer to the same statement follows.
 pub(super) const MORE_RESULTS: u16 = 0x0008;
@@ -12,19 +12,19 @@ pub(super) const MORE_RESULTS: u16 = 0x0008;
 const OK: u8 = 0;
 const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
-/// Packets shorter than this can mark the end of rows; a longer packet with the same first byte is
-/// a row that begins with a long text. [B]
+/// Packets shorter than this can mark the end of rows. A longer packet with the same first byte is a row that begins
+/// with a long text. [B]
 const END_BYTES_BELOW: usize = 9;
-/// Columns of the largest table of a server.
+/// Largest number of columns of a table.
 const COLUMNS_AT_MOST: u64 = 65_535;
-/// Longest name of a column: servers cut names after 256 characters. [B]
+/// Longest accepted name of a column: servers truncate names after 256 characters. [B]
 const NAME_BYTES_AT_MOST: usize = 1_024;
 
-/// The general state does not identify a cause, so the server's error number is reported with it.
+/// The general SQLSTATE, which does not identify a cause, so that the server's error number is reported as well.
 const GENERAL: &[u8] = b"HY000";
-/// Class of states that mean that communication has ended.
+/// Class of the SQLSTATEs that mean that the connection has ended.
 const COMMUNICATION: &[u8] = b"08";
-/// Error numbers after which the server closes, although their states do not show it: the session
+/// Error numbers after which the server closes the session, although their SQLSTATEs do not indicate it. The session
 /// was killed (MariaDB 1927, MySQL 3169), or was idle for too long (4031).
 const FATAL: [u16; 3] = [1927, 3169, 4031];
 
@@ -47,7 +47,7 @@ impl Refusal {
         Ok(Self { number, state })
     }
 
-    /// The SQLSTATE, with the number if the state is general.
+    /// The SQLSTATE, with the error number if the state is general.
     pub(super) fn code(&self) -> String {
         match &self.state {
             Some(state) if state != GENERAL => String::from_utf8_lossy(state).into_owned(),
@@ -73,7 +73,7 @@ impl Refusal {
 pub(super) enum Beginning {
     /// The statement succeeded.
     Done {
-        /// Number of rows changed, or matched.
+        /// Number of rows changed by the statement; for an update, number of rows matched.
         affected: u64,
         /// Status of the session.
         status: u16,
@@ -96,22 +96,22 @@ pub(super) fn beginning(packet: &[u8]) -> Result<Beginning, Malformed> {
             Ok(Beginning::Done { affected, status })
         }
         Some(&REFUSED) => Refusal::read(packet).map(Beginning::Refused),
-        Some(&LOCAL_FILE) => Err(Malformed("a request for a file of this machine")),
+        Some(&LOCAL_FILE) => Err(Malformed("a request for a file on this machine")),
         _ => match fields.count()? {
             columns @ 1..=COLUMNS_AT_MOST => Ok(Beginning::Table(columns as usize)),
-            _ => Err(Malformed("a table of too many columns")),
+            _ => Err(Malformed("a table with too many columns")),
         },
     }
 }
 
-/// A packet that can follow the definitions of a table.
+/// A packet among the rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Among<'a> {
     /// A row.
     Row(&'a [u8]),
     /// The end of the rows, with the status of the session.
     End(u16),
-    /// The server reports an error among the rows.
+    /// An error that the server reports in the middle of the rows.
     Refused(Refusal),
 }
 
@@ -143,7 +143,7 @@ pub(super) struct Definition<'a> {
 impl<'a> Definition<'a> {
     pub(super) fn read(packet: &'a [u8]) -> Result<Self, Malformed> {
         let mut fields = Fields(packet);
-        // Catalog, schema, table, table of origin.
+        // Skips catalog, schema, table, and original table.
         for _ in 0..4 {
             fields.text()?;
         }
@@ -152,7 +152,7 @@ impl<'a> Definition<'a> {
             return Err(Malformed("a column with a name of more than 1,024 bytes"));
         }
         let _original_name = fields.text()?;
-        // Length of what follows, character set, longest value.
+        // Skips the length of the remaining fields, the character set and the longest value.
         fields.count()?;
         fields.take(2 + 4)?;
         let code = fields.byte()?;
@@ -172,7 +172,7 @@ pub(super) struct Prepared {
     pub(super) number: u32,
     /// Number of its parameters.
     pub(super) parameters: usize,
-    /// Number of packets with definitions that follow, including their end packets.
+    /// Number of packets with definitions that follow, including the packets that end the lists.
     pub(super) packets: usize,
 }
 
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn answers_begin_with_what_was_changed_or_with_a_table() {
-        // OK of a statement in a transaction that changed three rows: 0, 3, 0, status 1, no warnings.
+        // OK packet of a statement in a transaction that changed three rows: 0, 3, 0, status 1, no warnings.
         assert_eq!(
             beginning(&[0, 3, 0, 1, 0, 0, 0]),
             Ok(Beginning::Done {
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_preparation_tells_how_many_definitions_follow() {
-        // Of the example in the manual of the protocol: one column, two parameters, each list with its end.
+        // Example of the protocol manual: one column, two parameters, each list with its end packet.
         let packet = [0, 1, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0];
         let expected = Prepared {
             number: 1,
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_column_is_told_by_its_name_and_kind() {
-        // `col1` of the same example: no table, type 0xfd (text), 31 decimals.
+        // `col1` of the example in the protocol manual: no table, type 0xfd (text), 31 decimals.
         let packet = b"\x03def\0\0\0\x04col1\0\x0c\x3f\0\0\0\0\0\xfd\x80\0\x1f\0\0";
         let expected = Definition {
             name: b"col1",

@@ -1,9 +1,9 @@
 //! MySQL and MariaDB, by their client protocol (version 10: <https://mariadb.com/kb/en/clientserver-protocol/>).
 //!
-//! A statement is prepared at its first use in a session, in a separate round trip. Statements that
-//! the server cannot prepare are sent as text. Values are sent as text, whatever the type of the
-//! column. Rows of prepared statements arrive in binary form and are converted to text. If an
-//! answer has several tables, the first one is returned.
+//! A statement is prepared at its first use in a session, in a separate round trip. Statements that the server cannot
+//! prepare are sent as text. Values are sent as text, whatever the type of the column. Rows of prepared statements
+//! arrive in binary form and are converted to text. If an answer contains several tables, only the first one is
+//! returned.
 
 mod entry;
 #[cfg(test)]
@@ -37,10 +37,10 @@ const QUERY: u8 = 0x03;
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
 
-/// Type of all values that are sent: text.
+/// Type code for text, which is used for all values that are sent.
 const TEXT: u8 = 0xfd;
 
-/// Error number of a server that cannot prepare a statement (MySQL does not prepare `BEGIN`).
+/// Error number for a statement that cannot be prepared (MySQL does not prepare `BEGIN`).
 const CANNOT_BE_PREPARED: u16 = 1295;
 
 type Columns = Arc<[String]>;
@@ -52,7 +52,7 @@ struct Known {
     number: Option<u32>,
     /// Index of the value of each parameter.
     places: Arc<[usize]>,
-    /// Names of its columns, from the last execution.
+    /// Names of the columns, from the last execution.
     columns: Columns,
 }
 
@@ -60,10 +60,10 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
-    /// Number of the next packet; each command begins at zero again.
+    /// Sequence number of the next packet; each command begins at zero again.
     number: u8,
     known: HashMap<u32, Known>,
-    /// Status of the session, from the last packet that states it.
+    /// Status of the session, from the last packet that contains it.
     status: u16,
 }
 
@@ -78,7 +78,8 @@ fn internal(error: Malformed) -> Failed {
 /// Opens a session.
 ///
 /// # Errors
-/// Kind `connect`: no connection, or the server does not admit the user.
+///
+/// Kind `connect` if the connection or the login fails.
 pub(crate) async fn open(
     location: &Location,
     turn: &Rc<Turn>,
@@ -128,7 +129,7 @@ impl Session {
         sent.map_err(|error| Failed::closed(&error))
     }
 
-    /// Sends a command, which begins a new round of packets.
+    /// Sends a command, which restarts the sequence numbers of packets.
     async fn command(
         &mut self,
         meter: &mut Meter,
@@ -151,7 +152,8 @@ impl Session {
             return Err(refusal(&packet));
         }
         let greeting = Greeting::read(&packet).map_err(protocol)?;
-        // An unknown method is answered by an empty proof: the server then asks for another method, or refuses.
+        // If the server proposes an unknown method, the proof is empty. The server then requests another method, or
+        // refuses.
         let proof = entry::proof(greeting.challenge(), login).unwrap_or_default();
         let answer = |out: &mut BytesMut| greeting.write_answer(login, &proof, out);
         self.send(meter, answer).await?;
@@ -186,7 +188,7 @@ impl Session {
         Ok(())
     }
 
-    /// Prepares a statement, unless this session has prepared it.
+    /// Prepares a statement, unless this session has prepared it already.
     async fn prepare(&mut self, task: &Task, text: &str, meter: &mut Meter) -> Result<(), Failed> {
         if self.known.contains_key(&task.number) {
             return Ok(());
@@ -215,7 +217,7 @@ impl Session {
             columns: Columns::default(),
         };
         self.known.insert(task.number, known);
-        // Bytes of the preparation are not part of the answer.
+        // The bytes of the preparation are not counted as part of the answer.
         meter.first_byte_ns = None;
         Ok(())
     }
@@ -242,7 +244,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Reads an answer to its end, so that the session stays usable after a failed statement.
+    /// Reads an answer to its end, so that the session remains usable after a failed statement.
     async fn read(
         &mut self,
         task: &Task,
@@ -275,8 +277,7 @@ impl Session {
         }
     }
 
-    /// Reads the definitions of the columns of a table; the first table gives the names of the
-    /// answer.
+    /// Reads the definitions of the columns of a table. The names in the answer are those of the first table.
     async fn columns(
         &mut self,
         task: &Task,
@@ -287,7 +288,7 @@ impl Session {
     ) -> Result<Vec<Kind>, Failed> {
         let known = self.known.get(&task.number);
         let known = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
-        // Names usually stay the same; different ones make a new list.
+        // The names usually stay the same. A new list is only made if a name differs.
         let mut changed: Option<Vec<String>> = (known.len() != count).then(Vec::new);
         let mut kinds = Vec::with_capacity(count);
         for place in 0..count {
@@ -314,8 +315,7 @@ impl Session {
         Ok(kinds)
     }
 
-    /// Reads the rows of a table into an answer, if one is given; rows are in binary form if
-    /// `kinds` are given.
+    /// Reads the rows of a table into `reading`, if it is given. If `kinds` are given, rows are in binary form.
     async fn rows(
         &mut self,
         kinds: Option<&[Kind]>,
@@ -355,10 +355,10 @@ fn refusal(packet: &[u8]) -> Failed {
     }
 }
 
-/// Writes the values of a prepared statement. The plan check guarantees one for each parameter.
+/// Writes the values of a prepared statement. The plan check guarantees a value for each parameter.
 fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value]) {
     out.put_u32_le(number);
-    // No cursor, one iteration.
+    // Flags: no cursor; iteration count: 1.
     out.put_u8(0);
     out.put_u32_le(1);
     if places.is_empty() {
@@ -372,7 +372,7 @@ fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value
         });
         out.put_u8(nulls);
     }
-    // Types follow, two bytes each.
+    // The types of the values follow, two bytes each.
     out.put_u8(1);
     for _ in places {
         out.put_slice(&[TEXT, 0]);
@@ -386,7 +386,8 @@ impl Session {
     /// Performs one operation.
     ///
     /// # Errors
-    /// How it failed.
+    ///
+    /// The failure of the operation.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,
@@ -400,14 +401,14 @@ impl Session {
         self.read(task, is_binary, meter).await
     }
 
-    /// Returns `true` if the server has closed the idle session; data that arrives then is its
+    /// Returns `true` if the server has closed the idle session. Data that arrives while it is idle is the server's
     /// closing message.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.wire.is_closed() || !self.wire.received.is_empty()
     }
 
-    /// Returns `true` if the idle session has received anything but a closing message, which is an
-    /// error packet.
+    /// Returns `true` if the idle session has received data other than an error packet, which is the closing message of
+    /// a server.
     pub(crate) fn has_unasked(&self) -> bool {
         packets::kind(&self.wire.received).is_some_and(|kind| kind != packets::REFUSED)
     }
@@ -420,7 +421,8 @@ impl Session {
     /// Rolls back an open transaction.
     ///
     /// # Errors
-    /// When that fails.
+    ///
+    /// If the rollback fails.
     pub(crate) async fn reset(&mut self) -> Result<(), Failed> {
         if !self.is_held() {
             return Ok(());
@@ -434,7 +436,7 @@ impl Session {
 
     /// Sends the quit command and closes the session.
     pub(crate) async fn close(mut self) {
-        // The socket is closed whether or not the quit command could be sent.
+        // A failure to send is ignored, since the socket is closed in any case.
         let _ = self.command(&mut Meter::default(), QUIT, |_| {}).await;
     }
 }
@@ -448,7 +450,8 @@ mod tests {
         let mut out = BytesMut::new();
         let values = [Some(b"a".to_vec()), None];
         put_values(&mut out, 5, &[1, 0, 1], &values);
-        // Statement 5, no cursor, one iteration; first and third are NULL; types follow; three texts; one value.
+        // Statement 5, no cursor, one iteration; the first and the third value are NULL; types follow; three text
+        // types; one value.
         let expected = [
             &[5, 0, 0, 0, 0, 1, 0, 0, 0][..],
             &[0b101, 1],

@@ -1,5 +1,5 @@
-//! Packets and their fields; numbers are little-endian (<https://mariadb.com/kb/en/0-packet/>,
-//! <https://mariadb.com/kb/en/protocol-data-types/>).
+//! Packets of the MySQL protocol and their fields (<https://mariadb.com/kb/en/0-packet/>,
+//! <https://mariadb.com/kb/en/protocol-data-types/>). Numbers are little-endian.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 /// First byte of an error packet.
 pub(super) const REFUSED: u8 = 0xff;
 
-/// Bytes before the content of a packet: three of its length, one of its number.
+/// Number of bytes before the content of a packet: three for the length, one for the sequence number.
 const HEAD_BYTES: usize = 4;
 
-/// Contents of this length or more continue in another packet, which is not supported. [B]
+/// Contents of this length or more would continue in another packet, which is not supported. [B]
 const LENGTH_CEILING: usize = 0xff_ffff;
 
 /// Returns the first byte of the first packet's content, which states its kind.
@@ -19,7 +19,7 @@ pub(super) fn kind(received: &[u8]) -> Option<u8> {
     received.get(HEAD_BYTES).copied()
 }
 
-/// The bytes are not a packet, or not the expected one.
+/// Error: the bytes are not a packet, or not the expected packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 
@@ -29,11 +29,12 @@ impl fmt::Display for Malformed {
     }
 }
 
-const CUT_OFF: Malformed = Malformed("a packet that is cut off");
+const CUT_OFF: Malformed = Malformed("an incomplete packet");
 
-/// Removes the next packet from the received bytes, if it is complete, and counts it.
+/// Removes the next packet from the received bytes if it is complete, and increments the sequence number.
 ///
 /// # Errors
+///
 /// If the packet is too long, or has an unexpected number.
 pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<Bytes>, Malformed> {
     let Some(head) = received.first_chunk::<HEAD_BYTES>() else {
@@ -44,8 +45,8 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     if length == LENGTH_CEILING {
         return Err(Malformed("a packet of 16 MiB or more"));
     }
-    // A server that is about to close sends an error out of sequence. Other such packets are
-    // identified by their first byte, whatever their length.
+    // A server that is about to close the session may send an error with an unexpected number. Such packets are
+    // recognized by their first byte, whatever their length.
     let first = received.get(HEAD_BYTES);
     let may_be_error = length > 0 && first.is_none_or(|first| *first == REFUSED);
     if counted != *number && !may_be_error {
@@ -60,10 +61,11 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     Ok(Some(packet))
 }
 
-/// Writes a packet, whose content `content` writes, and counts it.
+/// Writes a packet, whose content the function `content` writes, and increments the sequence number.
 ///
 /// # Errors
-/// If it is longer than a packet may be; nothing is written then.
+///
+/// If the packet is longer than allowed; nothing is written in that case.
 pub(super) fn write(
     out: &mut BytesMut,
     number: &mut u8,
@@ -83,7 +85,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes a length-encoded number.
+/// Writes an integer in length-encoded form.
 pub(super) fn put_count(out: &mut BytesMut, count: usize) {
     match count {
         0..=0xfa => out.put_u8(count as u8),
@@ -102,19 +104,19 @@ pub(super) fn put_count(out: &mut BytesMut, count: usize) {
     }
 }
 
-/// Writes a text after its length.
+/// Writes a text, preceded by its length.
 pub(super) fn put_text(out: &mut BytesMut, text: &[u8]) {
     put_count(out, text.len());
     out.put_slice(text);
 }
 
-/// Writes a text and a terminating zero.
+/// Writes a text, followed by a zero byte.
 pub(super) fn put_terminated(out: &mut BytesMut, text: &[u8]) {
     out.put_slice(text);
     out.put_u8(0);
 }
 
-/// Fields of a packet, read from its beginning.
+/// Fields of a packet, which are read from its start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -142,7 +144,7 @@ impl<'a> Fields<'a> {
         Ok(self.number(1)? as u8)
     }
 
-    /// Takes a length-encoded number; `None` for null.
+    /// Takes a length-encoded integer; `None` for NULL.
     pub(super) fn value(&mut self) -> Result<Option<u64>, Malformed> {
         Ok(Some(match self.byte()? {
             0xfb => return Ok(None),
@@ -154,13 +156,13 @@ impl<'a> Fields<'a> {
         }))
     }
 
-    /// Takes a length-encoded number.
+    /// Takes a length-encoded integer.
     pub(super) fn count(&mut self) -> Result<u64, Malformed> {
         self.value()?
             .ok_or(Malformed("no value where there must be one"))
     }
 
-    /// Takes a text after its length; `None` for null.
+    /// Takes a text that is preceded by its length; `None` for NULL.
     pub(super) fn text_or_null(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         let Some(length) = self.value()? else {
             return Ok(None);
@@ -169,13 +171,13 @@ impl<'a> Fields<'a> {
         self.take(length).map(Some)
     }
 
-    /// Takes a text after its length.
+    /// Takes a text that is preceded by its length.
     pub(super) fn text(&mut self) -> Result<&'a [u8], Malformed> {
         let text = self.text_or_null()?;
         text.ok_or(Malformed("no value where there must be one"))
     }
 
-    /// Takes a text up to a terminating zero.
+    /// Takes a text that ends at a zero byte.
     pub(super) fn terminated(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.0.iter().position(|byte| *byte == 0).ok_or(CUT_OFF)?;
         let text = self.take(end)?;
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn counts_are_as_short_as_they_can_be_and_read_back() {
-        // The table of length-encoded integers in the reference of the protocol.
+        // Expected encodings come from the table of length-encoded integers in the protocol reference.
         let cases: [(usize, &[u8]); 7] = [
             (0, &[0]),
             (0xfa, &[0xfa]),

@@ -1,8 +1,8 @@
-//! Translates statements to the server's form, with a `?` for each parameter.
+//! Translates statements to MySQL's form, with a `?` for each parameter.
 
 use crate::operation::parameters;
 
-/// Returns a statement with `?` in place of its parameters, and the index of the value for each.
+/// Returns a statement with its parameters replaced by `?`, and the index of the value for each `?`.
 pub(super) fn translated(text: &str) -> (String, Vec<usize>) {
     let (mut query, mut places, mut behind) = (String::with_capacity(text.len()), Vec::new(), 0);
     for (range, number) in parameters(text) {

@@ -7,14 +7,14 @@ use crate::answer::Row;
 
 /// Flag of a column of unsigned numbers.
 const UNSIGNED: u16 = 0x0020;
-/// From this number of decimals on, the column has no fixed number of decimals.
+/// Number of decimals that means that a column has no fixed number of decimals.
 const NOT_FIXED: u8 = 31;
-/// Bits of the NULL bitmap of a row before the first column.
+/// Unused bits at the start of the NULL bitmap of a row.
 const BITS_BEFORE: usize = 2;
-/// Range in which a floating-point number is written without an exponent, as the server does.
+/// Range in which the server writes a floating-point number without an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-5..1e15;
 
-/// Encoding of the values of a column.
+/// Encoding of the values of a column, from its definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
     code: u8,
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn dates_and_times_are_shown_as_people_write_them() {
-        // Values of the reference of the protocol: 17 October 2010 19:27:30.000001, and minus 120 days 19:27:30.
+        // Examples of the protocol reference: 17 October 2010 19:27:30.000001, and minus 120 days 19:27:30.
         let moment = [11, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e, 1, 0, 0, 0];
         assert_eq!(shown(kind(0x0c, 6), &moment), "2010-10-17 19:27:30.000001");
         assert_eq!(shown(kind(0x0c, 0), &moment), "2010-10-17 19:27:30");
@@ -235,7 +235,8 @@ mod tests {
 
     #[test]
     fn what_has_no_value_is_told_by_its_bit() {
-        // Of nine columns the bits are in two bytes, shifted by two: the first, the seventh and the last have none.
+        // The NULL bitmap of nine columns has two bytes and is shifted by two bits. The first, the seventh and the last
+        // column are NULL.
         let kinds = [kind(0x01, 0); 9];
         let packet = [0, 0b0000_0100, 0b0000_0101, 2, 3, 4, 5, 6, 8];
         let row = binary_row(&packet, &kinds).expect("a row");

@@ -1,4 +1,4 @@
-//! Servers that ask for more memory or time than a session permits.
+//! Tests with servers that demand more memory or time than a session permits.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ fn heard(stream: &mut TcpStream) -> Vec<u8> {
     buffer[..count].to_vec()
 }
 
-/// Failure to open a session with a server that runs `serve` after the greeting, and then closes.
+/// Returns the failure to open a session with a server that runs `serve` after the greeting, and then closes.
 fn failed(serve: impl FnOnce(&mut TcpStream) + Send + 'static) -> Failed {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let location = Location::Tcp(listener.local_addr().expect("an address"));
@@ -84,14 +84,14 @@ fn rounds_of_scram_are_bounded() {
         let first = format!("r={nonce}server,s=c2FsdA==,i=1000001");
         let again = [&11_u32.to_be_bytes()[..], first.as_bytes()].concat();
         stream.write_all(&message(b'R', &again)).expect("a client");
-        // The client's proof, or the end of the stream.
+        // Reads the client's proof, or the end of the stream.
         let _ = stream.read(&mut [0; 4096]);
     });
     assert_eq!(failed.kind, FailureKind::Connect);
     assert!(failed.reason.contains("iteration count"), "{failed:?}");
 }
 
-/// Messages of all kinds that a session reads.
+/// Messages of all kinds that a session can read.
 fn session() -> Vec<u8> {
     let column = [
         &b"name\0"[..],
@@ -122,7 +122,7 @@ fn session() -> Vec<u8> {
     .concat()
 }
 
-/// Number of answers that a session reads from messages, and `true` if all messages were read.
+/// Number of answers that a session reads from `bytes`, and `true` if all messages were read.
 fn readings(bytes: &[u8]) -> (usize, bool) {
     let task = Task {
         number: 0,

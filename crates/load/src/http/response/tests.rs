@@ -1,4 +1,5 @@
-//! For all bytes and all ways to split them: the same result, no panic, and no more memory than allowed.
+//! Checks that the scanner never panics and uses no more memory than allowed, and that its result does not depend on
+//! how the bytes are split.
 
 use super::*;
 
@@ -20,7 +21,7 @@ const HEAD: Wanted = Wanted {
     method_is_head: true,
 };
 
-/// All results of a response that a caller can read.
+/// All properties of a response that a caller can read.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     /// Number of bytes of the stream that belong to the response, or the error.
@@ -58,7 +59,7 @@ fn read<'a>(
     if end == Ok(None) {
         end = scanner.end_of_stream().map(|_| Some(fed));
     }
-    // The partial answer before an error depends on the split and is not compared.
+    // The part of a response before an error depends on the split and is not compared.
     let failed = end.is_err();
     Seen {
         end,
@@ -91,7 +92,7 @@ fn error_of(bytes: &[u8]) -> ProtocolError {
     whole(bytes, ALL).end.expect_err("refused")
 }
 
-/// A response, its request, and the expected number of bytes left over after it.
+/// A response, the settings of its request, and the number of bytes left over after it or the expected error.
 type Sample = (&'static [u8], Wanted, Result<usize, ProtocolError>);
 
 /// Responses of every kind.

@@ -97,7 +97,8 @@ impl Decoder {
     }
 }
 
-/// Appends a decoded string (RFC 7541, section 5.2), which is at most 8/5 as long as the rest of the block.
+/// Appends a decoded string (RFC 7541, section 5.2). It is at most 8/5 as long as the rest of the block, since the
+/// shortest code has 5 bits.
 fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer::read(block, 7)?;

@@ -3,12 +3,13 @@
 use super::static_table::{find, find_name};
 use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD_BYTES, STATIC_FIELDS, huffman, integer};
 
-/// Prefixes of literals that are added to the table, and of literals that are not (RFC 7541, section 6.2).
+/// Prefixes (first bits, length) of literals that are added to the table, and, in the next line, of literals that are
+/// not added (RFC 7541, section 6.2).
 const INDEXED: (u8, u32) = (0x40, 6);
 const NOT_INDEXED: (u8, u32) = (0x00, 4);
 
-/// Constants with a number below this are added to the table. A table of 4 KiB holds fewer entries, since the smallest
-/// one takes 33 bytes.
+/// Constants with a number below this value are added to the table. A table of 4 KiB holds fewer entries, since the
+/// smallest entry takes 33 bytes.
 const REMEMBERED: usize = 255;
 
 /// A prepared name, for fields whose values vary.
@@ -34,7 +35,7 @@ pub struct Constant {
     known: Option<u8>,
     /// Literal form that adds the field to the table.
     indexed: Box<[u8]>,
-    /// Literal form.
+    /// Literal form that does not add the field to the table.
     plain: Box<[u8]>,
     /// Size in the table. [B]
     size: usize,
@@ -66,8 +67,8 @@ impl Constant {
 /// are written out each time.
 #[derive(Debug)]
 pub struct Encoder {
-    /// Position of each constant in the table, counted from 1 in the order of insertion; 0 if the table does not have
-    /// it.
+    /// Position of each constant in the table, counted from 1 in the order of insertion; 0 if the constant is not in
+    /// the table.
     places: Vec<u8>,
     entries: u8,
     used: usize,
@@ -100,7 +101,8 @@ impl Encoder {
         }
     }
 
-    /// Begins a block. A table of a new size begins empty, whatever sizes were set in between.
+    /// Begins a block. After a change of the table size, the block first announces size 0, which empties the table, and
+    /// then the new size.
     #[inline]
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         if self.is_resized {

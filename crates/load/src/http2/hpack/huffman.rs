@@ -42,7 +42,7 @@ struct Tables {
     first_code: [u32; LONGEST + 2],
     /// Position in `symbols` of the first symbol of each length.
     first_place: [u16; LONGEST + 2],
-    /// Symbol and code length by the next bits; zero if the code is longer.
+    /// Symbol and code length for each value of the next `QUICK_BITS` bits; zero if the code is longer.
     quick: [(u8, u8); 1 << QUICK_BITS],
 }
 
@@ -99,7 +99,7 @@ pub fn encoded_bytes(text: &[u8]) -> usize {
 
 /// Appends the encoded text.
 pub fn encode(text: &[u8], out: &mut Vec<u8>) {
-    // The high `held` bits of `bits` are not written yet: fewer than eight.
+    // The high `held` bits of `bits`, fewer than eight, are not written yet.
     let (mut bits, mut held) = (0_u64, 0_u32);
     for byte in text {
         let length = u32::from(LENGTHS[usize::from(*byte)]);
@@ -119,11 +119,11 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
 
 /// Appends the decoded text.
 ///
-/// # Errors
-/// [`HpackError::BadHuffman`]: it contains the end of a string, or ends with anything but up to seven ones.
+/// # Errors [`HpackError::BadHuffman`]: the code contains the end-of-string symbol, or its padding is not up to seven
+/// ones.
 pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
-    // Reserves memory for the shortest codes, so that symbols are stored without a check.
+    // Reserves memory for a text of shortest codes, so that symbols are stored without a check.
     out.resize(start + code.len() * 8 / SHORTEST + 1, 0);
     let length = decode_into(code, &mut out[start..]);
     out.truncate(start + length.unwrap_or(0));
@@ -159,7 +159,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
         written += 1;
         bits <<= length;
         held -= length;
-        // Decodes short codes without reading the input.
+        // Short codes are decoded from the held bits, without reading the input.
         while held >= QUICK_BITS {
             let (symbol, length) = TABLES.quick[(bits >> (64 - QUICK_BITS)) as usize];
             if length == 0 {

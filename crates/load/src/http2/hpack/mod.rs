@@ -45,7 +45,7 @@ impl fmt::Display for HpackError {
         formatter.write_str(match self {
             Self::Truncated => "the block ends within a field",
             Self::BadInteger => "a number is too long",
-            Self::BadIndex => "an index of no entry",
+            Self::BadIndex => "an index without an entry",
             Self::BadHuffman => "a malformed Huffman code",
             Self::BadTableSize => "a table size that was not agreed",
         })

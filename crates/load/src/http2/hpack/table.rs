@@ -21,7 +21,7 @@ impl Entry {
 /// A table of bounded size.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Newest first.
+    /// Entries of the table, newest first.
     entries: VecDeque<Entry>,
     /// Names and values, oldest first; the bytes of evicted entries precede them.
     bytes: Vec<u8>,
@@ -105,7 +105,7 @@ mod tests {
             let name = format!("name-{number}");
             table.insert(name.as_bytes(), &[number as u8; 20]);
             assert!(table.size <= 200 && table.bytes.len() <= 400);
-            // Each takes 32 + 20 + 6 to 8: three fit.
+            // Each entry takes 32 + 20 + 6 to 8 bytes, so that three entries fit into 200 bytes.
             for age in 0..3.min(number + 1) {
                 let (name, value) = table.get(age).expect("an entry");
                 assert_eq!(name, format!("name-{}", number - age).as_bytes());

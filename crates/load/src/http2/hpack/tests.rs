@@ -213,9 +213,9 @@ fn every_symbol_and_random_texts_come_back_from_huffman_codes() {
 fn codes_that_end_wrongly_are_refused() {
     for code in [
         vec![0xff],                   // eight bits of padding
-        vec![0x00],                   // `0`, then zeroes in place of ones
+        vec![0x00],                   // `0`, then zeroes instead of ones
         vec![0xff, 0xff, 0xff, 0xff], // the end of a string
-        vec![0xff, 0xff, 0xff, 0xfc], // the same, with zeroes behind it
+        vec![0xff, 0xff, 0xff, 0xfc], // the end of a string, then zeroes
         vec![0xfe],                   // the start of a longer code
     ] {
         assert_eq!(
@@ -224,7 +224,7 @@ fn codes_that_end_wrongly_are_refused() {
             "{code:x?}"
         );
     }
-    // `0` and three ones.
+    // The code of `0` has five bits; three ones of padding follow.
     assert_eq!(huffman::decode(&[0x07], &mut Vec::new()), Ok(()));
 }
 
@@ -241,7 +241,7 @@ fn malformed_blocks_are_refused() {
         ("40 7f ff ff ff ff 0f", HpackError::BadInteger),
         ("40 01 61 81 00", HpackError::BadHuffman),
         ("3f e2 1f", HpackError::BadTableSize), // 4097
-        ("82 20", HpackError::BadTableSize),    // behind a field
+        ("82 20", HpackError::BadTableSize),    // after a field
     ];
     for (block, error) in cases {
         assert_eq!(

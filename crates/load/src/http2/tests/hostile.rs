@@ -118,7 +118,7 @@ fn who_breaks_the_rules_of_the_connection_breaks_it() {
 fn the_window_of_the_connection_is_watched_over_all_streams() {
     let mut pair = Pair::ready();
     pair.requests(100);
-    // The client loses the window that it has returned, as if the server had not waited for it.
+    // The window of the connection is 1500 bytes and is not replenished, so that two streams together exceed it.
     pair.client.receive_left = 1500;
     pair.client.bounds.connection_window = 0;
     pair.server(&[head(1, 0, &[OK]), frame(kind::DATA, 0, 1, &[0; 1000])].concat())
@@ -250,11 +250,12 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
 fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
     let body = |bytes: usize| frame(kind::DATA, 0, 1, &vec![0; bytes]);
     let reset = frame(kind::RST_STREAM, 0, 1, &[0; 4]);
-    // How the request ends, and the rest of its window of 1000 bytes at that moment.
+    // Frames that precede the end of the request, `true` if the client cancels it, and the rest of its window of 1000
+    // bytes at that time.
     let endings: [(&[u8], bool, usize); 5] = [
         (&[], true, 1000),
         (&after_head(&body(400)), true, 600),
-        // Half of the window was used, so the client has returned all of it.
+        // Half of the window was used, so that the client has replenished it.
         (&after_head(&body(500)), true, 1000),
         (&reset, false, 0),
         (&head(1, flag::END_STREAM, &[OK]), false, 0),
@@ -267,7 +268,8 @@ fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
             pair.client.cancel(1);
         }
         for _ in 0..left / 100 {
-            pair.server(&body(100)).expect("what was under way");
+            pair.server(&body(100))
+                .expect("data that was sent before the cancellation");
         }
         assert_eq!(
             pair.server(&body(1)),
@@ -279,7 +281,7 @@ fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
 
 #[test]
 fn fields_that_unfold_are_not_kept() {
-    // A field of 3 KB in the table, to which each further byte refers.
+    // The block adds a field of 3 KB to the table, and each further byte of the block refers to it.
     let mut bomb = vec![0x88, 0x40, 1, b'x', 0x7f];
     let length = 3000_usize - 127;
     bomb.extend([(length % 128) as u8 | 128, (length / 128) as u8]);
@@ -308,7 +310,7 @@ fn who_reads_nothing_gets_no_more_requests_than_memory_bears() {
     assert!((0..10_000).any(|_| give_up_one()));
     let unread = pair.client.pending().len();
     assert!(unread < 65 << 20, "{unread}");
-    // The server gets no further request even when it reads again, since the pool was notified.
+    // The server gets no further request even if it reads again, since the connection is draining.
     pair.client.advance(unread);
     assert_eq!((pair.client.limit(), pair.client.in_hand()), (0, 1));
 }

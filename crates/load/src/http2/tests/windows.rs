@@ -20,7 +20,7 @@ fn a_body_goes_out_as_windows_allow() {
     pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &5_u32.to_be_bytes()))
         .expect("a window");
     assert_eq!(data(&mut pair), [(5, false)]);
-    // The window becomes negative, then positive again.
+    // The smaller window makes the rest of the stream's window negative; later updates make it positive again.
     pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 3)]))
         .expect("settings");
     assert_eq!(data(&mut pair), []);
@@ -62,7 +62,10 @@ fn the_window_of_the_connection_is_shared_in_turns() {
     assert_eq!((of(1), of(3)), (300_000, 300_000));
     let first = frames.iter().position(|frame| frame.0 == 3);
     let last = frames.iter().rposition(|frame| frame.0 == 1);
-    assert!(first < last, "neither waits for the other: {frames:?}");
+    assert!(
+        first < last,
+        "the bodies are sent in alternation: {frames:?}"
+    );
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Checker<'_> {
                     )
                 });
             }
-            Some(_) => self.fault("connections.size", "goes with mode `pool` only"),
+            Some(_) => self.fault("connections.size", "is allowed only with mode `pool`"),
         }
         self.streams(pooled);
         for (index, source) in connections.sources.iter().enumerate() {
@@ -51,7 +51,7 @@ impl Checker<'_> {
             .iter()
             .any(|target| target.http == HttpVersion::V2);
         self.require(pooled && speaks_http2, "connections.streams", || {
-            "goes with mode `pool` and a target of `http` \"2\" only".to_owned()
+            "is allowed only with mode `pool` and a target with `http` \"2\"".to_owned()
         });
         self.require(
             (1..=STREAMS_CEILING).contains(&streams),
@@ -78,7 +78,7 @@ impl Checker<'_> {
         let needs_address = target.driver.as_ref().is_none_or(Server::needs_address);
         self.require(target.addresses.is_empty() != needs_address, place, || {
             if needs_address {
-                "must have one address or more".to_owned()
+                "must have at least one address".to_owned()
             } else {
                 "must have no addresses: its driver needs none".to_owned()
             }

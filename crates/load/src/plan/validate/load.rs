@@ -29,7 +29,7 @@ impl Checker<'_> {
         self.require(
             needed <= u64::from(*users_at_most),
             "load.users_at_most",
-            || format!("must be at least the most users of every group together, {needed}, got {users_at_most}"),
+            || format!("must be at least {needed}, the sum of the largest numbers of users of all groups, got {users_at_most}"),
         );
     }
 
@@ -48,7 +48,9 @@ impl Checker<'_> {
     }
 
     fn some_stages(&mut self, place: &str, count: usize) {
-        self.require(count > 0, place, || "must have one or more".to_owned());
+        self.require(count > 0, place, || {
+            "must have at least one entry".to_owned()
+        });
     }
 
     fn users_at_most(&mut self, users: u32) {
@@ -67,17 +69,18 @@ impl Checker<'_> {
         self.form(place, "`users` or `users_by_group`", &given, given[1]);
         if let Some(users) = stage.users {
             self.require(users <= users_at_most, &format!("{place}.users"), || {
-                format!("must be at most users_at_most, {users_at_most}, got {users}")
+                format!("must be at most {users_at_most} (`users_at_most`), got {users}")
             });
         }
         if let Some(users) = &stage.users_by_group {
             let place = format!("{place}.users_by_group");
             self.one_of_each_group(&place, users.len());
-            // With users by group, each group has a fixed range of user numbers from the start.
+            // With users by group, the range of user numbers of each group is fixed at the start of the run, so that no
+            // stage may exceed it.
             let most = self.plan.load.users_of_groups();
             for (group, (users, most)) in users.iter().zip(most).enumerate() {
                 self.require(*users <= most, &format!("{place}[{group}]"), || {
-                    format!("must be at most the plan's number for the group, {most}, got {users}")
+                    format!("must be at most {most}, the largest number of users of the group in the plan, got {users}")
                 });
             }
         }
@@ -113,7 +116,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that exactly one form of the amount is given, and that all stages use the same form if it is by group.
+    /// Checks that a stage states its users or arrivals in exactly one form. If one stage states them by group, all
+    /// stages must.
     fn form(&mut self, place: &str, forms: &str, given: &[bool], by_group: bool) {
         let count = given.iter().filter(|given| **given).count();
         self.require(count == 1, place, || {
@@ -121,14 +125,14 @@ impl Checker<'_> {
         });
         let all_by_group = self.plan.load.is_by_group();
         self.require(count != 1 || by_group == all_by_group, place, || {
-            "must be by group as all stages are, or none".to_owned()
+            "must be stated by group in all stages or in none".to_owned()
         });
     }
 
     fn one_of_each_group(&mut self, place: &str, count: usize) {
         let groups = self.plan.groups.len();
         self.require(count == groups, place, || {
-            format!("must have one for each of {groups} groups, got {count}")
+            format!("must have one entry for each of {groups} groups, got {count}")
         });
     }
 

@@ -33,13 +33,13 @@ fn check_op(checker: &mut Checker<'_>, place: &str, op: &Op, around: Place) {
     match op {
         Op::Transaction { transaction } => {
             checker.require(around == Place::Group, place, || {
-                "`transaction` stands in `once` and `exit` only".to_owned()
+                "`transaction` is allowed only in `once` and `exit`".to_owned()
             });
             checker.index(place, "transactions", *transaction, plan.transactions.len());
         }
         Op::Page { page, ops } => {
             checker.require(around != Place::Page, place, || {
-                "a page cannot stand in a page".to_owned()
+                "a page cannot contain a page".to_owned()
             });
             checker.index(place, "pages", *page, plan.pages.len());
             check_ops(checker, &format!("{place}.ops"), ops, Place::Page);
@@ -186,7 +186,7 @@ fn check_into(checker: &mut Checker<'_>, place: &str, into: Destination, pick: E
         Destination::Variable(index) => {
             checker.index(&inner, "variables", index, variables);
             checker.require(!many, place, || {
-                "`all` and `append` go into a list".to_owned()
+                "`all` and `append` require a list".to_owned()
             });
         }
         Destination::List(index) => checker.index(&inner, "lists", index, lists),
@@ -210,7 +210,7 @@ fn check_request(checker: &mut Checker<'_>, place: &str, request: &Request) {
         checker.require(
             !owned.iter().any(|own| name.eq_ignore_ascii_case(own)),
             &place,
-            || format!("{name} is the engine's own to set"),
+            || format!("must not be {name}: the engine sets this header"),
         );
         check_line(checker, &place, value);
     }
@@ -236,7 +236,7 @@ fn check_request(checker: &mut Checker<'_>, place: &str, request: &Request) {
 fn check_note(checker: &mut Checker<'_>, place: &str, note: &Note) {
     check_template(checker, &format!("{place}.key"), &note.key);
     checker.require(!note.of.is_empty(), &format!("{place}.of"), || {
-        "must name a kind of things".to_owned()
+        "must be the name of a kind of objects".to_owned()
     });
 }
 
@@ -250,7 +250,7 @@ fn check_path(checker: &mut Checker<'_>, place: &str, path: &Template) {
     checker.require(good, place, || "must begin with /".to_owned());
     let blank = |part: &Part| matches!(part, Part::Text(text) if text.contains(' '));
     checker.require(!path.iter().any(blank), place, || {
-        "must not have a blank; write %20".to_owned()
+        "must not have a blank: write %20".to_owned()
     });
 }
 

@@ -1,4 +1,4 @@
-//! Lines of segments, read as another program reads them.
+//! Reads the lines of segments as another program reads them.
 
 use std::fs;
 
@@ -199,7 +199,7 @@ fn an_interval_line_holds_every_count() {
     assert_eq!(
         values(&step["response"]).count_at(5_000_000),
         1,
-        "the time-out, not the refused connection"
+        "only the time-out has a response time, the refused connection has none"
     );
     assert_eq!(
         (&step["response_sum_ns"], &step["exchange_sum_ns"]),
@@ -212,7 +212,11 @@ fn an_interval_line_holds_every_count() {
         (&json!(1), &json!(0))
     );
     let picked = [3, 4, 5].map(|place: usize| series[place]["picked"].as_u64().unwrap());
-    assert_eq!(picked, [2, 0, 1], "a pick is written before anything ended");
+    assert_eq!(
+        picked,
+        [2, 0, 1],
+        "choices are written before any transaction has ended"
+    );
 }
 
 #[test]
@@ -274,7 +278,11 @@ fn a_file_that_cannot_be_written_fails_the_run_with_its_name() {
     }
     fill(&mut recorder);
     let failed = writer.interval(&mut recorder, EDGE).unwrap_err();
-    assert_eq!(recorder.totals().offered, 4, "what was not taken stays");
+    assert_eq!(
+        recorder.totals().offered,
+        4,
+        "counts that were not written remain"
+    );
     assert!(
         failed
             .to_string()
@@ -305,7 +313,7 @@ fn recorders_take_turns() {
         let empty = writer.returned.recv().unwrap();
         writer.take_back(empty);
     }
-    assert_eq!(writer.stock.len(), STOCK, "no other one was made");
+    assert_eq!(writer.stock.len(), STOCK, "no further recorder was created");
     assert_eq!(writer.totals().offered, 40);
 }
 

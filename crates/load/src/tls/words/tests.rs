@@ -144,7 +144,7 @@ fn is_camel(word: &str) -> bool {
         .any(|pair| pair[0].is_lowercase() && pair[1].is_uppercase())
 }
 
-/// Names with their usual spelling, and keys of files.
+/// Words with a capital letter inside that messages may contain: proper names, and keys of configuration files.
 const PROPER: [&str; 6] = [
     "serverAuth",
     "subjectAltName",
@@ -203,7 +203,7 @@ fn the_usual_faults_are_said_in_words() {
     let cases = [
         (
             CertificateError::UnknownIssuer,
-            "signed by nobody that this machine trusts",
+            "not signed by an authority that this machine trusts",
         ),
         (
             CertificateError::Other(other(Foreign::CaUsedAsEndEntity)),
@@ -219,7 +219,7 @@ fn the_usual_faults_are_said_in_words() {
         ),
         (
             certificate_faults()[17].clone(),
-            "names no host in subjectAltName (clients no longer accept a common name alone): make one with",
+            "names no host in subjectAltName (clients no longer accept a common name alone): create one with",
         ),
     ];
     for (fault, words) in cases {

@@ -7,14 +7,15 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use super::*;
 
-/// Length of a ticket of the server. Records end with a whole ticket, since the library bounds tickets that are cut off. [B]
+/// Length of a ticket of the server. Records end with a whole ticket, since the TLS library limits the number of
+/// incomplete tickets. [B]
 const TICKET_BYTES: usize = 81;
 
 /// Length of the head of a record, which the server counts as a part of its content. [B]
 const HEAD_BYTES: usize = 5;
 
-/// A session and its server after the handshake, and the last output of the server, which contains this many tickets
-/// and has not been read.
+/// A session and its server after the handshake, and the last output of the server. This output contains `tickets`
+/// tickets, and the session has not read it.
 fn pair(tickets: usize) -> (Session, ServerConnection, Vec<u8>) {
     let name = "test.example";
     let certified = rcgen::generate_simple_self_signed(vec![name.to_owned()]);

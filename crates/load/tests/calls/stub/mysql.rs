@@ -171,7 +171,8 @@ impl Mysql {
         let text = self.statements[usize::from(body[0]) - 1].clone();
         let count = text.matches('$').count();
         let mut values = Vec::new();
-        // Number, flags and count, a bit for each value, a byte that states whether types follow, and the types.
+        // The message begins with the number of the statement, flags and a count. If there are values, a bit for each
+        // value, a byte that states whether types follow, and the types come next.
         let mut at = 9 + if count == 0 {
             0
         } else {

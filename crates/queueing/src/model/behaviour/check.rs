@@ -175,7 +175,7 @@ fn balancer(model: &Model, entry: &Balancer, require: &mut Require) {
         require(
             !again,
             &at,
-            format!("must have each station once in all balancers, got {name:?} again"),
+            format!("must have stations that no balancer has already, got {name:?} again"),
         );
         let forked = model
             .forks
@@ -201,7 +201,7 @@ fn balancer(model: &Model, entry: &Balancer, require: &mut Require) {
             count == 0 || count == group.len(),
             &at,
             format!(
-                "must all serve class {:?} or none, got {count} of {} that do",
+                "must all serve class {:?}, or none of them, got {count} of {} that do",
                 class.name,
                 group.len()
             ),
@@ -217,7 +217,7 @@ fn balancer(model: &Model, entry: &Balancer, require: &mut Require) {
             count == 0 || count == entry.stations.len(),
             &at,
             format!(
-                "must be held by the pool {:?} with all stations or none",
+                "must all be held by the pool {:?}, or none of them",
                 pool.name
             ),
         );

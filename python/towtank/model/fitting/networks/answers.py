@@ -130,7 +130,7 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """Return the mean mix, think time and use by other programs over the levels, for predictions at other
+    """Return the means over the levels of mix, think time and CPUs used by other programs, for predictions at other
     loads.
     """
     levels = of.levels()
@@ -328,22 +328,26 @@ def _assumptions(network: Network) -> list[Json]:
             "tested": "only by the response times at the levels",
         },
         {
-            "assumes": "users pick transactions at random, by the shares measured",
-            "tested": f"shares of the levels differ by {spread:.2g} points",
+            "assumes": "users choose transactions at random, by the measured shares",
+            "tested": f"the shares differ by at most {spread:.2g} percentage points between levels",
         },
     ]
     merged = [group for grouping in network.groupings for group in grouping.groups if len(group) > 1]
     if merged:
         ways = {grouping.within for grouping in network.groupings}
-        how = "alike" if ways == {ALIKE} else "as their response times at low load are"
+        how = "have equal demands"
+        if ways != {ALIKE}:
+            how = "have demands in proportion to their response times at low load"
         found.append(
             {
-                "assumes": f"transactions that the data cannot distinguish demand {how}",
+                "assumes": f"transactions that the data cannot distinguish {how}",
                 "tested": "only by the response times at the levels",
             }
         )
-    assumed = "requests are served in turn" if network.parameters.in_turn else "requests share the servers"
+    assumed = (
+        "requests are served first come, first served" if network.parameters.in_turn else "requests share the servers"
+    )
     if at_once is not None:
-        assumed += f", {at_once} each at once, and the others wait in turn"
+        assumed += f", at most {at_once} on each server at the same time, while further requests wait"
     found.append({"assumes": assumed, "tested": "chosen by the response times of transactions at the levels"})
     return found

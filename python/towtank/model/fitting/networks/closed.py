@@ -119,8 +119,9 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
 
 
 def _station(name: str, servers: int, parameters: Parameters, services: list[Json]) -> Json:
-    """Return a station for the engine. Its discipline is first come, first served or processor sharing; sharing
-    may be limited to a number of requests at once.
+    """Return a station for the engine: first come, first served, or processor sharing.
+
+    Processor sharing may be limited to a number of requests that are served at the same time.
     """
     at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
     return {
@@ -141,8 +142,8 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
-    """Return a mask of the transactions that visit each station: those with a demand there, or without any
-    demand.
+    """Return a mask of the transactions that visit each station: transactions with a demand there, and transactions
+    without a demand at any station.
     """
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
@@ -163,7 +164,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     solved = solve_models(models)
     faults = [each["faults"] for each in solved if "faults" in each]
     if faults:
-        raise EngineError(f"a network of measurements was refused: {faults[0]}")
+        raise EngineError(f"the engine refused a network that was fitted to measurements: {faults[0]}")
     answers = [each["answer"] for each in solved]
     chains = [each["classes"][CLASS] for each in answers]
     throughput = np.array([float(each["throughput_per_s"]) for each in chains])
@@ -201,14 +202,14 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
     -------
     list of Parameters
     ndarray of shape (n_draws, n_classes)
-        Time by which the resources explain more than the measured response time; else zero. [s]
+        Time by which the computed residence exceeds the measured response time; zero if it does not. [s]
 
     Notes
     -----
     The delay is the response time minus the residence at the stations at low load, weighted by the number of
     transactions. The residence hardly depends on the delays there, so three iterations suffice. A transaction without
-    observations at low load gets the mean delay of the others; if no transaction was observed there, delays stay
-    unchanged.
+    observations at low load gets the mean delay of the observed transactions; if no transaction was observed there,
+    delays stay unchanged.
     """
     found = list(parameters)
     over = np.zeros((len(found), found[0].demands.shape[1]))

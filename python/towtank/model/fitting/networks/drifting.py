@@ -24,7 +24,8 @@ def reached(network: Network) -> Floats:
 
 
 def utilization(network: Network, own: Floats, others: Floats) -> Floats:
-    """Return the utilization of each station, from the utilization by transactions and the servers used by others.
+    """Return the utilization of each station, from the utilization by transactions and the servers used by other
+    programs.
 
     `own` is a ratio, `others` counts busy servers; the result has shape (n_stations,). [ratio]
     """

@@ -1,6 +1,6 @@
 """Estimates service demands and background of every resource.
 
-The intervals of the runs give relative demands, the means of the load levels give their scale.
+The short intervals of the runs give the ratios of the demands, and the means of the load levels give their scale.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from towtank.model.fitting.networks.seconds import Measured, Station
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 
 MOST_BACKGROUND = 0.9
-"""Upper bound of background work as a share of the servers.
+"""Upper bound of background work as a share of the servers. [ratio]
 
-More work than this is load and not background. [ratio]
+More work than this is part of the load.
 """
 
 
@@ -38,8 +38,8 @@ class Parameters:
     in_turn : bool
         True if requests are served first come, first served; their wait then depends on the variation of service times.
     at_once : int or None
-        If not `in_turn`: number of requests that share each server, while the others wait an equal time each; None if
-        all requests share the servers and are slowed by the same factor. [1]
+        If not `in_turn`: number of requests that share each server. Further requests wait, for the same mean time in
+        all classes. None if all requests share the servers and are slowed by the same factor. [1]
     """
 
     demands: Floats
@@ -54,8 +54,8 @@ class Parameters:
 
         Notes
         -----
-        With m servers, of which a quota leaves c and of which b + o are otherwise busy, transactions are slowed by m /
-        (c - b - o).
+        A quota leaves c of the m servers; background work uses b of them, and other programs o. Each demand is
+        multiplied by m / (c - b - o).
         """
         capacity = np.array([station.capacity for station in stations])
         servers = np.array([float(station.servers) for station in stations])
@@ -76,10 +76,10 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
 
     Notes
     -----
-    The intervals of all runs determine the relative demands of transactions: U = b + sum_c X_c D_c, none negative.
-    Counts of short intervals are uncertain, which pulls these demands towards each other and into the background [1]_.
-    So the means of the levels determine the scale: U = b + s W with W = sum_c X_c D_c of the level, minimising relative
-    errors, neither b nor s negative.
+    The intervals of all runs determine the ratios of the demands: U = b + sum_c X_c D_c with non-negative b and D_c.
+    Counts of short intervals are uncertain, which pulls the demands towards each other and into the background [1]_.
+    The means of the levels therefore determine the scale s: U = b + s W, with W = sum_c X_c D_c of the level and
+    non-negative b and s. The fit minimises relative errors.
 
     References
     ----------
@@ -105,8 +105,8 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
 
 
 def _line(work: Floats, busy: Floats) -> tuple[float, float]:
-    """Return background and slope of busy servers over work, by relative errors; no background with a single
-    level.
+    """Return background and slope of the line of busy servers over work, which minimises relative errors; no background
+    with a single level.
     """
     if len(work) < 2 or not (busy > 0).all():
         return 0.0, float(busy.sum() / work.sum())
@@ -114,7 +114,7 @@ def _line(work: Floats, busy: Floats) -> tuple[float, float]:
     scale = np.linalg.norm(design, axis=0)
     found = scipy.optimize.nnls(design / scale, np.ones(len(work)))[0] / scale
     if found[1] <= 0:
-        # Busy time does not grow with the work. It is nevertheless attributed to transactions.
+        # Busy time does not grow with the work. The busy time is nevertheless attributed to transactions.
         return 0.0, float(busy.sum() / work.sum())
     return float(found[0]), float(found[1])
 
@@ -133,9 +133,10 @@ def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) 
 
     Notes
     -----
-    The residuals of each station over all levels, enlarged by sqrt(n / (n - 2)) and by sqrt(f / chi2_f), are drawn with
-    replacement (Davison and Hinkley 1997, section 6.2), plus the least relative error of a measurement. f counts the
-    degrees of freedom of all stations, at least three, since the intervals of the runs also measure the errors.
+    The residuals of each station over the n levels are enlarged by sqrt(n / (n - 2)) and by sqrt(f / chi2_f), and drawn
+    with replacement (Davison and Hinkley 1997, section 6.2). The smallest relative error of a measurement is added as
+    noise. f is the number of degrees of freedom of all stations. It is at least three, since the intervals of the runs
+    also measure the errors.
     """
     with np.errstate(divide="ignore"):  # a station idle at one level gives -inf, which makes a drawn factor of zero
         left = np.log1p(misses(of, parameters))

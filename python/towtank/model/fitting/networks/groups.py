@@ -20,7 +20,7 @@ from towtank.model.fitting.observations import Floats
 KNOWN_WITHIN = 0.5
 """Half-width of a demand's 95 % interval above which its group is joined with another group. [ratio]
 
-The half-width is relative to the demand, or to that of the mean transaction if it is larger.
+The half-width is relative to the demand, or to the demand of the mean transaction if the latter is larger.
 """
 MINDS = 0.01
 """Significance level of the F test for a union; with a smaller p-value, the union contradicts the data."""
@@ -85,10 +85,10 @@ def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
     return np.asarray(factors / scale, dtype=float), float(left) ** 2
 
 
-# Fewest transactions at low load whose mean response time bounds a demand.
+# Smallest number of transactions at low load whose mean response time is used as a bound of a demand. [1]
 _ENOUGH = 10
 LONGER = 1.25
-"""Ratio of a demand to the response time at low load above which the demand is partly of another transaction.
+"""Ratio of a demand to the response time at low load above which part of the demand belongs to another transaction.
 [ratio]
 """
 
@@ -96,7 +96,8 @@ LONGER = 1.25
 def grouped(of: Measured, station: int) -> Grouping:
     """Return the groups of transactions at a resource.
 
-    Of the two relations of demands within a group, the one that fits the intervals better is chosen.
+    The demands within a group are equal, or proportional to the response times at low load. The relation that fits the
+    intervals better is chosen.
     """
     rates, busy = stacked(of, station)
     levels = of.levels()
@@ -171,7 +172,7 @@ def _poorly_known(
     found = []
     for place, each in enumerate(groups):
         shares = rates[:, list(each)].sum(axis=0)
-        # Weight of the mean transaction of the group.
+        # Mean weight over the transactions of the group.
         weight = float(shares @ weights[list(each)] / shares.sum()) if shares.sum() > 0 else 1.0
         demand, half = factors[1 + place] * weight, _NORMAL_95 * errors[1 + place] * weight
         members = list(each)

@@ -34,7 +34,7 @@ TEST_DRAWS = 100
 Fewer than `DRAWS` suffice, since only their bands are reported and no sizing uses them.
 """
 OVER_OFF = 0.20
-"""Excess of the response time that resources explain at low load above which the network is doubtful. [ratio]"""
+"""Excess of the computed over the measured response time at low load above which the network is doubtful. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
 def held_out_document(tested: Tested) -> Json:
     """Compare predictions with measurements at every held-out level, for JSON.
 
-    The bands are those of a further measurement.
+    The bands of total throughput and mean response time include the error of a further measurement.
     """
     levels, solved, of = tested.whole.levels(), tested.solved, tested.whole
     seen = spread(of)
@@ -172,14 +172,14 @@ def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
     worst, load = float(errors[place]), network.measured.loads[place]
     if abs(worst) > HELD_OUT_LIMIT:
         off = relative_error(worst, _error_against(seen.throughput(place), float(solved.throughput[place])))
-        text = f"at {load:g} users, which it was fitted to, its throughput is {off} off"
+        text = f"at {load:g} users, a fitted level, the throughput of the network is {off} off"
         found.append((REJECTED if abs(worst) > MISS_LIMIT else DOUBTFUL, text))
     times = solved.response / levels.response - 1
     place = int(np.abs(times).argmax())
     if abs(times[place]) > FITTED_RESPONSE_OFF:
         load = network.measured.loads[place]
         off = relative_error(float(times[place]), _error_against(seen.response(place), float(solved.response[place])))
-        found.append((DOUBTFUL, f"at {load:g} users, which it was fitted to, its response time is {off} off"))
+        found.append((DOUBTFUL, f"at {load:g} users, a fitted level, the response time of the network is {off} off"))
     return found
 
 
@@ -191,10 +191,10 @@ def _error_against(measured: Interval, fitted: float) -> Interval:
 
 def _held_out_reasons(held_out: Json | None) -> list[tuple[str, str]]:
     if held_out is None:
-        return [(DOUBTFUL, "no level could be held out: a network needs two levels, and its test a third")]
+        return [(DOUBTFUL, "no level could be held out: a network needs two levels, and its test needs a third level")]
     found = []
     for row in held_out["points"]:
-        without = f"made without {row['load']:g} users, it"
+        without = f"fitted without the level of {row['load']:g} users, the network"
         if abs(row["error"]) > HELD_OUT_LIMIT:
             level = REJECTED if abs(row["error"]) > MISS_LIMIT else DOUBTFUL
             off = relative_error(row["error"], error_of_band(row["throughput_band_95"], row["measured_throughput"]))
@@ -210,7 +210,9 @@ def _held_out_reasons(held_out: Json | None) -> list[tuple[str, str]]:
             if abs(use["predicted"] - use["measured"]) > UTILIZATION_OFF:
                 predicted = _share(use["predicted"], use["band_95"])
                 measured = _share(use["measured"], use["measured_interval"])
-                found.append((DOUBTFUL, f"{without} predicts {name} used {predicted} there, measured were {measured}"))
+                found.append(
+                    (DOUBTFUL, f"{without} predicts a utilization of {name} of {predicted} there, measured: {measured}")
+                )
     return found
 
 
@@ -226,15 +228,14 @@ def _own_doubts(network: Network) -> list[str]:
     for station, grouping in zip(of.stations, network.groupings, strict=True):
         for place in grouping.unsure:
             names = " and ".join(of.classes[each] for each in grouping.groups[place])
-            found.append(
-                f"{station.name}: the demand of {names} differs from that of all others, and is not known well"
-            )
+            found.append(f"{station.name}: the demand of {names} differs from all other demands, and is imprecise")
     levels = of.levels()
     over = float(network.over @ levels.shares[0])
     if over > OVER_OFF * float(levels.response[0]):
         found.append(
             f"at low load the resources explain {1e3 * over:.3g} ms more than the response time of "
-            f"{1e3 * levels.response[0]:.3g} ms: work goes on after the answer, or demands are attributed to the wrong "
+            f"{1e3 * levels.response[0]:.3g} ms: work continues after the response, or demands are attributed to "
+            "the wrong "
             f"transactions"
         )
     return found + list(of.left_out)

@@ -15,11 +15,9 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of replicates, as many as a model file holds; the 2.5 % percentile rests on the five lowest. [1]"""
+"""Number of replicates, as many as a model file holds; five of them lie below the 2.5 % percentile. [1]"""
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
-"""Numbers of requests that a server may process at the same time, to be tried in the fit; None is unlimited.
-[1]
-"""
+"""Numbers of requests that share a server at the same time, which the fit tries; None is unlimited. [1]"""
 HARDLY_WORSE = 1.1
 """Ratio of squared errors below which two disciplines count as equally good. [ratio]"""
 LEAST_LEVELS = 2
@@ -41,7 +39,7 @@ class Network:
     misses : ndarray of shape (n_levels, n_stations)
         Measured over computed busy time, minus 1. [ratio]
     over : ndarray of shape (n_classes,)
-        Time by which the resources explain more than the measured response time at low load. [s]
+        Time by which the computed residence exceeds the measured response time at low load. [s]
     """
 
     measured: Measured
@@ -75,7 +73,7 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
         samples.append(sample)
         found.append(estimate(sample, groupings, noise_of(of, plain, stream)))
     if not all(estimated.demands.any() for estimated in found):
-        raise MeasurementError("too little to make a network of:\n  no resource spent time on the transactions")
+        raise MeasurementError("no network can be fitted:\n  no resource spent time on the transactions")
     in_turn, at_once = _waiting(of, plain)
     found = [replace(parameters, in_turn=in_turn, at_once=at_once) for parameters in found]
     settled, over = with_delays(samples, found)
@@ -88,14 +86,15 @@ def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
     Returns
     -------
     bool, int or None
-        True if requests are served first come, first served; otherwise the number that share each server at once.
+        True if requests are served first come, first served, and the number of requests that share each server at the
+        same time; None if unlimited.
 
     Notes
     -----
     First come, first served and each number in `AT_ONCE` are tried. The criterion is the sum of squared errors of the
     logarithms of response times, weighted by the number of transactions. Among the numbers whose error is close to the
-    smallest, the lowest is chosen: levels below saturation do not distinguish it from larger ones. First come, first
-    served has no exact solution, so it is chosen only if it is clearly better.
+    smallest error, the lowest is chosen, because levels below saturation do not distinguish it from larger numbers.
+    First come, first served has no exact solution, so it is chosen only if it is clearly better.
     """
     places = [place for place in range(len(of.loads)) if place not in low_levels(of)]
     if not places or len(of.classes) < 2:
@@ -127,5 +126,5 @@ def _refuse_too_little(of: Measured) -> None:
         reasons.append(f"a network needs {LEAST_LEVELS} load levels or more, got {len(of.loads)}")
     if not of.stations or not of.classes or len(of.loads) < LEAST_LEVELS:
         raise MeasurementError(
-            "\n".join([f"{of.label}: no network can be made of it:", *(f"  {reason}" for reason in reasons)])
+            "\n".join([f"{of.label}: no network can be fitted:", *(f"  {reason}" for reason in reasons)])
         )

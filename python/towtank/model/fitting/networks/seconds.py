@@ -21,7 +21,8 @@ PART = " / "
 
 A part shares the tier's CPUs.
 """
-# Transactions of a class over all levels below which the mean response time of the class is unreliable.
+# Number of transactions of a class, over all levels, below which the mean response time of the class is
+# unreliable.
 _LEAST_COUNT = 20
 
 
@@ -79,7 +80,9 @@ class Run:
     busy: Floats
 
     def drawn(self, stream: np.random.Generator) -> Run:
-        """Draw as many intervals with replacement, in blocks of consecutive intervals (Künsch 1989)."""
+        """Draw a replicate with as many intervals, in blocks of consecutive intervals with replacement (Künsch
+        1989).
+        """
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
@@ -117,7 +120,7 @@ class Levels:
 
     @property
     def shares(self) -> Floats:
-        """Share of each class in the throughput; its share over all levels where no transaction ended.
+        """Share of each class in the throughput; its share over all levels if no transaction ended at a level.
         [ratio]
         """
         total = self.rates.sum(axis=0)
@@ -127,7 +130,7 @@ class Levels:
 
     @property
     def response(self) -> Floats:
-        """Mean response time R of all transactions at each level; NaN where no transaction ended. [s]"""
+        """Mean response time R of all transactions at each level; NaN if no transaction ended. [s]"""
         known = np.where(self.counts > 0, self.responses, 0.0)
         ended = self.counts.sum(axis=1)
         times = (known * self.counts).sum(axis=1) / np.where(ended > 0, ended, 1.0)
@@ -213,7 +216,7 @@ def measured(configuration: Configuration) -> Measured:
     """
     if not configuration.folders:
         raise MeasurementError(
-            f"{configuration.label}: no network can be made of it:\n  it needs the runs, got a summary alone"
+            f"{configuration.label}: no network can be fitted:\n  the runs are needed, got only a study summary"
         )
     found, servers = read_series(configuration.folders, configuration.resources)
     series = {run.name: run for run in found}
@@ -223,7 +226,9 @@ def measured(configuration: Configuration) -> Measured:
         if names:
             kept_points.append((point, [series[name] for name in names]))
         else:
-            left_out.append(f"{point['load']:g} users: too short for its response times, four intervals are needed")
+            left_out.append(
+                f"{point['load']:g} users: runs too short for their response times, four intervals are needed"
+            )
     kept = [run for _, runs in kept_points for run in runs]
     classes = _classes(kept)
     stations = _stations(configuration, kept, servers)
@@ -266,7 +271,8 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # The series counts busy time of fractional servers under a quota. The product is busy time of CPUs.
+    # Under a quota, the series counts the busy time of servers that are a part of a CPU. Multiplied by this
+    # part, it is the busy time of CPUs.
     busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 

@@ -12,7 +12,9 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of bootstrap draws; each end of an interval rests on five draws, enough for the printed digits. [1]"""
+"""Number of bootstrap draws. Five draws lie beyond each end of an interval, which suffices for the printed
+digits. [1]
+"""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 FAR_FROM_ONE = 1.5
-"""Largest ratio of a measured to a computed percentile, or its inverse, without a doubt. [ratio]"""
+"""Ratio of a measured to a computed percentile, or its inverse, above which the network is doubtful. [ratio]"""
 
 
 def corrections(configuration: Configuration, of: Measured, solved: Solved) -> dict[str, Json]:
@@ -26,8 +26,8 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
     dict of str to dict
         The entry of the class covers all transactions. `ratio` is the geometric mean over the levels with equal
         weights; `low` and `high` are the smallest and largest ratio within the measured intervals of any level;
-        `by_level` lists the levels. These refer to the 95th percentile; `others` has the three numbers for each other
-        measured percentile.
+        `by_level` lists the levels. All these keys refer to the 95th percentile; `others` has `ratio`, `low` and
+        `high` of each other measured percentile.
 
     Notes
     -----
@@ -88,6 +88,6 @@ def doubts(found: dict[str, Json]) -> list[str]:
     if not far:
         return []
     return [
-        f"95th percentiles measured are far from those computed, {', '.join(far)} times as large; they are corrected "
-        f"by that factor, which need not hold at other loads"
+        f"measured 95th percentiles differ much from computed percentiles, by a factor of {', '.join(far)}; computed "
+        f"percentiles are corrected by this factor, which may differ at other loads"
     ]

@@ -64,9 +64,9 @@ def _comment(network: Network, source: str) -> list[str]:
         for name, base, other in zip(station_names(of), network.parameters.background, typical(of).others, strict=True)
     ]
     return [
-        f"# Made by `towtank model fit network` of {source}:",
+        f"# Fitted by `towtank model fit network` to {source}:",
         f"# {len(of.loads)} levels from {of.loads[0]:g} to {of.loads[-1]:g} users, {len(of.runs)} runs.",
-        "# Demands are of servers of which background and other programs keep so many busy: " + ", ".join(background),
+        "# Demands include the delay by background and other programs, which keep busy: " + ", ".join(background),
     ]
 
 
@@ -87,7 +87,7 @@ def _station(station: Json) -> list[str]:
         return []
     if station["discipline"] == "delay":
         times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in station["services"])
-        return [f"  {station['name']}:  # what no resource explains at low load", "    discipline: delay",
+        return [f"  {station['name']}:  # time that no resource explains at low load", "    discipline: delay",
                 f"    demand: {{{times}}}"]  # fmt: skip
     times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in station["services"])
     visits = ", ".join(f"{each['class']}: {each['visits']:.6g}" for each in station["services"])
@@ -111,18 +111,19 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
         held_out = fitted["held_out"]
         lines += error_lines(float(held_out["worst_error"]), error_interval(held_out["points"]))
     lines += limit.lines()
-    lines.append("  percentiles:  # 95th percentile measured over computed: mean, least and largest")
+    lines.append("  percentiles:  # measured over computed 95th percentile: mean, smallest and largest")
     lines += [
         f"    {name}: [{tail['ratio']:.4g}, {tail['low']:.4g}, {tail['high']:.4g}]"
         for name, tail in fitted["percentiles"].items()
     ]
     lines += tails_lines({name: tail["others"] for name, tail in fitted["percentiles"].items()})
-    lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
+    lines.append("  draws:  # demand in bootstrap replicates, relative to the demand above")
     return lines + [f"    {name}: [{', '.join(f'{each:.{_DIGITS}g}' for each in row)}]" for name, row in draws(network)]
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Return the demand of the mean transaction at each station in each replicate, relative to the network's. [ratio]
+    """Return the demand of the mean transaction at each station in each replicate, relative to its demand in the
+    network. [ratio]
 
     The demands drift up to full utilization of the station (`drifting`).
     """

@@ -22,9 +22,10 @@ from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.draft import Notes
 from towtank.workload.importers.textfile import require_file
 
-# Servers refuse longer request lines, so a longer line is an attack, or the file is not a log. [byte]
+# Longest line of a log. Servers refuse request lines beyond this length, so a longer line comes from an attack
+# or is not part of a log. [byte]
 _LINE_AT_MOST = 65536
-# Share of unreadable lines above which a file is not an access log. [ratio]
+# If a larger share of the lines is unreadable, the file is not taken for an access log. [ratio]
 _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
@@ -40,16 +41,16 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
 # Treatment of each field of a log line by the importer.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
-    "host": Key(Fate.CARRIED, "sessions: a client with its agent"),
-    "user": Key(Fate.NOTED, "is not kept: a log has no passwords, so that requests are sent without a login"),
+    "host": Key(Fate.CARRIED, "sessions, which are identified by host and agent"),
+    "user": Key(Fate.NOTED, "is not kept: a log has no passwords, so requests are sent without a login"),
     "time": Key(Fate.CARRIED, "think times, arrivals"),
     "request": Key(Fate.CARRIED, "method, path and query"),
-    "status": Key(Fate.CARRIED, "check of the status; pages that mostly failed are dropped"),
-    "bytes": Key(Fate.HARMLESS, "size of an answer, which the server decides"),
-    "agent": Key(Fate.CARRIED, "sessions; robots are dropped; the header is not sent"),
+    "status": Key(Fate.CARRIED, "check of the status; pages whose requests mostly failed are left out"),
+    "bytes": Key(Fate.HARMLESS, "size of a response, which depends on the server"),
+    "agent": Key(Fate.CARRIED, "sessions; requests of robots are left out; the header is not sent"),
     "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
 }
-# A longer number is a time stamp (nginx's `$msec`) and not a response time. [digits]
+# Greatest number of digits of a response time. A longer number is a time stamp (nginx's `$msec`). [digits]
 _SECONDS = re.compile(r"\d{1,6}\.\d+")
 _MICROSECONDS = re.compile(r"\d{1,12}")
 
@@ -123,7 +124,9 @@ def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
     if read == 0:
         raise StudyError.at(path, "must not be empty", line=1, column=1)
     if unreadable > _UNREADABLE_AT_MOST * read:
-        message = f"must be an access log in common or combined format, got {unreadable} of {read} lines in another one"
+        message = (
+            f"must be an access log in common or combined format, got {unreadable} of {read} lines in another format"
+        )
         raise StudyError.at(path, message, line=first_bad, column=1)
 
 
@@ -156,9 +159,7 @@ def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
-    """Return the request of a log line; True for an unreadable line, False for a readable line without a
-    request.
-    """
+    """Parse a log line into a request; return True if the line is unreadable, False if it contains no request."""
     match = _LINE.fullmatch(text)
     time = _time(match.group("time")) if match is not None else None
     if match is None or time is None:
@@ -167,7 +168,7 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
         return True
     parts = _ESCAPED.sub(_percent, match.group("request")).split()
     if len(parts) not in {2, 3} or not parts[1].startswith(("/", "http://", "https://")):
-        notes.add((number, match.start("request") + 1), "request", "asks for no path over HTTP: dropped")
+        notes.add((number, match.start("request") + 1), "request", "left out: it requests no path over HTTP")
         return False
     response_time, ends = _response_time(match.group("rest"))
     _note_fields(number, match, notes, timed=response_time is not None)
@@ -179,7 +180,7 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
 
 
 def _percent(escaped: re.Match[str]) -> str:
-    """Return a character that the server escaped in its log in percent-encoded form."""
+    """Return in percent-encoded form a character that the server escaped in its log."""
     code = escaped.group(1)
     byte = int(code[1:], 16) if len(code) == 3 else ord(_CONTROLS.get(code, code))
     return f"%{byte:02X}"
@@ -196,7 +197,7 @@ def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool
             notes.add((number, match.start(field) + 1), f"field {field}", key.why)
 
 
-# Adjacent lines of a log mostly have the same second, so their times are cached.
+# Adjacent log lines mostly have the same second, so caching saves most conversions of times.
 @lru_cache(maxsize=1024)
 def _time(text: str) -> int | None:
     match = _TIME.fullmatch(text)
@@ -212,8 +213,9 @@ def _time(text: str) -> int | None:
 
 
 def _response_time(rest: str) -> tuple[float | None, bool]:
-    """Read the response time at the end of a log line: integers are microseconds, decimal numbers are
-    seconds. [s]
+    """Return the response time at the end of a log line. [s]
+
+    Integers are microseconds (Apache), decimal numbers are seconds (nginx).
     """
     last = rest.rsplit(None, 1)[-1].strip('"') if rest.strip() else ""
     if _SECONDS.fullmatch(last):

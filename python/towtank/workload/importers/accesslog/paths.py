@@ -1,7 +1,7 @@
 """Path patterns of an access log: identifiers in paths become parameters, whose values are kept in bounded memory.
 
-A pattern consists of a method, the parts of a path and the names of a query; `None` stands for a part that is
-a parameter. If too many patterns differ in one part only, that part becomes a parameter.
+A pattern consists of a method, the parts of a path and the names of a query. `None` represents a path part that
+is a parameter. If too many patterns differ in one part only, this part becomes a parameter.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from towtank.workload.importers.accesslog.lines import Hit
 from towtank.workload.importers.draft import ASSET_ENDINGS
 
-# Number of patterns above which patterns that differ in one part only are merged. [1]
+# Largest number of patterns; when a log exceeds it, patterns that differ in one part only are merged. [1]
 PATTERNS_AT_MOST = 2000
-# Number of patterns that differ in one part only above which they become one pattern with a parameter. [1]
+# Largest number of patterns that may differ in one path part only; more are merged into one pattern. [1]
 ALIKE_AT_MOST = 20
 # Number of different rows of values that are kept per pattern. Further rows are only counted. [1]
 ROWS_AT_MOST = 500
@@ -24,7 +24,7 @@ ROWS_AT_MOST = 500
 ASSETS_AT_MOST = 100
 # Number of query names that are kept per pattern. [1]
 NAMES_AT_MOST = 20
-# Length at which path parts and query values are truncated: longer texts are tokens, not search terms.
+# Length at which path parts and query values are truncated; longer texts are tokens, not search terms.
 # [character]
 _VALUE_AT_MOST = 500
 
@@ -93,7 +93,7 @@ class Pattern:
             self.assets[path] += 1
 
     def merge(self, other: Pattern) -> None:
-        """Add the counts of another pattern, without its rows."""
+        """Add the counts of another pattern to this pattern; the rows are not added."""
         self.line = min(self.line, other.line)
         self.count += other.count
         self.failures += other.failures
@@ -121,7 +121,7 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     split = urlsplit(url)
     parts: list[str | None] = []
     values: list[str] = []
-    # A slash at the end belongs to the address: without it, servers answer with a redirect.
+    # Without a slash at its end, an address is a different one: servers answer it with a redirect.
     for part in split.path.removeprefix("/").split("/"):
         shown = _cut(part)
         made = _IDENTIFIER.fullmatch(part) is not None
@@ -139,12 +139,12 @@ def _pairs(query: str) -> list[tuple[str, str]]:
 
 
 def _cut(value: str) -> str:
-    """Truncate a value to the greatest length that is kept, without an incomplete escape at the end."""
+    """Truncate a value to the greatest length that is kept, and remove an incomplete percent escape at its end."""
     return value if len(value) <= _VALUE_AT_MOST else _HALF_ESCAPE.sub("", value[:_VALUE_AT_MOST])
 
 
 def shortened(url: str) -> bool:
-    """Return True if a pattern does not keep the whole URL: a long query, long parts, or a name without `=`."""
+    """Return True if a pattern drops part of the URL: of a long query, of a long path part, or a name without `=`."""
     split = urlsplit(url)
     names = split.query.split("&") if split.query else []
     values = [value for _, value in _pairs(split.query)]
@@ -157,9 +157,9 @@ class Patterns:
 
     def __init__(self) -> None:
         self.patterns: dict[Key, Pattern] = {}
-        # Patterns that were merged, so that later requests can be assigned to them.
+        # Patterns that result from merging, to which later requests are assigned.
         self.merged: set[Key] = set()
-        # Number of requests that belonged to discarded patterns.
+        # Number of requests in patterns that were discarded.
         self.forgotten = 0
 
     def add(self, hit: Hit) -> Key:
@@ -189,7 +189,7 @@ class Patterns:
         return self.patterns.get(key) or self.patterns.get(self._general(key, blank)[0])
 
     def _general(self, key: Key, row: tuple[str, ...]) -> tuple[Key, tuple[str, ...]]:
-        """Return the merged pattern to which a pattern belongs, with the row of parameter values."""
+        """Return the merged pattern to which a pattern belongs, and the row of parameter values for it."""
         for _ in key.parts:
             for index, part in enumerate(key.parts):
                 wider = _with_parameter(key, index)
@@ -202,7 +202,7 @@ class Patterns:
         return key, row
 
     def collapse(self) -> None:
-        """Merge patterns that differ in one part only, if there are many such patterns; last parts first."""
+        """Merge patterns that differ in one part only if there are many of them, beginning with the last part."""
         longest = max((len(key.parts) for key in self.patterns), default=0)
         for back in range(1, longest + 1):
             alike: dict[Key, list[Key]] = {}
@@ -236,6 +236,6 @@ def _with_parameter(key: Key, index: int) -> Key:
 
 
 def _wider_row(key: Key, row: tuple[str, ...], index: int) -> tuple[str, ...]:
-    """Return the row of values with the path part added that becomes a parameter."""
+    """Return the row of values, extended by the path part that becomes a parameter."""
     before = sum(part is None for part in key.parts[:index])
     return (*row[:before], key.parts[index] or "", *row[before:])

@@ -1,7 +1,7 @@
-"""Reads access logs of web servers: mix of pages, think times with goodness of fit, sessions, arrivals over time.
+"""Reads access logs of web servers: mix of pages, fitted think times, sessions, arrivals over time.
 
 The log is read once, line by line, in bounded memory: `lines` reads requests, `paths` builds path patterns,
-`sessions` tracks clients, and `thinking` fits the gaps between pages.
+`sessions` tracks clients, and `thinking` fits distributions to the gaps between pages.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ from towtank.workload.importers.draft import (
 from towtank.workload.importers.encoded import QUERY_SAFE, survives
 from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
 
-# Largest number of transactions. Less frequent pages are reported and left out. [1]
+# Largest number of transactions. Less frequent pages are omitted and reported in a note. [1]
 TRANSACTIONS_AT_MOST = 40
-# Share of the visits of a page that must request a static file for the file to belong to the page. [ratio]
+# A static file becomes part of a page if at least this share of the visits of the page requests the file.
+# [ratio]
 ASSET_SHARE = 0.5
-# P-value below which the gaps between pages do not follow a distribution.
+# Significance level: with a smaller p-value, the distribution is rejected for the gaps between pages.
 _P_AT_LEAST = 0.05
 
 _ROBOT = re.compile(r"bot\b|crawl|spider|slurp|monitor|health-?check|kube-probe|uptime", re.IGNORECASE)
@@ -65,7 +66,7 @@ def read(path: Path, options: Options) -> Draft:
     pause, mean = _think_time(sessions, draft)
     draft.groups = {"users": {"loop": {"think": pause, "mix": mix}}}
     if sessions.lonely:
-        why = f"left out: {sessions.lonely} requests for files by clients that had asked for no page"
+        why = f"left out: {sessions.lonely} requests for static files by clients that had requested no page"
         draft.notes.add((1, 0), "static files without a page", why)
     _findings(sessions, patterns, draft, mean)
     return draft
@@ -76,40 +77,40 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
     if hit.method not in METHODS:
         known = hit.method if hit.method in {"OPTIONS", "CONNECT", "TRACE", "PROPFIND"} else "another method"
         draft.notes.add(
-            place, f"request with {known}", f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
+            place, f"request with {known}", f"left out: a workload supports the methods {', '.join(sorted(METHODS))}"
         )
         return False
     if _ROBOT.search(hit.agent):
-        draft.notes.add(place, "robot", "dropped: it is no user")
+        draft.notes.add(place, "robot", "left out: a robot does not behave like a user")
         return False
     if shortened(hit.url):
-        why = "of a query 20 names are kept, of a value 500 characters, and a name without `=` is sent with it"
+        why = "20 names of a query and 500 characters of a value are kept; a name without `=` is sent with `=`"
         draft.notes.add(place, "long URL, or name without `=`", why)
     host = urlsplit(hit.url).hostname if not hit.url.startswith("/") else None
     if host:
         draft.notes.add(place, "host of a request", "is not kept: all requests go to one target")
     if host and options.hosts and host not in options.hosts:
-        draft.notes.add(place, "request to another host", "dropped: it is not among those of --host")
+        draft.notes.add(place, "request to another host", "left out: the host is not selected with --host")
         return False
     return True
 
 
 def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
-    """Return the patterns that become transactions, the most frequent first. The other patterns are noted."""
+    """Return the most frequent patterns, which become transactions; the other patterns are reported in notes."""
     by_count = sorted(patterns.patterns.items(), key=lambda item: (-item[1].count, item[1].line))
     kept: dict[Key, Pattern] = {}
     for key, pattern in by_count:
         label = f"{key.method} {shown(key)}"
         if pattern.failures * 2 > pattern.count:
-            why = f"dropped: {pattern.failures} of {pattern.count} requests failed"
+            why = f"left out: {pattern.failures} of {pattern.count} requests failed"
         elif len(kept) >= TRANSACTIONS_AT_MOST:
-            why = f"left out: {pattern.count} requests, rarer than the {TRANSACTIONS_AT_MOST} that are kept"
+            why = f"left out: {pattern.count} requests; only the {TRANSACTIONS_AT_MOST} most frequent patterns are kept"
         else:
             kept[key] = pattern
             continue
         draft.notes.add((pattern.line, 0), label, why)
     if patterns.forgotten:
-        why = f"{patterns.forgotten} requests with paths of their own, too many to keep apart"
+        why = f"left out: {patterns.forgotten} requests, because the log has too many different paths"
         draft.notes.add((1, 0), "rare paths", why)
     return kept
 
@@ -143,21 +144,21 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
     pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    if len(query) < len(pairs) or not decoded:  # a mapping cannot hold a name twice
+    if len(query) < len(pairs) or not decoded:  # a mapping cannot have the same name twice
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
-        draft.notes.add((pattern.line, 0), f"{label}: body", "a log has no bodies: the request is sent without one")
+        draft.notes.add(
+            (pattern.line, 0), f"{label}: body", "a log contains no bodies: the request is sent without a body"
+        )
     if pattern.not_kept:
-        why = f"{pattern.not_kept} requests had other values than the {len(rows)} that are kept"
+        why = f"{pattern.not_kept} requests had values beyond the {len(rows)} different rows that are kept"
         draft.notes.add((pattern.line, 0), f"{label}: values", why)
     step = request(key.method, path, name=label, query=query, check=_check(pattern))
     draft.transactions[name] = [*steps, step, *_assets(label, pattern, draft)]
 
 
 def _columns(key: Key) -> list[str]:
-    """Return the names of a pattern's parameters, taken from the path part before each parameter or the query
-    name.
-    """
+    """Return a name for each parameter of a pattern: the path part before the parameter, or the query name."""
     columns: list[str] = []
     for index, part in enumerate(key.parts):
         if part is None:
@@ -169,7 +170,7 @@ def _columns(key: Key) -> list[str]:
 
 
 def _encoded(part: str) -> str:
-    """Percent-encode a path part of a log. Most path parts are encoded already, and stay unchanged."""
+    """Percent-encode a path part of a log. Parts that are encoded already, as most are, stay unchanged."""
     return quote(part, safe=_PATH_SAFE)
 
 
@@ -178,7 +179,7 @@ def _path_value(value: str) -> str:
 
 
 def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tuple[str, ...], int]], bool]:
-    """Return query names and rows with their counts, decoded if decoding can be undone for the whole query.
+    """Return query names and rows with their counts, decoded if encoding restores the whole query.
 
     Returns
     -------
@@ -208,7 +209,7 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
 
 
 def _check(pattern: Pattern) -> dict[str, Any] | None:
-    """Return a check for the successful status codes in the log.
+    """Return a check that accepts the successful status codes in the log.
 
     304 (not modified) counts as 200, because simulated users have no cache.
     """
@@ -217,14 +218,14 @@ def _check(pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
-    """Return requests for the static files that most visits of a page requested.
+    """Return requests for the static files that most visits of a page request.
 
-    The other files are noted.
+    The other static files are reported in notes.
     """
     steps: list[Step] = []
     for url, times in pattern.assets.most_common():
         if times < ASSET_SHARE * pattern.count:
-            why = f"left out: {times} files of {pattern.count} visits, less than half" if times > 1 else None
+            why = f"left out: only {times} of {pattern.count} visits requested the file" if times > 1 else None
             if why is not None and pattern.count >= 10:
                 draft.notes.add((pattern.line, 0), f"{label}: {url[:80]}", why)
             continue
@@ -239,10 +240,10 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
 def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
     """Return the distribution that fits the think times best, as a pause, and its mean [s].
 
-    The fits are added to the findings of the draft.
+    All fits are added to the findings of the draft.
     """
     if sessions.gap_count < GAPS_AT_LEAST:
-        why = f"{sessions.gap_count} pauses are too few for a distribution"
+        why = f"{sessions.gap_count} pauses are too few to fit a distribution"
         mean = sessions.gap_sum / sessions.gap_count if sessions.gap_count else 1.0
         draft.notes.add((1, 0), "think times", f"{why}: exponential with mean {format_duration(mean)}")
         draft.findings["think_times"] = {"count": sessions.gap_count, "fits": []}
@@ -262,16 +263,14 @@ def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str,
     draft.findings.setdefault("summary", []).extend(
         f"think times: {fit.name}{' (chosen)' if fit is best else ''}, "
         f"Kolmogorov-Smirnov D = {fit.statistic:.3f}, p = {fit.p:.3f}"
-        + ("" if fit.pause is not None else ", not in the workload format")
+        + ("" if fit.pause is not None else ", not supported by the workload format")
         for fit in fits
     )
     if best.p < _P_AT_LEAST:
-        why = (
-            f"none of the format fits (p = {best.p:.3f} at best): {best.name} is the nearest, D = {best.statistic:.3f}"
-        )
+        why = f"no supported distribution fits; {best.name} is the nearest (p = {best.p:.3f}, D = {best.statistic:.3f})"
         draft.notes.add((1, 0), "distribution of think times", why)
     if sessions.with_response_time < sessions.pages:
-        why = f"unknown for {sessions.pages - sessions.with_response_time} pages: their think times have it in them"
+        why = f"unknown for {sessions.pages - sessions.with_response_time} pages: their think times include it"
         draft.notes.add((1, 0), "response times", why)
     assert best.pause is not None  # chosen so
     margin = 1.96 * float(np.std(sample)) / math.sqrt(len(sample))
@@ -289,7 +288,8 @@ def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float
     pages = sum(pattern.count for pattern in patterns.patterns.values())
     took = sum(pattern.response_time for pattern in patterns.patterns.values())
     response, timed = took / pages, sessions.with_response_time
-    # Little's law, N = X (R + Z), at the peak rate and with the pause of the workload.
+    # Users at the peak by Little's law, N = X (R + Z): X is the peak rate, R the response time, Z the pause of the
+    # workload.
     users = peak * (response + pause)
     draft.findings["sessions"] = {
         "count": sessions.ended,
@@ -302,13 +302,13 @@ def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float
     draft.findings["load"] = {"users_at_peak": round(users, 2), "rate_at_peak_per_s": peak, "response_mean_s": mean}
     if mean is not None:
         draft.findings.setdefault("summary", []).append(
-            f"response time: {format_duration(mean)} on average over {timed} pages, by the last number of a line: "
-            f"microseconds, or seconds if it has a decimal point"
+            f"response time: {format_duration(mean)} on average over {timed} pages, from the last number of each line: "
+            f"microseconds, or seconds if the number has a decimal point"
         )
     draft.findings.setdefault("summary", []).append(
         f"sessions: {sessions.ended}, {sessions.pages / sessions.ended:.2f} pages each; "
         f"at most {peak:.4g} pages /s over {format_duration(sessions.profile.width)}, "
-        f"which is N = X (R + Z) = {users:.4g} users"
+        f"which corresponds to N = X (R + Z) = {users:.4g} users"
     )
-    why = "pages are drawn by their share of all pages; the order within a session is not kept"
+    why = "each page is chosen with its share of all pages; the order within a session is not kept"
     draft.notes.add((1, 0), "order of pages", why)

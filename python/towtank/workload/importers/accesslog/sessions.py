@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from towtank.workload.importers.accesslog.lines import Hit
 from towtank.workload.importers.accesslog.paths import Key, Patterns, is_asset
 
-# Time of silence after which a client begins a new session; web analytics use the same limit. [s]
+# Time without a request after which a client begins a new session; web analytics use the same limit. [s]
 SILENCE = 1800.0
-# Shortest gap between pages. Log times are whole seconds, so d seconds stand for d - 1/2 to d + 1/2. [s]
+# Shortest gap between pages. Logged times are whole seconds, so a gap of d seconds lies between d - 1/2 and
+# d + 1/2. [s]
 LEAST_GAP = 1.5
 # Largest number of concurrent sessions. Beyond this number, the oldest session is ended early. [1]
 SESSIONS_AT_MOST = 200_000
-# Number of gaps that are kept as a uniform sample of all gaps (reservoir sampling, algorithm R). [1]
+# Largest number of gaps that are kept, as a uniform random sample of all gaps (reservoir sampling, algorithm
+# R). [1]
 GAPS_KEPT = 20_000
-# Largest number of intervals in the profile [1], and length of the first interval [s]. Beyond this number,
-# the length doubles.
+# Largest number of intervals in the profile [1], and initial length of an interval [s]. When the number is
+# exceeded, the length doubles.
 BUCKETS_AT_MOST = 288
 FIRST_BUCKET = 60
 
@@ -42,7 +44,7 @@ class Profile:
     sessions: dict[int, int] = field(default_factory=dict)
 
     def add(self, time: float, *, new_session: bool) -> None:
-        """Count a page at a time, and its session if the session is new."""
+        """Count a page at a given time, and a session if it begins with this page."""
         bucket = int(time // self.width)
         self.pages[bucket] = self.pages.get(bucket, 0) + 1
         if new_session:
@@ -52,7 +54,7 @@ class Profile:
             self.pages, self.sessions = _halved(self.pages), _halved(self.sessions)
 
     def rates(self) -> list[dict[str, float]]:
-        """Return pages and new sessions per second, by time since the first interval. [s], [1/s]"""
+        """Return pages and new sessions per second [1/s], by time since the first interval [s]."""
         first = min(self.pages, default=0)
         return [
             {
@@ -96,7 +98,7 @@ class Sessions:
         self.durations = 0.0
         self.first: float | None = None
         self.last = 0.0
-        # The seed is constant, so that the same log gives the same workload.
+        # The seed is constant, so that the same log always gives the same workload.
         self._random = random.Random(1)
 
     def add(self, hit: Hit) -> None:
@@ -131,9 +133,7 @@ class Sessions:
             self._end(self.active.popitem(last=False)[1])
 
     def _asset(self, hit: Hit, session: Session | None) -> None:
-        """Count a static file for the page before it in the session; without a page, as a file without a
-        page.
-        """
+        """Count a static file for the preceding page of the session, or as a file without a page."""
         if session is None or session.page is None:
             self.lonely += 1
             return
@@ -143,7 +143,7 @@ class Sessions:
             pattern.add_asset(hit.url)
 
     def _end_silent(self) -> None:
-        """End sessions that have been silent for `SILENCE`, the oldest first."""
+        """End the sessions without a request for `SILENCE` seconds, the oldest first."""
         while self.active:
             session = next(iter(self.active.values()))
             crowded = len(self.active) > SESSIONS_AT_MOST

@@ -1,4 +1,4 @@
-"""Options of curl with data for a request: files and parts of forms."""
+"""curl options that contain or name the data of a request: files and form parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.files import is_regular_file
 from towtank.workload.importers.curl.words import Word
 from towtank.workload.importers.draft import literal
 
-# Length of the beginning of a file that is searched for line ends. [byte]
+# Number of bytes at the beginning of a file that are searched for line ends. [byte]
 _LOOKED_AT = 1_000_000
 
 
@@ -28,9 +28,10 @@ def has_line_ends(name: str) -> bool:
 
 
 def of_form(value: str) -> tuple[str, dict[str, str]]:
-    """Split a form part into its text and the settings after `;` (media type, file name).
+    """Split a form part into its text and the settings after `;` that the workload supports: media type and file
+    name.
 
-    curl ignores other settings.
+    Other settings are ignored, as curl does.
 
     Examples
     --------

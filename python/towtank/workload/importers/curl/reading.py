@@ -43,7 +43,7 @@ _DATA = frozenset({"data", "data-raw", "data-ascii", "data-binary", "data-urlenc
 
 @dataclass
 class Call:
-    """curl command, as far as its options have been read."""
+    """curl command with the options that have been read so far."""
 
     place: tuple[int, int]
     urls: list[Word] = field(default_factory=list)
@@ -70,9 +70,11 @@ def read(path: Path, options: Options) -> Draft:
     reader = _Reader(draft, options)
     commands = splitter.split()
     for place in splitter.substitutions:
-        draft.notes.add(place, "command inside the command line", "not run: kept as text, put the value in its place")
+        draft.notes.add(
+            place, "command inside the command line", "is not run but kept as text: replace it by its value"
+        )
     for command in filter(None, splitter.otherwise):
-        why = "runs only if the command before it fails: left out"
+        why = "left out: it runs only if the previous command fails"
         draft.notes.add((command[0].line, command[0].column), f"|| {command[0].text[:40]}", why)
     steps = _steps(reader, commands, splitter.chained)
     if reader.faults and not steps:
@@ -94,9 +96,9 @@ def read(path: Path, options: Options) -> Draft:
     draft.groups = {"users": {"loop": {"think": "1 s", "mix": {"commands": 100}}}}
     reader.connect()
     if reader.endless:
-        why = "curl waits without end if a line has no --max-time; users here wait 30 s for an answer"
+        why = "curl waits without limit if a line has no --max-time; users of the workload wait 30 s for a response"
         draft.notes.add((1, 0), "timeouts", why)
-    draft.notes.add((1, 0), "think time", "command lines have none: users pause for 1 s after every round")
+    draft.notes.add((1, 0), "think time", "command lines contain none: users pause for 1 s after every round")
     return draft
 
 
@@ -109,8 +111,8 @@ def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]
         made = reader.steps(command)
         if made and before and id(command) in behind:
             why = (
-                "the command behind it is run in any case; a shell leaves it out after a failed connection, with "
-                "--fail also after a status from 400 on"
+                "the next command is always executed; a shell skips it after a failed connection, and with "
+                "--fail also after a status of 400 or above"
             )
             reader.note(command[0], "&&", why)
         steps += made
@@ -119,7 +121,7 @@ def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]
 
 
 def _is_setting(word: Word) -> bool:
-    """Return True if a word has the form NAME=value of a variable assignment."""
+    """Return True if a word is an assignment to a shell variable, NAME=value."""
     name, equals, _ = word.text.partition("=")
     return bool(equals) and "/" not in name
 
@@ -133,7 +135,7 @@ class _Reader:
         self.faults: list[Fault] = []
         # True if a request waits for its response without a time limit.
         self.endless = False
-        # Connection timeouts of the requests (None without the option), and where each was first read.
+        # Connection timeouts of the requests, None without the option, each with its first position in the file.
         self.connects: dict[float | None, tuple[int, int]] = {}
         self.variables = Variables()
 
@@ -157,14 +159,16 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))
             self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
-            # The splitter turns `NAME=$(a command)` into an assignment and further words.
+            # The splitter turns `NAME=$(command)` into an assignment and the remaining words of the command.
             self.variables.forget(set_for_it)
             return []
         steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]
         return self._with_parameters(steps, words)
 
     def _calls(self, first: Word, words: list[Word]) -> list[Step]:
-        """Return the requests of a command, or of its part between two `--next`; empty if one has a fault."""
+        """Return the requests of a command, or of its part between two `--next`; an empty list if a request has a
+        fault.
+        """
         call, faults = Call((first.line, first.column)), len(self.faults)
         self._arguments(words, call)
         if not call.urls:
@@ -182,14 +186,18 @@ class _Reader:
         if given:
             self.draft.defaults["connect_timeout"] = seconds(max(given))
         if given and len(self.connects) > 1:
-            why = f"is {max(given):g} s for all requests here"
+            why = f"is {max(given):g} s for all requests of the workload"
             self.draft.notes.add(self.connects[max(given)], "option --connect-timeout", why)
 
     def _urls(self, word: Word, call: Call) -> list[str]:
         """Return the URLs for which a word stands; curl makes one request for each."""
         urls, more = ([word.text], False) if "globoff" in call.switches else urls_of(word)
         if more:
-            self.note(word, f"URL {word.text[:60]!r}", f"stands for more: the first {URLS_AT_MOST} are requested")
+            self.note(
+                word,
+                f"URL {word.text[:60]!r}",
+                f"denotes more than {URLS_AT_MOST} URLs: only the first {URLS_AT_MOST} are requested",
+            )
         urls = [(url if "://" in url else f"http://{url}").partition("#")[0] for url in urls]
         return urls if "path-as-is" in call.switches else [resolved(url) for url in urls]
 
@@ -204,7 +212,7 @@ class _Reader:
         return steps
 
     def _with_parameter(self, steps: list[Step], variable: str) -> tuple[list[Step], str]:
-        """Return the steps with a parameter in place of a shell variable, and the text of the note about it."""
+        """Replace a shell variable by a parameter in the steps; return the steps and the text of the note."""
         name = identifier(variable, "variable")
         replaced = [_replaced(step, {f"$${{{variable}}}": f"${{parameters.{name}}}"}) for step in steps]
         if replaced == steps:
@@ -219,7 +227,7 @@ class _Reader:
                 target = next(rest, None)
                 if "<" in word.text:
                     shown = f"{word.text} {target.text[:40]}" if target is not None else word.text
-                    self.note(word, f"redirection {shown!r}", "input of the shell is not read: left out")
+                    self.note(word, f"redirection {shown!r}", "left out: input from the shell is not read")
             elif ended or not word.text.startswith("-") or word.text == "-":
                 call.urls.append(word)
             elif word.text == "--":
@@ -232,7 +240,7 @@ class _Reader:
                 self._short(word, rest, call)
 
     def _short(self, word: Word, rest: Any, call: Call) -> None:
-        """Read several short options in one word; the value of the last option may follow in the same word."""
+        """Read several short options in one word; the value of the last one may follow in this word."""
         letters = word.text[1:]
         for index, letter in enumerate(letters):
             name = SHORT.get(letter, letter)
@@ -260,8 +268,8 @@ class _Reader:
         """Account for an option that sets no key of the request."""
         base = name.removeprefix("no-")
         if name not in OPTIONS and base in SWITCHES:
-            return  # the option switches off what is off by default
-        entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known: a value of it would be taken for a URL"))
+            return  # the option switches off a feature that is off by default
+        entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known; if it has a value, the value is read as a URL"))
         if entry.fate is not Fate.HARMLESS:
             shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
             self.note(word, f"option {shown}", entry.why)
@@ -273,7 +281,7 @@ class _Reader:
         elif name == "header":
             self._header(word, value, call)
         elif name in {"user-agent", "referer"}:
-            # With `;auto`, curl derives the header from redirects. An empty value removes the header.
+            # With the suffix `;auto`, curl sets the header after redirects; without other text no header is sent.
             text = value.text.removesuffix(";auto") if name == "referer" else value.text
             if text:
                 call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), text, place))
@@ -299,7 +307,7 @@ class _Reader:
             self._settle(name, word)
 
     def _header(self, word: Word, value: Word, call: Call) -> None:
-        """Read a header: `Name: value` sets a value, `Name;` an empty value, and `Name:` removes the header."""
+        """Read a header option: `Name: value` sets a value, `Name;` an empty value, and `Name:` removes the header."""
         name, colon, rest = value.text.partition(":")
         place = (value.line, value.column)
         if colon and rest.strip():
@@ -309,7 +317,7 @@ class _Reader:
         elif name.endswith(";"):
             call.headers.append((name[:-1].strip(), "", place))
         elif name.startswith("@"):
-            self.note(value, f"option {word.text} {name[:60]}", "headers in a file are not read: left out")
+            self.note(value, f"option {word.text} {name[:60]}", "left out: headers in a file are not read")
         else:
             self.fault(value, word.text, f"must be 'Name: value', got {value.text[:60]!r} instead")
 
@@ -338,11 +346,11 @@ class _Reader:
         if call.as_query and call.data:
             text += separator(text) + self._joined(call)
         for word in call.more:
-            # Text after a plus sign is encoded already.
+            # After a plus sign, the text is encoded already.
             encoded = word.text[1:] if word.text.startswith("+") else self._data("data-urlencode", word)
             text += separator(text) + encoded
         if call.upload is not None and urlsplit(text).path.endswith("/"):
-            text += quote(Path(call.upload.text).name)  # as curl does
+            text += quote(Path(call.upload.text).name)  # curl appends the file name, too
         path, query = path_and_query(text)
         method = self._method(call, bool(body))
         if carried.bearer is not None:
@@ -366,7 +374,7 @@ class _Reader:
         if word is None:
             return []
         if call.form or call.upload or (call.data and not call.as_query):
-            self.note(word, "option -r (--range)", "curl says it in Content-Range of the body: left out")
+            self.note(word, "option -r (--range)", "left out: with a body, curl sends the header Content-Range")
             return []
         return [("Range", f"bytes={word.text}{'' if '-' in word.text else '-'}", (word.line, word.column))]
 
@@ -394,11 +402,11 @@ class _Reader:
             return {"multipart": parts_of([self._part(name, word) for name, word in call.form])}
         given = next((key for key in headers if key.lower() == "content-type"), None)
         if "content-type" in call.removed and (call.data or call.upload is not None):
-            why = "curl sends the body without it; the workload sends the type of the body"
+            why = "curl sends the body without this header; the workload sends the media type of the body"
             self.draft.notes.add(call.place, "header Content-Type", why)
         if call.upload is not None:
             if given is None and "content-type" not in call.removed:
-                why = "curl sends uploads without one; the workload says text/plain"
+                why = "curl sends uploads without a media type; the workload sends text/plain"
                 self.note(call.upload, "media type of the file", why)
             return self._file(call.upload, call.upload.text)
         if not call.data:
@@ -409,7 +417,7 @@ class _Reader:
             if given is None:
                 headers["Content-Type"] = kind
             if name in {"data", "data-ascii"} and has_line_ends(word.text[1:]):
-                self.note(word, f"file {word.text[1:81]}", "is sent as it is; curl takes its line ends out")
+                self.note(word, f"file {word.text[1:81]}", "is sent unchanged; curl removes its line ends")
             return self._file(word, word.text[1:])
         body = body_keys(self._joined(call), headers[given] if given else kind)
         if given is None and "body" in body:
@@ -419,9 +427,11 @@ class _Reader:
         return body
 
     def _joined(self, call: Call) -> str:
-        """Join the values of all data options in the same way as curl."""
+        """Join the values of all data options with the separator that curl uses."""
         if any(is_file(name, word) for name, word in call.data):
-            raise ValueError("must have one body, got several of which one is a file, or a file in the query")
+            raise ValueError(
+                "must have one body and no file in the query, got several bodies with a file, or a file in the query"
+            )
         separator = "" if call.data[0][0] == "json" else "&"
         return separator.join(self._data(name, word) for name, word in call.data)
 
@@ -431,7 +441,7 @@ class _Reader:
             return word.text
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:
-            self.note(word, "--data-urlencode of a file", "is sent as the text that stands here")
+            self.note(word, "--data-urlencode of a file", "the text of the option is sent, not the content of the file")
         encoded = quote(value if equals else key, safe="-._~${}").replace("%20", "+")
         return f"{key}={encoded}" if equals and key else encoded
 
@@ -451,15 +461,18 @@ class _Reader:
         if value[0] == "@":
             part["filename"] = literal(Path(file).name)
         else:
-            self.note(word, f"file {file[:80]}", "is sent as a file, with its name; curl sends its text as a field")
+            self.note(word, f"file {file[:80]}", "is sent as a file with its name; curl sends its content as a field")
         return key, {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
-        """Return a file as the body, relative to the workload; a generated body if the file does not exist."""
+        """Return the key for a file as body, with a path relative to the workload.
+
+        If the file does not exist, the body is generated.
+        """
         path = Path(name)
         if is_regular_file(path):
             return {"file": relative_to_workload(path, self.options.folder)}
-        self.note(word, f"file {name[:80]}", "does not exist: content of 1 KiB is sent in its place")
+        self.note(word, f"file {name[:80]}", "does not exist: generated content of 1 KiB is sent instead")
         return {"body": "${random.text(1024)}"}
 
 

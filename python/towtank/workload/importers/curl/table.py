@@ -331,8 +331,8 @@ SHORT = dict(
         r"z=time-cond",
     ]
 )
-# These options change output or files on the user's machine, and not the request that is sent.
-_PRINTED = "concerns output and files of curl, not the request"
+# Options for output or for files on the user's machine; the request is the same with and without them.
+_PRINTED = "concerns the output and files of curl, not the request"
 _HARMLESS = [
     "silent",
     "show-error",
@@ -368,12 +368,12 @@ _HARMLESS = [
     "version",
     "disable",
 ]
-_CERTIFICATE = "certificates and TLS belong to the target, not to the workload"
+_CERTIFICATE = "certificates and TLS are set for the target, not in the workload"
 _PROXY = "requests go to the target directly"
-_LOGIN = "logins are sent as Basic or as a bearer token, in no other way"
+_LOGIN = "only Basic authentication and bearer tokens are supported"
 _REDIRECT = "redirects are not followed; add the next request as a step"
-_VERSION = "the target says which version of HTTP is spoken"
-_NAMES = "set the address of the load with --address"
+_VERSION = "the version of HTTP is set for the target"
+_NAMES = "set the address of the target with --address"
 _REPEATED = "each request is sent once; failures are counted"
 _PARALLEL = "the requests of a user are sequential"
 _REASONS = {
@@ -406,17 +406,21 @@ def _options() -> dict[str, Key]:
         **carried("form", "form-string", why="`multipart`"),
         **carried("user", "oauth2-bearer", why="`auth`, header Authorization"),
         **carried("max-time", "connect-timeout", why="`timeout`, `connect_timeout`"),
-        **carried("globoff", "path-as-is", why="without them, sets and ranges are several URLs, and `..` is resolved"),
-        **noted("fail-early", "a failed request does not end the others of its line"),
-        **carried("next", why="a request of its own"),
+        **carried(
+            "globoff",
+            "path-as-is",
+            why="without these options, sets and ranges denote several URLs, and `..` is resolved",
+        ),
+        **noted("fail-early", "after a failed request, the other requests of the line are still sent"),
+        **carried("next", why="a separate request"),
         **harmless("is the default", "basic", "keepalive-time", "tcp-nodelay"),
         **harmless(_PRINTED, *_HARMLESS),
-        **noted("cookie", "is left out: every user keeps the cookies that the server sets; log in within the workload"),
-        **noted("cookie-jar", "every user keeps cookies by itself"),
-        **noted("compressed", "answers are asked for without compression, so that they can be checked"),
+        **noted("cookie", "left out: every user keeps the cookies that the server sets; add the login to the workload"),
+        **noted("cookie-jar", "every user has its own cookies"),
+        **noted("compressed", "responses are requested without compression, so that they can be checked"),
         **noted("config", "the options in that file are not read"),
-        **noted("time-cond", "users have no cache, so that they ask for the whole content"),
-        **noted("etag-compare", "users have no cache, so that they ask for the whole content"),
+        **noted("time-cond", "users have no cache and request the whole content"),
+        **noted("etag-compare", "users have no cache and request the whole content"),
     }
 
 

@@ -1,4 +1,4 @@
-"""URLs in the syntax of curl: sets and ranges stand for several URLs, and `..` in paths is resolved."""
+"""Expands URLs in the syntax of curl: sets and ranges denote several URLs, and `..` in paths is resolved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice, product
 
 from towtank.workload.importers.curl.words import Word
 
-# Largest number of URLs per word, since a range can stand for any number. [1]
+# Largest number of URLs of one word; a range could denote any number. [1]
 URLS_AT_MOST = 100
 # A set `{a,b}` or a range `[1-9]`, `[a-z:2]`. Other brackets belong to IPv6 addresses.
 _GLOB = re.compile(r"\\([{}\[\]])|\{([^{}]*)\}|\[(\d+)-(\d+)(?::(\d+))?\]|\[([a-zA-Z])-([a-zA-Z])(?::(\d+))?\]")
@@ -17,7 +17,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 def urls_of(word: Word) -> tuple[list[str], bool]:
-    """Return the URLs for which a word stands, and True if more URLs exist than are returned.
+    """Return the URLs that a word denotes, and True if the word denotes more URLs than are returned.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def resolved(url: str) -> str:
 
 
 def separator(url: str) -> str:
-    """Return the character that curl puts between a URL and additional query text; empty after `?` or `&`."""
+    """Return the character that curl inserts between a URL and additional query text; empty after `?` or `&`."""
     if "?" not in url:
         return "?"
     return "" if url.endswith(("?", "&")) else "&"

@@ -1,4 +1,4 @@
-"""Values of shell variables that a file of command lines sets."""
+"""Values of the shell variables that are set within a file of command lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from towtank.workload.importers.curl.words import Word
 
-# Characters that a shell expands to several words or file names unless they are quoted.
+# Characters that a shell expands into several words or file names, unless they are quoted.
 _SPLIT = re.compile(r"[\s*?\[]")
 
 
@@ -17,8 +17,8 @@ class Variables:
         self._values: dict[str, str] = {}
 
     def set(self, words: list[Word]) -> list[Word]:
-        """Read a command that sets variables, and return the assignments whose values are known only at run
-        time.
+        """Read a command that sets variables; return the assignments whose values become known only when a shell runs
+        them.
         """
         unknown = []
         for word in map(self.known, words):

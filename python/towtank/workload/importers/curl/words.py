@@ -26,9 +26,9 @@ class Word:
     line: int
     column: int
     pieces: list[tuple[str, str]] = field(default_factory=list)
-    # True for a redirection such as `<` or `>`, which the shell applies to the next word.
+    # True for a redirection sign such as `<` or `>`; the shell applies it to the next word.
     redirects: bool = False
-    # Texts that were added since the last piece.
+    # Texts that were added after the last completed piece.
     _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -45,7 +45,7 @@ class Word:
             self.pieces.append((kind, text))
 
     def end(self) -> None:
-        """Join the texts that were added since the last piece into one piece."""
+        """Join the texts that were added after the last piece into a new piece."""
         if self._texts:
             self.pieces.append(("text", "".join(self._texts)))
             self._texts = []
@@ -70,7 +70,7 @@ class Splitter:
         self.commands: list[list[Word]] = [[]]
         self.word: Word | None = None
         self.substitutions: list[tuple[int, int]] = []
-        # Commands after `||`, and commands after `&&`.
+        # Commands after `||`, and commands after `&&`, stored separately.
         self.otherwise: list[list[Word]] = []
         self.chained: list[list[Word]] = []
 
@@ -100,7 +100,7 @@ class Splitter:
             self.at += 1
         elif char in "\n;&|":
             self._end_word()
-            if char != "\n" or self.commands[-1]:  # a line may end after `||`
+            if char != "\n" or self.commands[-1]:  # after `||`, the command may continue on the next line
                 self.commands.append([])
             if char == following and char in "|&":
                 (self.otherwise if char == "|" else self.chained).append(self.commands[-1])
@@ -132,7 +132,7 @@ class Splitter:
                 self.word = None
         self._end_word()
         found = _REDIRECT.match(self.text, self.at)
-        assert found is not None  # it begins with < or >
+        assert found is not None  # the word begins with < or >
         self.at = found.end()
         if found.group(1) is None:
             self.commands[-1].append(Word(*self.place(found.start()), [("text", found.group())], redirects=True))
@@ -213,7 +213,7 @@ class Splitter:
         self.at += 1
 
     def _dollar(self, kind: str = "variable") -> None:
-        """Read a shell variable. A command substitution is kept as text, and its position is stored."""
+        """Read a shell variable. A command substitution is kept as text, and its position is recorded."""
         word = self._current()
         match = _VARIABLE.match(self.text, self.at)
         if match is not None:

@@ -1,8 +1,8 @@
-"""Correlation: finds values that the server generated and the client sent back, to be extracted in each run.
+"""Correlation: finds values that the server generated and the client sent back, so that each run extracts them anew.
 
-A value qualifies if an earlier response contains it, no request before that response contains it, and it
-looks generated: it has letters and digits or is long, or its names on both sides are those of an identifier.
-The result is a proposal, because it is based on a single recording.
+A value qualifies under three conditions. An earlier response contains it. No request before that response contains
+it. It looks generated: it has letters and digits or is long, or its names in response and request are names of
+identifiers. The result is a proposal, because it is based on a single recording.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from towtank.workload.importers.har.escapes import encoding_of_body, place, writ
 from towtank.workload.importers.nodes import items_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# Length above which a response is not searched: generated values occur in pages and small documents.
-# [character]
+# Longer responses are not searched, since generated values occur in pages and small documents. [character]
 _BODY_AT_MOST = 2_000_000
 # Largest number of values that are searched per response. [1]
 _LEAVES_AT_MOST = 20_000
-# Lengths of the text around a value in the regular expression that finds the value. [character]
+# Lengths of the context that the regular expression for a value includes, in the order of the attempts.
+# [character]
 _CONTEXT = (20, 40, 80)
 
 _IDENTIFIER = re.compile(
     r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE
 )
 _TOKEN = re.compile(r"csrf|xsrf|token|nonce|viewstate|__eventvalidation|authenticity", re.IGNORECASE)
-# Separators of path segments, and of query values that are part of the path text.
+# Separators between the path segments, and the names before the query values that are part of the path text.
 _PATH_PIECES = re.compile(r"(/|[?&][^=&]*=)")
 _NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
 
@@ -48,11 +48,11 @@ class Exchange:
     node : Node
         Entry of the recording.
     start, end : float
-        Times of the request and of the end of the response. [s]
+        Start of the request and end of the response. [s]
     body : str
         Text of the response; empty if no text was recorded.
     asset : bool
-        True if the request is for a static part of a page, the same for all users.
+        True if the request is for a static file of a page, which is equal for all users.
     step : dict
         Request step in the workload.
     bearer : str or None
@@ -80,7 +80,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Sent:
-    """Value in a request, with the name of its field; empty for path segments."""
+    """Value in a request, with the name of its field; the name is empty for path segments."""
 
     value: str
     name: str
@@ -88,7 +88,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a value: an extraction from a response, and the name of the value there."""
+    """Origin of a value: the extraction from a response, and the name of the value in that response."""
 
     extract: Any
     name: str
@@ -112,10 +112,10 @@ class Correlation:
         self.variables: dict[tuple[int, str], str] = {}
         self.names: set[str] = set()
         self.findings: list[dict[str, Any]] = []
-        # Computed once for all requests, because sessions have thousands of them.
+        # Computed once, because a search per request would be slow for sessions with thousands of requests.
         self.locations = [exchange.header("location") for exchange in exchanges]
         self.headers = [_headers(exchange) for exchange in exchanges]
-        # Collected before values are replaced by variables.
+        # Collected now, because variables will replace the recorded values in the steps.
         self.sent = [list(_sent(exchange)) for exchange in exchanges]
         self.first_sent: dict[str, int] = {}
         for index, values in enumerate(self.sent):
@@ -141,23 +141,23 @@ class Correlation:
         strong = _strong(sent.value)
         if not strong and not (len(sent.value) >= 2 and _identifies(sent)):
             return
-        # A value that was sent before a response was not generated in that response.
+        # If a request sends the value before a response contains it, that response has not generated the value.
         for earlier in range(min(index, self.first_sent[sent.value])):
             source = self._source(earlier, sent, strong)
             if source is not None:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        # A value with the name of a secret always becomes a parameter.
-        sends = "a parameter is sent" if is_secret_name(sent.name) else "the workload sends the recorded one"
+        # A value whose name is that of a secret is always replaced by a parameter.
+        sends = "a parameter replaces it" if is_secret_name(sent.name) else "the workload sends the recorded value"
         if strong and any(sent.value in each for each in self.headers[:index]):
-            why = "is a part of a header of an answer before, of which only the whole can be taken"
+            why = "is a part of a header of an earlier response; only whole headers can be extracted"
             self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
         elif strong and any(sent.value in each.body for each in self.exchanges[:index]):
-            why = f"is in an answer before, at a place that no pattern finds again: {sends}"
+            why = f"is in an earlier response, but no regular expression finds it there: {sends}"
             self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
         elif strong and _TOKEN.search(sent.name):
-            why = f"looks like a value of the server, and is in no answer before: {sends}"
+            why = f"looks generated by the server, but no earlier response contains it: {sends}"
             self.draft.notes.add(place_of(exchange.node), f"field {sent.name}", why)
 
     def _location(self, index: int) -> None:
@@ -169,9 +169,8 @@ class Correlation:
             if not made or not value or urljoin(self.exchanges[earlier].url, value) != exchange.url:
                 continue
             if not value.startswith("/") or value.startswith("//"):
-                why = (
-                    "is the header Location of an answer before, which has the host in it: templates need the path only"
-                )
+                why = "is the header Location of an earlier response, which includes the host: a template needs "
+                "only the path"
                 self.draft.notes.add(place_of(exchange.node), f"path {urlsplit(exchange.url).path[:80]}", why)
                 return
             variable = self._variable(earlier, Sent(value, "location"), Source({"header": "Location"}, "location"))
@@ -223,7 +222,7 @@ class Correlation:
         if put(exchange.step, sent.value, variable):
             self._found(variable, earlier, index)
         else:
-            why = "comes from an answer before, in a place that templates do not reach"
+            why = "comes from an earlier response, but templates cannot replace it in this part of the request"
             self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
 
     def _variable(self, earlier: int, sent: Sent, source: Source) -> str:
@@ -257,12 +256,12 @@ class Correlation:
                 return
         self.draft.parameters.setdefault("token", "change-me")
         exchange.step.setdefault("headers", {})["Authorization"] = "Bearer ${parameters.token}"
-        why = "not copied: it is in no answer of the recording, set parameters.token"
+        why = "is not copied, and no response of the recording contains it: set parameters.token"
         self.draft.notes.add(place_of(exchange.node), "token of the header Authorization", why)
 
 
 def _strong(value: str) -> bool:
-    """Return True if a value looks generated, whatever its name is."""
+    """Return True if a value looks generated, regardless of its name."""
     if any(char.isspace() for char in value) or len(value) < 8:
         return False
     has_digit, has_letter = any(char.isdigit() for char in value), any(char.isalpha() for char in value)
@@ -270,12 +269,12 @@ def _strong(value: str) -> bool:
 
 
 def _identifies(sent: Sent) -> bool:
-    """Return True if a value has the name of an identifier, or is a number in the path."""
+    """Return True if the name of a value is the name of an identifier, or if an unnamed value is a number."""
     return bool(_IDENTIFIER.search(sent.name)) if sent.name else sent.value.isdecimal()
 
 
 def _sent(exchange: Exchange) -> Iterator[Sent]:
-    """Yield the values in path, query, form, JSON and special headers of a request, with their names."""
+    """Yield the values that a request sends in path, query, form, JSON and special headers, with their names."""
     parts = urlsplit(exchange.url)
     yield from (Sent(unquote(part), "") for part in parts.path.split("/") if part)
     yield from (Sent(value, name) for name, value in parse_qsl(parts.query) if value)
@@ -289,7 +288,7 @@ def _sent(exchange: Exchange) -> Iterator[Sent]:
 
 
 def _walk(value: Any, path: str, name: str, depth: int) -> Iterator[tuple[str, str, str]]:
-    """Yield JSON path, last name and text of every string and number in a JSON value."""
+    """Yield the JSON path, the last name in the path, and the text of every string and number in a JSON value."""
     if depth > 40:
         return
     if isinstance(value, dict):
@@ -361,21 +360,22 @@ def _put(value: Any, old: str, variable: str) -> Any:
 
 
 def _inside(text: str, old: set[str], new: str) -> str:
-    """Replace the written forms of a value inside a text, except after `$`, which would turn the place into
-    text.
+    """Replace the encoded forms of a value inside a text by a placeholder.
+
+    After a `$`, the value stays: `$$` would turn the placeholder into text.
     """
     forms = "|".join(re.escape(literal(each)) for each in sorted(old, key=len, reverse=True))
     return re.sub(rf"(?<!\$)(?:{forms})", lambda _: new, text)
 
 
 def _put_json(step: Step, value: str, variable: str) -> None:
-    """Replace a value in a JSON body by a variable. For a number, the body becomes text with a place."""
+    """Replace a value in a JSON body by a variable. If the value is a number, the whole body becomes text."""
     step["json"] = _put(step["json"], value, variable)
     marks = f"\ue000{variable}\ue001"
     marked = _mark(step["json"], value, marks)
     if marked == step["json"]:
         return
-    # The engine encodes places in JSON strings. In a plain text body, the place must name the encoding.
+    # The engine encodes placeholders in JSON strings itself. In a text body, each placeholder must name its encoding.
     text = re.sub(r"(?<!\$)\$\{([a-z][\w.]*)\}", r"${\1|json}", json.dumps(marked, ensure_ascii=False))
     del step["json"]
     step["body"] = text.replace(f'"{marks}"', f"${{{variable}}}")

@@ -28,7 +28,7 @@ def encoding_of_body(step: Step) -> str:
 
 
 def written(value: str, encoding: str) -> set[str]:
-    """Return the texts that represent a value in an encoding."""
+    """Return the texts that can represent a value in an encoding."""
     if encoding == "url":
         return {each for each in (value, quote(value, safe=""), quote_plus(value)) if unquote_plus(each) == value}
     if encoding == "json":
@@ -57,7 +57,7 @@ def read(text: str, encoding: str, *, in_query: bool = False) -> str | None:
 
 
 def place(template: str, encoding: str) -> str:
-    """Return a template place `${...}` with an encoding.
+    """Return a template placeholder `${...}` with an encoding.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Forms in recordings, listed by their fields or parts (`params` of HAR 1.2)."""
+"""Forms whose fields or parts a recording lists (`params` of HAR 1.2)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 
 
 def form_text(params: list[Node], draft: Draft) -> str:
-    """Return the encoded text of a form that was recorded only as decoded names and values (`params`)."""
+    """Return the encoded text of a form of which the recording has only the decoded names and values (`params`)."""
     pairs = [(text_of(each, "name"), text_of(each, "value"), place_of(each)) for each in params]
     for name, value, place in pairs:
         if _ESCAPE.search(name + value):
-            why = "is taken as decoded, as HAR 1.2 has it beside no text: its % is sent as %25"
+            why = "is read as decoded text, as HAR 1.2 requires without `text`: its % is sent as %25"
             draft.notes.add(place, f"field {name}", why)
     return "&".join(f"{percent_encoded(name)}={percent_encoded(value)}" for name, value, _ in pairs)
 
@@ -29,14 +29,14 @@ def form_text(params: list[Node], draft: Draft) -> str:
 def parts(listed: list[Node], draft: Draft) -> Any:
     """Return the parts of a multipart body as request keys.
 
-    A file gets generated content of the same size.
+    For a file, content of the same size is generated.
     """
     made: list[tuple[str, Any]] = []
     for each in listed:
         name, file = text_of(each, "name"), text_of(each, "fileName")
         if file:
             size = exact_size(int(number_of(each, "_size", default=10 * 1024)))
-            why = f"its content is not carried over: content of {size} is made in its place"
+            why = f"its content is not imported: generated content of {size} is sent instead"
             draft.notes.add(place_of(each), f"file {file}", why)
             made.append((name, {"generated": {"size": size}, "filename": literal(file), **_media(each)}))
         else:

@@ -43,10 +43,10 @@ from towtank.workload.importers.textfile import read_text
 from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
-# Time without requests in flight after which the user is reading. It is longer than the gaps between a
-# browser's requests for one page, and shorter than the reaction time of a person. [s]
+# If no request is in flight for this time, the user is taken to be reading. It exceeds the gaps between a
+# browser's requests for one page, and is shorter than the reaction time of a person. [s]
 IDLE = 1.0
-# Beginning of recordings by `towtank record`, which have one entry per line.
+# First characters of recordings by `towtank record`, which have one entry per line.
 _RECORDED = '{"log":{"version":"1.2","creator":{"name": "towtank"'
 
 _ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
@@ -114,7 +114,7 @@ def _load(path: Path, draft: Draft) -> Node:
             raise
     whole = "\n".join(lines[:-1]).removesuffix(",")
     root = jsonfile.parse(f"{whole}]}}}}", str(path))
-    draft.notes.add((len(lines), 1), "last exchange", "left out: the recording ends in the middle of it")
+    draft.notes.add((len(lines), 1), "last exchange", "left out: the recording ends within it")
     return root
 
 
@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
-    """Return the entries that can be carried over, sorted by start; the other entries are noted."""
+    """Return the entries that the workload includes, sorted by start; the other entries are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -145,7 +145,7 @@ def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
 def _exchange(entry: Node) -> Exchange:
     url, method = text_of(entry, "request", "url"), text_of(entry, "request", "method").upper()
     if not url or not method:
-        raise ValueError("must have request.url and request.method, got an entry without")
+        raise ValueError("must have request.url and request.method, got an entry without them")
     text = text_of(entry, "startedDateTime")
     try:
         start = datetime.fromisoformat(text).timestamp()
@@ -177,7 +177,7 @@ def _response_text(entry: Node) -> str:
 
 
 def _is_asset(entry: Node, url: str) -> bool:
-    """Return True if an entry is a script, style sheet, picture or font, which is the same for all users."""
+    """Return True if an entry is a script, style sheet, picture or font, and therefore equal for all users."""
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -186,44 +186,44 @@ def _is_asset(entry: Node, url: str) -> bool:
 
 
 def _why_not(exchange: Exchange) -> str | None:
-    """Return the reason why an entry is left out of the workload; None if the entry is carried over."""
+    """Return the reason why the workload omits an entry; None if it includes the entry."""
     scheme, kind = urlsplit(exchange.url).scheme, text_of(exchange.node, "_resourceType").lower()
     if scheme in {"ws", "wss"} or kind == "websocket":
-        return "dropped: WebSocket is not spoken"
+        return "left out: WebSocket is not supported"
     try:
         address_of(exchange.url)
     except ValueError:
-        return f"dropped: {scheme or 'it'} goes to no server"
+        return f"left out: {scheme or 'the URL'} leads to no HTTP server"
     noise = _from_browser(exchange) or _noise(exchange, kind)
     if noise is not None:
-        return f"dropped: {noise}"
+        return f"left out: {noise}"
     if exchange.method not in METHODS:
-        return f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
+        return f"left out: a workload supports the methods {', '.join(sorted(METHODS))}"
     error = text_of(exchange.node, "_error") or text_of(exchange.node, "response", "_error")
     if exchange.status == 0:
-        error = f"the recording has no answer: {error or 'it was blocked or broken off'}"
+        error = f"the recording has no response: {error or 'the request was blocked or aborted'}"
     elif error:
-        error = f"its answer is not whole: {error}"
-    return f"dropped: {error}" if error else None
+        error = f"its response is incomplete: {error}"
+    return f"left out: {error}" if error else None
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return the reason why a request did not reach a server; None if the request reached a server."""
+    """Return the reason why a request did not reach a server; None if it did."""
     if text_of(exchange.node, "_fromCache"):
-        return "the browser had it in its cache; users who come anew would ask for it"
+        return "the browser had the content in its cache; new users would request it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
-        return "a script in the browser answered it; what that script asked for is an entry of its own"
+        return "a script in the browser answered it; requests of this script are separate entries"
     return None
 
 
 def _noise(exchange: Exchange, kind: str) -> str | None:
-    """Return the reason why a browser made a request on its own account; None for requests of the user."""
+    """Return the reason why a browser made a request that the user did not cause; None for all other requests."""
     if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
-        return "a preflight of the browser for another origin; users of a workload need none"
+        return "a preflight request of the browser for another origin; users of a workload do not need it"
     if kind in {"ping", "csp-violation-report", "report"}:
-        return "a report of the browser, for which no user waits"
+        return "a report that the browser sends while no user waits for it"
     if urlsplit(exchange.url).path == "/favicon.ico":
-        return "an icon that browsers request by themselves, once"
+        return "an icon that browsers request once without an action of the user"
     return None
 
 
@@ -238,8 +238,9 @@ def _is_true(node: Node, *path: str) -> bool:
 
 
 def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
-    """Return the requests to the selected hosts, or to the host of the first document; other requests are
-    noted.
+    """Return the requests to the selected hosts, or to the host of the first document.
+
+    Requests to other hosts are reported in notes.
     """
     if not exchanges:
         return []
@@ -250,8 +251,8 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
         if host in hosts:
             kept.append(exchange)
             continue
-        kept_by = f"; {options.host_option} {host} keeps it" if options.host_option else ""
-        reason = f"dropped: it goes to another host{kept_by}"
+        kept_by = f"; use {options.host_option} {host} to keep it" if options.host_option else ""
+        reason = f"left out: it goes to another host{kept_by}"
         draft.notes.add(place_of(exchange.node), f"{exchange.method} {exchange.url[:100]}", reason)
     return kept
 
@@ -267,7 +268,7 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 
 
 def _views(exchanges: list[Exchange]) -> list[View]:
-    """Split the session into page views, at new pages of the browser and at pauses without requests in
+    """Split the session into page views: at each new page of the browser, and at each time without requests in
     flight.
     """
     views: list[View] = []
@@ -283,13 +284,13 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
-    """Note cookies that no recorded response sets, so that users of the workload will not send them."""
+    """Note cookies that no recorded response sets; users of the workload do not send them."""
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
             if name not in known:
                 known.add(name)
-                why = "no answer of the recording sets it (a script did, or it is older): users do not send it"
+                why = "no recorded response sets it (a script set it, or it is older): users do not send it"
                 draft.notes.add(place_of(exchange.node), f"cookie {name[:60]}", why)
         known.update(_cookies(exchange, "response", "set-cookie", "\n"))
 
@@ -349,7 +350,7 @@ def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
     if exchange.status == 304:
         return {"status": 200}
     if exchange.status >= 400:
-        why = "the recording has a failure, which is taken as the right answer"
+        why = "this error status in the recording is used as the expected status"
         draft.notes.add(place_of(exchange.node), f"status {exchange.status} of {exchange.url[:80]}", why)
     return {"status": exchange.status} if 100 <= exchange.status <= 599 else {"status": "2xx"}
 
@@ -367,7 +368,9 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
             del headers[given]
         return _multipart(data, media, draft)
     if left_out := text_of(data, "_left_out"):
-        draft.notes.add(place_of(data), "body of the request", f"left out, the request is sent without: {left_out}")
+        draft.notes.add(
+            place_of(data), "body of the request", f"left out, the request is sent without a body: {left_out}"
+        )
         return {}
     text = text_of(data, "text")
     if not text and (params := items_of(data, "params")):
@@ -384,19 +387,20 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Note a body of which only the size was recorded, as browsers do for uploads."""
+    """Note a body whose size is recorded but not its content, as browsers do for uploads."""
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""
     size = max(number_of(exchange.node, "request", "bodySize"), float(stated) if stated.isdecimal() else 0.0)
     if size > 0:
-        why = f"is not in the recording ({size:.0f} B were sent): the request is sent without"
+        why = f"is not in the recording ({size:.0f} B were sent): the request is sent without a body"
         draft.notes.add(place_of(exchange.node), "body of the request", why)
 
 
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
-    """Return the parts of a multipart form, as listed in the recording or parsed from its text (saved by
-    Chromium).
+    """Return the parts of a multipart form.
+
+    They are listed in the recording, or parsed from its text if Chromium saved the recording.
     """
     listed = items_of(data, "params")
     if not listed:
@@ -406,19 +410,19 @@ def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
 
 
 def _node_of(value: Any, place: Node) -> Node:
-    """Convert a value to a node that has the position of another node."""
+    """Convert a value to a node with the source position of the node `place`."""
     inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
     return Node(inner, place.path, place.line, place.column, place.file)
 
 
 def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
-    why = "its parts are not in the recording: content of 10 KiB is made in their place"
+    why = "its parts are not in the recording: generated content of 10 KiB is sent instead"
     draft.notes.add(place_of(data), "multipart body", why)
     return {"multipart": {"content": {"generated": {"size": "10 KiB"}, "filename": "content"}}}
 
 
 def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
-    """Remove the target from the steps if there is only one target, and move common headers to the defaults."""
+    """Remove the target from the steps if only one target exists, and move common headers to the defaults."""
     steps = [exchange.step for exchange in exchanges]
     if len(draft.targets) == 1:
         for step in steps:
@@ -432,10 +436,10 @@ def _say_what_browsers_do(views: list[View], draft: Draft) -> None:
     first = place_of(views[0].exchanges[0].node)
     if any(after.start < before.end for view in views for before, after in pairwise(view.exchanges)):
         why = (
-            "made one after the other, as they began: a user of the workload has one connection; "
-            "its time is longer than in a browser"
+            "are sent one after the other, in the order of their starts, because a user has one connection; "
+            "the page takes longer than in a browser"
         )
         draft.notes.add(first, "parallel requests of a page", why)
     if not any(exchange.body for exchange in views[0].exchanges) and not draft.findings.get("correlations"):
-        why = "it has no contents of answers, so that values which the server made cannot be found"
+        why = "it has no response bodies, so values that the server generated cannot be found"
         draft.notes.add(first, "recording", why)

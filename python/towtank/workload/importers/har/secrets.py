@@ -1,4 +1,4 @@
-"""Keeps recorded secrets out of workload files: each secret becomes a parameter that the user sets."""
+"""Keeps recorded secrets out of workload files: each secret becomes a parameter whose value the user sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from towtank.workload.importers.har.escapes import encoding_of_body, read
 from towtank.workload.importers.har.escapes import place as escaped_place
 from towtank.workload.steps import METHODS
 
-# Names with values within a text: a form or query, JSON, an XML element or attribute.
+# Pairs of name and value in a text: form or query, JSON, XML element, XML attribute.
 _IN_TEXT = re.compile(
     r"(?P<before>(?:^|[?&;\s\"'{,])(?P<form>[\w.\[\]%-]+)=)(?P<form_value>[^&;\s\"'<>]+)"
     r"|(?P<before_json>\"(?P<json>[^\"\\]{1,60})\"\s*:\s*\")(?P<json_value>(?:[^\"\\]|\\.)+)"
     r"|(?P<before_xml><(?:[\w.-]+:)?(?P<xml>[\w.-]+)(?:\s[^<>]*)?>)(?P<xml_value>[^<>]+)(?=</)"
     r"|(?P<before_attribute>\s(?P<attribute>[\w.:-]+)=[\"'])(?P<attribute_value>[^\"'<>]+)"
 )
-# Groups of the expression for each kind of text, and the encoding of the values.
+# For each form of a pair in `_IN_TEXT`: the groups with the text before it, the name and the value, and the
+# encoding of the value.
 _KINDS = (
     ("before", "form", "form_value", ""),
     ("before_json", "json", "json_value", "json"),
@@ -31,7 +32,7 @@ _KINDS = (
 )
 _PASSWORD = re.compile(r"passw|passwd|passphrase|pwd|^pass$|_pass$|secret", re.IGNORECASE)
 _SESSION = re.compile("session", re.IGNORECASE)
-# A JSON web token (RFC 7519): the first part is a JSON object, `{"` in base64.
+# A JSON web token (RFC 7519). Its first part is a JSON object, so it begins with `{"` in base64: `eyJ`.
 _JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*")
 _PLACE = re.compile(r"(?<!\$)\$\{")
 UNSET = "change-me"
@@ -44,7 +45,7 @@ class Secrets:
     Attributes
     ----------
     keep : bool
-        True if the parameters get the recorded values.
+        True if the recorded values become the values of the parameters.
     """
 
     draft: Draft
@@ -52,7 +53,7 @@ class Secrets:
     _names: dict[str, str] = field(default_factory=dict)
 
     def place(self, password: str, kind: str = "password") -> str:
-        """Return the template of the parameter that replaces a password or another secret."""
+        """Return the template of the parameter that replaces a secret, such as a password."""
         if password not in self._names:
             name = unique(kind, self.draft.parameters)
             self._names[password] = name
@@ -60,7 +61,7 @@ class Secrets:
         return f"${{parameters.{self._names[password]}}}"
 
     def hide(self, step: Step, place: tuple[int, int]) -> None:
-        """Replace passwords in query and body of a request by parameters, and note this."""
+        """Replace passwords in the query and body of a request by parameters, and add notes about them."""
         for key in ("query", "form", "json"):
             if key in step:
                 step[key] = self._hidden(step[key], "", place)
@@ -69,7 +70,7 @@ class Secrets:
     def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
         """Replace tokens and keys in all parts of a request by parameters, if no response contained them.
 
-        Values from responses have been replaced by variables before, and stay.
+        Values from responses are already variables at this time, and are kept.
         """
         for name, value in step.get("headers", {}).items():
             secret = is_secret_name(name) or _SESSION.search(name) or _JWT.search(value)
@@ -89,7 +90,7 @@ class Secrets:
                 step[key] = _JWT.sub(partial(self._bare_token, place=place, encoding=encoding), step[key])
 
     def _bare_token(self, found: re.Match[str], place: tuple[int, int], encoding: str) -> str:
-        """Replace a JSON web token without a name, such as a part of a path."""
+        """Replace a JSON web token that has no field name, such as a part of a path."""
         return escaped_place(
             self._token("token in the path" if encoding else "token in the body", found[0], place), encoding
         )
@@ -109,7 +110,7 @@ class Secrets:
         return self._token(f"token in the field {name}", value, place)
 
     def _in_text(self, found: re.Match[str], place: tuple[int, int], pairs: str, *, in_query: bool = False) -> str:
-        """Replace a secret in a text by a parameter; `pairs` is the encoding of values after `name=`."""
+        """Replace a secret in a text by a parameter; `pairs` is the encoding of the value in `name=value`."""
         for before, name, value, own in _KINDS:
             if found[name] is not None:
                 words = unquote(found[name])
@@ -118,8 +119,8 @@ class Secrets:
                     return found[0]
                 text, encoding = found[value].replace("$${", "${"), own or pairs
                 known = read(text, encoding, in_query=in_query)
-                # A value that encoding would change is kept as written, such as `a+b` in a query.
-                what = f"secret in the field {found[name]}" + ("" if known is not None else ", as it is encoded")
+                # A value that decoding and encoding would change is kept as written, such as `a+b` in a query.
+                what = f"secret in the field {found[name]}" + ("" if known is not None else ", in its encoded form")
                 template = self._token(what, text if known is None else known, place)
                 return found[before] + escaped_place(template, encoding if known is not None else "")
         return found[0]
@@ -130,10 +131,10 @@ class Secrets:
         return template
 
     def note(self, what: str, name: str, place: tuple[int, int]) -> None:
-        """Note the parameter that replaces a password."""
+        """Add a note about the parameter that replaces a secret."""
         parameter = self.place(name).removeprefix("${").removesuffix("}")
         copied = f"is copied to {parameter}" if self.keep else f"is not copied: set {parameter}"
-        self.draft.notes.add(place, what, f"{copied}; users of their own come from a pool of data")
+        self.draft.notes.add(place, what, f"{copied}; use a data pool to give users different logins")
 
     def _hidden(self, value: Any, name: str, place: tuple[int, int]) -> Any:
         if isinstance(value, dict):
@@ -147,12 +148,12 @@ class Secrets:
 
 
 def without_token(text: str) -> str:
-    """Return a text with `token` in place of each JSON web token."""
+    """Return a text in which the word `token` replaces each JSON web token."""
     return _JWT.sub("token", text)
 
 
 def _change_parts(step: Step, change: Callable[[Any, str], Any]) -> None:
-    """Apply a function of text and name to every text of a multipart body, a mapping or a list."""
+    """Apply a function of a text and its name to every text of a multipart body, which is a mapping or a list."""
 
     def changed(part: Any, name: str) -> Any:
         if isinstance(part, dict):

@@ -9,29 +9,29 @@ from towtank.workload.importers.accounting import Table, carried, harmless, note
 from towtank.workload.importers.tree_account import EACH, ONE, Shape
 
 _COMMENT = harmless("a comment", "comment")
-_SAME = "says the same in another form"
+_SAME = "repeats other data in another form"
 
 KEYS: Table = {
     "log": {
         **carried("entries"),
-        **harmless("who recorded what, in which form", "version", "creator", "browser"),
+        **harmless("program, browser and format of the recording", "version", "creator", "browser"),
         **harmless("pages are named by the path of their first request", "pages"),
         **_COMMENT,
     },
     "entry": {
         **carried("request", "response", "startedDateTime", "time", "pageref", why="request, its page, think times"),
         **harmless("users have no cache", "cache"),
-        **harmless("of one recorded run; a load measures them anew", "timings"),
-        **harmless("the target says where requests go", "serverIPAddress", "connection"),
+        **harmless("times of the recorded session; a load test measures its own", "timings"),
+        **harmless("the target determines the destination of requests", "serverIPAddress", "connection"),
         **_COMMENT,
     },
     "request": {
         **carried("method", "url", "headers", "postData"),
-        **noted("cookies", "every user keeps the cookies that the server sets; those of the recording are not sent"),
+        **noted("cookies", "every user keeps the cookies that the server sets; recorded cookies are not sent"),
         **harmless(f"{_SAME}: the query of the URL", "queryString"),
-        **harmless("the target says which version of HTTP is spoken", "httpVersion"),
+        **harmless("the version of HTTP is set for the target", "httpVersion"),
         **carried("bodySize", why="a note if the recording lacks the body"),
-        **harmless("follows from what is sent", "headersSize"),
+        **harmless("follows from the request that is sent", "headersSize"),
         **_COMMENT,
     },
     "postData": {**carried("mimeType", "text", "params", why="body"), **_COMMENT},
@@ -43,14 +43,14 @@ KEYS: Table = {
     "response": {
         **carried("status", why="check of the status"),
         **carried("content", "headers", why="correlated values"),
-        **harmless("the request that follows a redirect is an entry of its own", "redirectURL"),
+        **harmless("the request after a redirect is a separate entry", "redirectURL"),
         **harmless(f"{_SAME}: the header Set-Cookie", "cookies"),
-        **harmless("of the recorded answer", "statusText", "httpVersion", "headersSize", "bodySize"),
+        **harmless("describes the recorded response", "statusText", "httpVersion", "headersSize", "bodySize"),
         **_COMMENT,
     },
     "content": {
         **carried("text", "encoding", "mimeType", why="correlated values; static files"),
-        **harmless("of the recorded answer", "size", "compression"),
+        **harmless("describes the recorded response", "size", "compression"),
         **_COMMENT,
     },
 }

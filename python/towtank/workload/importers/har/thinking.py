@@ -8,10 +8,10 @@ from typing import Any
 from towtank.units import format_duration
 from towtank.workload.importers.draft import Draft, rounded, seconds
 
-# Upper bounds [s] and names of the groups of gaps, in steps of about a factor of three, as precise as one
-# recording allows.
+# Groups of gaps: upper bound [s] and name. Each bound is about three times the previous one, because a single
+# recording does not justify finer groups.
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
-# Pause of users after a session with a single page. [s]
+# Pause of users after a session that consists of one page. [s]
 _WITHOUT_GAPS = 1.0
 
 
@@ -24,7 +24,7 @@ class Pauses:
 
 
 def between_pages(gaps: list[float], draft: Draft) -> Pauses:
-    """Convert the gaps between pages into think times, with a parameter for each group of gaps.
+    """Convert the gaps between pages to think times, with one parameter for each group of gaps.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def between_pages(gaps: list[float], draft: Draft) -> Pauses:
     groups: dict[str, list[float]] = {}
     names = []
     for gap in gaps:
-        # If the next page was requested before the previous page was complete, there is no think time.
+        # A gap is negative if the next page was requested before the previous page was complete; it counts as 0.
         name = next(name for below, name in _GROUPS if max(gap, 0.0) < below)
         names.append(name)
         groups.setdefault(name, []).append(max(gap, 0.0))
@@ -48,17 +48,17 @@ def between_pages(gaps: list[float], draft: Draft) -> Pauses:
             found.append({"parameter": name, "count": len(groups[name]), "mean_s": rounded(mean)})
     draft.findings["think_times"] = found
     draft.findings.setdefault("summary", []).extend(
-        f"think times: {each['count']} gaps make {each['parameter']}, "
+        f"think times: {each['count']} gaps are in the group {each['parameter']}, "
         f"exponential with mean {format_duration(each['mean_s'])}"
         for each in found
     )
     what = "pause after the session"
     if not gaps:
         pause = seconds(_WITHOUT_GAPS)
-        draft.notes.add((1, 0), what, f"is not in the recording: users wait for {pause} before they begin again")
+        draft.notes.add((1, 0), what, f"is not in the recording: users pause for {pause} before the next session")
         return Pauses([], pause)
     longest_group = max(groups, key=lambda name: (len(groups[name]), name))
-    why = f"is not in the recording: before users begin again they wait for parameters.{longest_group} on average"
+    why = f"is not in the recording: users pause for parameters.{longest_group} on average before the next session"
     draft.notes.add((1, 0), what, why)
     return Pauses([_pause(name) for name in names], _pause(longest_group))
 

@@ -10,12 +10,12 @@ from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
 from towtank.workload.importers.jmx.tree import NUMBERS, Item
 from towtank.workload.importers.xmlfile import Element
 
-# Elements that apply to requests in their scope, and have no effect without requests.
+# Elements that apply to the requests in their scope; without requests there, they have no effect.
 _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
-    """Account for all elements of a plan after the plan has been read.
+    """Account for all elements of a plan; called after the plan has been read.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
     top : sequence of Item
         Elements of the plan.
     strict : bool
-        True if a key that the importer overlooked raises an exception.
+        True if an exception is raised for a key that the importer overlooked.
     """
-    # Elements that are in no table have the common properties only.
+    # For an element that no table lists, only the common properties are known.
     table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}
     ledger = Ledger(draft.notes, table, strict=strict)
     for item in top:
@@ -43,7 +43,7 @@ def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
         return
     element = item.element
     if item.tag.endswith(_OF_SCOPE) and element.children and not any(each.read for each in element.children):
-        draft.notes.add(item.place, f"{item.tag} {item.name!r}", "no request is in its scope: it has no effect")
+        draft.notes.add(item.place, f"{item.tag} {item.name!r}", "has no effect, because no request is in its scope")
     else:
         _properties(item.kind, element, ledger)
     for below in item.below:
@@ -51,12 +51,12 @@ def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
 
 
 def _properties(kind: str, element: Element, ledger: Ledger) -> None:
-    """Account for the properties of an element, and for the properties of elements inside them."""
+    """Account for the properties of an element, including the properties of elements inside their values."""
     for key, value in element.attributes.items():
         ledger.settle(kind, key, value, element.place)
     for child in element.children:
         key = child.attributes.get("name") or child.tag
-        if child.tag in NUMBERS:  # its name is an inner element
+        if child.tag in NUMBERS:  # the name is in an inner element
             key = next((each.text for each in child.children if each.tag == "name"), key)
         text = child.text.strip() or ("..." if child.children else "")
         empty = not any(each.text.strip() for each in child.walk())
@@ -66,7 +66,7 @@ def _properties(kind: str, element: Element, ledger: Ledger) -> None:
 
 
 def _members(element: Element, ledger: Ledger) -> None:
-    """Account for elements that are values: arguments, headers, cookies, a loop."""
+    """Account for elements inside a value: arguments, headers, cookies, a loop."""
     inner = element.attributes.get("elementType")
     if inner:
         _properties(inner.rpartition(".")[2], element, ledger)

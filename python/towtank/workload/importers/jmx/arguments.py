@@ -24,7 +24,7 @@ class Field:
     name_written, value_written : str
         Name and value as written in the plan.
     encode : bool
-        True if JMeter encodes name and value; False if the plan contains name and value encoded.
+        True if JMeter encodes name and value; False if they are already encoded in the plan.
     media : str
         Media type for a part of a multipart body.
     """
@@ -38,21 +38,21 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Texts of the argument that the plan contains encoded."""
+        """Texts of the argument that are already encoded in the plan."""
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
     @property
     def written(self) -> str:
-        """Name and value as text of a query or a form."""
+        """Name and value, encoded as text of a query or a form."""
         safe = "" if self.encode else QUERY_SAFE.replace("&", "")
         return f"{encoded(literal(self.name_written), safe.replace('=', ''))}={encoded(self.value_written, safe)}"
 
 
 def fields_of(arguments: list[Element], texts: Texts, *, in_parts: bool) -> list[Field]:
-    """Return the fields for the arguments of a sampler; parts of a multipart body are not decoded."""
+    """Return the fields for the arguments of a sampler. For a multipart body (`in_parts`), nothing is decoded."""
     fields = []
     for each in arguments:
-        # The default is false: HTTPArgument.isAlwaysEncoded of JMeter 5.5.
+        # The default is false, see HTTPArgument.isAlwaysEncoded of JMeter 5.5.
         encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
         name, value = texts.static(text_of(each, "Argument.name")), text_of(each, "Argument.value")
         decode: Callable[[str], str] = str if encode or in_parts else unquote_plus
@@ -69,9 +69,9 @@ def _literal_of(decode: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def as_written(fields: list[Field], *, in_query: bool) -> str | None:
-    """Return the fields as text if a mapping cannot represent them; otherwise None.
+    """Return the fields as text if a mapping cannot represent them; otherwise return None.
 
-    A mapping cannot represent repeated names, or text that decoding would change.
+    A mapping cannot represent repeated names, or text that decoding and encoding would change.
     """
     whole = all(survives(text, in_query=in_query) for field in fields for text in field.encoded_texts)
     if whole and len({field.name for field in fields}) == len(fields):
@@ -80,11 +80,11 @@ def as_written(fields: list[Field], *, in_query: bool) -> str | None:
 
 
 def _note_sign(argument: Element, name: str, value: str, texts: Texts) -> None:
-    """Note a separator between name and value that JMeter sends and the workload does not."""
+    """Note a separator between name and value that JMeter sends, but the workload does not."""
     equals = text_of(argument, "HTTPArgument.use_equals", "true").strip().lower() == "true"
     sign = text_of(argument, "Argument.metadata", "=")
     if not value and not (equals and sign):
-        texts.draft.notes.add(argument.place, f"argument {name!r}", "is sent with `=`; JMeter sends the name alone")
+        texts.draft.notes.add(argument.place, f"argument {name!r}", "is sent with `=`; JMeter sends only the name")
     elif sign != "=":
-        why = f"is sent with `=`; JMeter has {sign[:20]!r} between name and value of a query"
+        why = f"is sent with `=`; JMeter sends {sign[:20]!r} between the name and the value in a query"
         texts.draft.notes.add(argument.place, f"argument {name!r}", why)

@@ -27,10 +27,10 @@ from towtank.workload.importers.mixing import choice
 
 _SAMPLERS = frozenset({"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"})
 _ALWAYS = frozenset({"GenericController", "RecordingController"})
-# Effects of flow control actions by number (TestAction of JMeter 5.5).
+# Description of each flow control action by its number (TestAction of JMeter 5.5).
 _ACTIONS = {
     "0": "stops the thread or the test",
-    "2": "stops the thread or the test at once",
+    "2": "stops the thread or the test immediately",
     "3": "starts the next iteration of the thread",
     "4": "starts the next iteration of the loop",
     "5": "leaves the loop",
@@ -64,7 +64,7 @@ class Controllers:
         self.requests = Requests(draft, texts, folder)
         self.pages: list[str] = []
         self.once: list[Step] = []
-        # Pools of the data sets in the current part, and pools of parts within a group.
+        # Pools of the data sets in the current part, and the pools of all parts within a group.
         self.pools: list[str] = []
         self.inner: set[str] = set()
 
@@ -73,12 +73,15 @@ class Controllers:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:
-        """Note that an element is left out together with all elements below it."""
+        """Note that an element is omitted together with all elements below it."""
         item.left_out = True
         self.note(item, why)
 
     def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
-        """Return the scope of a part of the plan, and its samplers and controllers; other elements are noted."""
+        """Return the scope of a part of the plan, and the samplers and controllers in this part.
+
+        Other elements of the part are reported in notes.
+        """
         scope, work = outer.copy(), []
         for item in below:
             if not item.enabled:
@@ -90,7 +93,7 @@ class Controllers:
         return scope, work
 
     def _config(self, item: Item, scope: Scope, outer: Scope) -> bool:
-        """Read an element that applies to other elements. Return False for any other element."""
+        """Read an element that applies to other elements; return False for any other kind of element."""
         kind = item.element.attributes.get("guiclass", "")
         if item.tag == "ConfigTestElement" and "HttpDefaults" in kind:
             read_defaults(item, scope, outer)
@@ -104,7 +107,7 @@ class Controllers:
             pool = add_pool(item, self.draft, self.texts, self.folder)
             self.pools += [pool] if pool is not None else []
         elif item.tag == "Arguments":
-            pass  # variables of all places hold from the start, and were read before
+            pass  # user-defined variables are valid in the whole plan, and were read first
         elif item.tag.endswith("Timer"):
             scope.timers.append(item)
         elif item.tag.endswith("Assertion"):
@@ -118,11 +121,11 @@ class Controllers:
     def _manager(self, item: Item, scope: Scope, outer: Scope) -> None:
         """Read a manager of logins or cookies.
 
-        An outer manager takes precedence (HTTPSamplerBase of JMeter 5.5).
+        If an outer manager exists, it takes precedence (HTTPSamplerBase of JMeter 5.5).
         """
         logins = item.tag == "AuthManager"
         if (outer.logins if logins else outer.cookies) is not None:
-            self.leave_out(item, f"left out: JMeter takes the {item.tag} outside of it")
+            self.leave_out(item, f"left out: JMeter uses the outer {item.tag}")
         elif logins:
             scope.logins = read_logins(item, self.texts)
         else:
@@ -132,7 +135,7 @@ class Controllers:
     def variables(self, item: Item) -> None:
         """Read user-defined variables.
 
-        The last definition of a name takes effect, wherever it is (JMeter 5.5).
+        If a name is defined several times, the last definition in the plan takes effect (JMeter 5.5).
         """
         for each in item.collection("Arguments.arguments"):
             name, value = text_of(each, "Argument.name").strip(), text_of(each, "Argument.value")
@@ -140,30 +143,31 @@ class Controllers:
                 self.texts.constants[name] = value
 
     def _counter(self, item: Item) -> None:
-        """Read a counter. The iteration number of the user replaces it in the workload."""
+        """Read a counter; the workload uses the iteration number of the user instead."""
         name = item.text("CounterConfig.name").strip()
         start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
         whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"
         self.texts.counters |= {name} if name else set()
-        counts = "${iteration} counts the transactions of one user from 1 by 1"
-        self.note(item, f"{name!r} counts rounds {whose} from {start} by {step}; {counts}")
+        counts = "${iteration} counts the transactions of one user from 1 in steps of 1"
+        self.note(item, f"{name!r} counts rounds {whose} from {start} in steps of {step}; {counts}")
 
     def _other(self, item: Item) -> None:
         if item.tag == "CacheManager":
-            why = "users have no cache: everything is requested every time"
+            why = "users have no cache: all content is requested every time"
         elif item.tag in {"ResultCollector", "Summariser", "BackendListener"}:
-            why = "left out: results are written by towtank itself"
+            why = "left out: Towtank writes its own results"
         elif item.tag.startswith(("JSR223", "BeanShell", "BSF")):
             why = "left out: scripts are not run"
         elif item.tag.endswith("Sampler"):
-            why = "left out with its timers: only HTTP is spoken"
+            why = "left out with its timers: only HTTP is supported"
         else:
             why = "left out: it has no counterpart in a workload"
         self.leave_out(item, why)
 
     def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps of a part within a group, after draws from its data sets (TestCompiler of JMeter
-        5.5).
+        """Return the steps of a part within a group, preceded by draws from the data sets of this part.
+
+        JMeter executes data sets in the same order (TestCompiler of JMeter 5.5).
         """
         outside, self.pools = self.pools, []
         steps = self.whole(below, outer, top=top)
@@ -173,8 +177,10 @@ class Controllers:
         return [*({"draw": pool} for pool in here if f"${{{pool}." in written), *steps]
 
     def whole(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps for the elements below a thread group or controller; below a thread group (`top`),
-        steps may be pages."""
+        """Return the steps for the elements below a thread group or a controller.
+
+        Directly below a thread group (`top`), steps may be pages.
+        """
         scope, work = self.enter(below, outer)
         steps: list[Step] = []
         for item in work:
@@ -210,25 +216,27 @@ class Controllers:
         if steps is not None:
             return steps(item, scope)
         if item.tag in {"ModuleController", "IncludeController"}:
-            self.leave_out(item, "what it leads to is not followed: put the elements in its place")
+            self.leave_out(
+                item, "left out: references to other elements are not followed; replace it by the elements themselves"
+            )
             return []
         if item.tag == "CriticalSectionController":
-            self.note(item, "users do not wait for each other: its steps are done at any time")
+            self.note(item, "users do not wait for each other: its steps are executed without a lock")
         elif item.tag == "OnceOnlyController":
-            self.note(item, "is inside another controller: its steps are done each time")
+            self.note(item, "is inside another controller: its steps are executed each time")
         elif item.tag not in _ALWAYS:
-            self.note(item, "its steps are done once, in their order")
+            self.note(item, "its steps are executed once, in their order")
         return self.steps(item.below, scope, top=top)
 
     def _say_of_once(self, item: Item, *, first: bool) -> None:
-        """Note how the execution of `once` differs from JMeter."""
+        """Add notes about differences between JMeter and the workload in the execution of `once`."""
         if not first:
             self.note(item, "runs before the first round; JMeter runs the elements above it first")
         if self.requests.on_failure is None:
-            self.note(item, "runs once even if a request of it fails; JMeter repeats it in the next loop")
+            self.note(item, "runs once even if one of its requests fails; JMeter repeats it in the next loop")
 
     def _action(self, item: Item, scope: Scope) -> list[Step]:
-        """Read a flow control action, which is a pause or has no counterpart.
+        """Read a flow control action: a pause becomes a step, other actions become a note.
 
         Timers apply to the action in the same way as to a sampler.
         """
@@ -236,45 +244,46 @@ class Controllers:
         for each in work:
             self.leave_out(each, "is below a sampler: left out")
         steps = self.requests.pauses(inside)
-        # The default action is 0, which stops the thread.
+        # Without this property the action is 0, which stops the thread.
         action = item.text("ActionProcessor.action", "0").strip()
         length = item.text("ActionProcessor.duration")
         if action != "1":
             does = _ACTIONS.get(action, f"does action {action[:20]}")
-            self.note(item, f"{does}: a user cannot do this, and goes on with the next step")
+            self.note(item, f"{does}: a workload cannot do this, and the user continues with the next step")
             return steps
         pause = self.texts.number(length, item.place, f"pause {item.name!r}") / 1000
         return [*steps, think(seconds(pause))] if pause > 0 else steps
 
     def _page(self, item: Item, scope: Scope) -> list[Step]:
         steps = self.steps(item.below, scope, top=False)
-        # By default, the page time includes the timers (TransactionController of JMeter 5.5).
+        # In JMeter, the page time includes the timers by default (TransactionController of JMeter 5.5).
         timers = item.flag("TransactionController.includeTimers", default=True)
         lead = 0
         while lead < len(steps) and "think" in steps[lead]:
             lead += 1
         if not steps[lead:]:
             return steps
-        # JMeter starts the page time before the timers of the first request.
+        # JMeter's page time begins before the timers of the first request.
         if any("think" in step for step in steps) and timers:
-            self.note(item, "JMeter's time has the timers in it; that of the page is without think times")
+            self.note(item, "JMeter's time includes the timers; the page time excludes think times")
         name = unique(item.name, self.pages)
         self.pages.append(name)
         return [*steps[:lead], page(name, steps[lead:])]
 
     def _inner_page(self, item: Item, scope: Scope) -> list[Step]:
-        self.note(item, "pages cannot be inside other controllers: its steps are kept, its time is not measured")
-        item.flag("TransactionController.includeTimers")  # of the time that the note names
+        self.note(item, "a page cannot be inside another controller: its steps are kept, but its time is not measured")
+        item.flag("TransactionController.includeTimers")  # marked as read, because the note above covers it
         return self.steps(item.below, scope, top=False)
 
     def _sequence(self, item: Item, scope: Scope) -> list[Step]:
-        self.note(item, "its steps are done in the order they have here")
+        self.note(item, "its steps are executed in the order of the plan")
         return self.steps(item.below, scope, top=False)
 
     @contextmanager
     def _times(self, number: float) -> Iterator[None]:
-        """Count the samplers of a part by its mean number of executions per round, which throughput timers
-        need.
+        """Apply a factor to the mean number of executions per round, while the samplers of a part are converted.
+
+        Throughput timers need this number for each sampler.
         """
         outer = self.requests.per_round
         self.requests.per_round = outer * number
@@ -285,7 +294,7 @@ class Controllers:
         forever = item.flag("LoopController.continue_forever") and not item.text("LoopController.loops").strip("-")
         times = self.texts.number(item.text("LoopController.loops", "1"), item.place, f"loops of {item.name!r}", 1)
         if times < 0 or forever:
-            self.note(item, "a loop for ever would never end the transaction: its steps are done once")
+            self.note(item, "an endless loop would never end the transaction: its steps are executed once")
             return self.steps(item.below, scope, top=False)
         if times > ROUNDS_AT_MOST:
             self.note(item, f"has {times:.0f} rounds: a loop of a workload has at most {ROUNDS_AT_MOST}")
@@ -307,14 +316,15 @@ class Controllers:
             return [{"if": {state: identifier(name, "value")}, "then": steps}] if steps else []
         steps = self.steps(item.below, scope, top=False)
         self.note(
-            item, f"conditions ask whether a variable is empty, got {condition[:80]!r}: its steps are always done"
+            item,
+            f"only tests for an empty variable are supported, got {condition[:80]!r}: its steps are always executed",
         )
         return steps
 
     def _throughput(self, item: Item, scope: Scope) -> list[Step]:
         percent = item.number("ThroughputController.percentThroughput", "100")
         if item.text("ThroughputController.style", "0").strip() != "1":
-            self.note(item, "a number of executions in all is not counted: its steps are always done")
+            self.note(item, "a total number of executions is not supported: its steps are always executed")
             return self.steps(item.below, scope, top=False)
         share = min(max(self.texts.number(percent, item.place, f"percent of {item.name!r}", 100) / 100, 0.0), 1.0)
         with self._times(share):
@@ -322,14 +332,17 @@ class Controllers:
         return [{"branch": exact_share(round(share, 6)), "then": steps}] if steps and share > 0 else []
 
     def _random(self, item: Item, scope: Scope) -> list[Step]:
-        """Choose one of several elements with equal probability. An element without requests does nothing."""
+        """Convert a controller that executes one of its elements, each with equal probability.
+
+        An element without requests may be chosen, too; it has no effect.
+        """
         if item.tag != "RandomController":
-            self.note(item, "one of its elements is taken at random each time")
+            self.note(item, "one of its elements is chosen at random each time")
         number = len(_chosen_from(item))
         return choice(self._alternatives(item, scope, [1 / number] * number))
 
     def _alternatives(self, item: Item, scope: Scope, probabilities: list[float]) -> list[tuple[float, list[Step]]]:
-        """Return the alternatives of a controller that chooses one element, each with its probability."""
+        """Return the elements from which a controller chooses as alternatives, each with its probability and steps."""
         inside, work = self.enter(item.below, scope)
         carried = {id(each) for each in work}
         found = []
@@ -339,25 +352,25 @@ class Controllers:
         return found
 
     def _switch(self, item: Item, scope: Scope) -> list[Step]:
-        """Choose the element that a number or a name selects, as SwitchController of JMeter 5.5 does."""
+        """Convert a switch: the element that a number or a name selects (SwitchController of JMeter 5.5)."""
         value = self.texts.static(item.text("SwitchController.value")).strip()
         probabilities = _switched(value, [each.name for each in _chosen_from(item)])
         if probabilities is None:
-            self.note(item, f"{value[:60]!r} is not known before the run: one of its elements is taken at random")
+            self.note(item, f"{value[:60]!r} is not known before the run: one of its elements is chosen at random")
             number = len(_chosen_from(item))
             probabilities = [1 / number] * number
         return choice(self._alternatives(item, scope, probabilities))
 
 
 def _chosen_from(item: Item) -> list[Item]:
-    """Return the elements from which a controller chooses: samplers of all kinds, and controllers."""
+    """Return the elements from which a controller chooses: enabled samplers of any kind, and controllers."""
     return [each for each in item.below if each.enabled and each.tag.endswith((*_SAMPLERS, *_WORK, "Sampler"))]
 
 
 def _switched(value: str, names: list[str]) -> list[float] | None:
     """Return the probability of each element for the value of a switch.
 
-    The value is an index from 0 (0 if out of range) or a name.
+    The value is a name or an index from 0; an index out of range selects the first element.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Converts JMeter cookie managers: initial cookies, and the time for which users keep cookies."""
+"""Converts JMeter cookie managers to initial cookies and the time for which users keep cookies."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class CookieManagers:
     def __init__(self, draft: Draft, texts: Texts) -> None:
         self.draft = draft
         self.texts = texts
-        # For the current group: the manager of each request, and cookie values by target, path and name.
+        # State of the current group: the manager of each request, and cookie values by target, path and name.
         self.of_requests: list[Item | None] = []
         self.given: dict[tuple[str | None, str, str], str] = {}
-        # For all groups: managers in the plan, managers in use, and cookies that a request sends.
+        # State of all groups: the managers in the plan, the managers that apply to requests, and the cookies that are
+        # sent.
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
-        # Cookies whose domain differs from the host. JMeter keeps a server cookie of the same name in
-        # addition.
+        # Cookies for a whole domain. JMeter sends them in addition to a server cookie with the same name for the host.
         self.wide: set[int] = set()
 
     def begin(self) -> None:
-        """Begin a thread group: forget the managers and cookies of the previous group."""
+        """Begin a thread group: discard the managers and cookies of the previous group."""
         self.of_requests, self.given = [], {}
 
     def of_request(self, manager: Item | None, address: str, target: str | None) -> str:
@@ -51,7 +51,7 @@ class CookieManagers:
         manager : Item or None
             Cookie manager that applies to the request.
         address : str
-            Address of the request, as far as known before the run.
+            Address of the request, in which variables without a known value stay as `${...}`.
         target : str or None
             Name of the target.
         """
@@ -69,7 +69,7 @@ class CookieManagers:
                     self.wide.add(id(entry))
             elif _covers(path, urlsplit(address).path or "/"):
                 own.append(f"{name}={value}")
-                why = "varies: it is sent with each request, even if the server sets a cookie of its name"
+                why = "its value varies: it is sent with each request, even if the server sets a cookie with this name"
                 self.draft.notes.add(entry.place, f"cookie {name!r}", why)
         return "; ".join(own)
 
@@ -88,13 +88,13 @@ class CookieManagers:
         return path if path.startswith("/") and "${" not in path else "/"
 
     def finish(self, group: Item) -> dict[str, Any]:
-        """Return the `cookies` of a thread group; all its requests must have been read."""
+        """Return the `cookies` of a thread group. All requests of the group must have been read before."""
         known = {id(manager): manager for manager in self.of_requests if manager is not None}
         self.managers.update(known)
         if not known:
             return {"kept": "never"}
         for manager in known.values() if len({id(each) for each in self.of_requests}) > 1 else []:
-            why = f"holds for some requests of {group.name!r}; here all of them have one store of cookies"
+            why = f"applies to some requests of {group.name!r}; in the workload all requests share one store of cookies"
             self.draft.notes.add(manager.place, f"{manager.tag} {manager.name!r}", why)
         given = [
             {"name": literal(name), "value": value, "path": path, **({"target": target} if target is not None else {})}
@@ -104,30 +104,28 @@ class CookieManagers:
         return {**({"kept": "per_round"} if True in clearing else {}), **({"given": given} if given else {})}
 
     def close(self) -> None:
-        """Note cookies and managers that behave differently in JMeter, at the end of the plan."""
+        """Note cookies and managers that behave differently in JMeter; called at the end of the plan."""
         for manager in self.declared:
             if id(manager) not in self.managers:
                 manager.left_out = True
-                why = "no request is in its scope: it has no effect"
+                why = "has no effect, because no request is in its scope"
                 self.draft.notes.add(manager.place, f"{manager.tag} {manager.name!r}", why)
         for manager in self.managers.values():
             for entry in manager.collection("CookieManager.cookies"):
                 name, path = entry.attributes.get("name", ""), text_of(entry, "Cookie.path").strip()
                 what = f"cookie {name!r}"
                 if id(entry) not in self.sent:
-                    self.draft.notes.add(entry.place, what, "no request goes to its domain: it is not sent")
+                    self.draft.notes.add(entry.place, what, "is not sent, because no request goes to its domain")
                 elif not path:
-                    why = "has no path: a cookie of the same name for / from the server replaces it; JMeter sends both"
+                    why = "has no path: a server cookie with this name for / replaces it; JMeter sends both"
                     self.draft.notes.add(entry.place, what, why)
                 elif id(entry) in self.wide:
-                    why = "is for a whole domain: a cookie of the same name for the host replaces it"
+                    why = "applies to a whole domain: a cookie with this name for the host replaces it"
                     self.draft.notes.add(entry.place, what, f"{why}; JMeter sends both")
 
     @staticmethod
     def _clears(manager: Item, group: Item) -> bool:
-        """Return True if each iteration begins without cookies (CookieManager.testIterationStart of JMeter
-        5.5).
-        """
+        """Return True if each iteration begins without cookies (CookieManager.testIterationStart in JMeter 5.5)."""
         clears = manager.flag("CookieManager.clearEachIteration")
         if manager.flag("CookieManager.controlledByThreadGroup"):
             return not group.flag("ThreadGroup.same_user_on_next_iteration", default=True)
@@ -135,11 +133,11 @@ class CookieManagers:
 
 
 def _host(address: str) -> str:
-    """Return the host of an address; the host may be a variable without a known value."""
+    """Return the host of an address, which may be a variable whose value is not known."""
     place = address.partition("://")[2].partition("/")[0]
     return place.rpartition("@")[2].lower() if "${" in place else (urlsplit(address).hostname or "")
 
 
 def _covers(prefix: str, path: str) -> bool:
-    """Return True if a cookie for a path prefix is sent to a path (RFC 6265, section 5.1.4)."""
+    """Return True if a cookie for the path `prefix` is sent to a path (RFC 6265, section 5.1.4)."""
     return path == prefix or path.startswith(prefix if prefix.endswith("/") else f"{prefix}/")

@@ -11,7 +11,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 from towtank.workload.importers.textfile import beside, relative_to_workload
 
-# Largest number of rows that are copied into the workload if the data file has no header. [1]
+# Largest number of rows that are copied into the workload if the data file itself cannot serve as a pool. [1]
 ROWS_AT_MOST = 5000
 _DELIMITERS = {"\\t": "\t", "": ","}
 
@@ -34,7 +34,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     path = beside(draft.source, file)
     delimiter = item.text("delimiter", ",")
     delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
-    # Names are always separated by commas, whatever separates the values (CSVDataSet of JMeter 5.5).
+    # The separator of names is always a comma, even if values have another separator (CSVDataSet of JMeter 5.5).
     names = [name.strip() for name in item.text("variableNames").split(",") if name.strip()]
     recycles = item.flag("recycle", default=True)
     skips, quotes = item.flag("ignoreFirstLine"), item.flag("quotedData")
@@ -43,7 +43,11 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     columns = names or header or []
     _sharing(item, draft)
     if not columns:
-        draft.notes.add(item.place, f"CSV data set {file!r}", "names no variables, and no first line does: left out")
+        draft.notes.add(
+            item.place,
+            f"CSV data set {file!r}",
+            "left out: neither the data set nor the first line of the file names variables",
+        )
         return None
     fresh = [unique(identifier(column, "column"), []) for column in columns]
     pool = unique(identifier(Path(file).stem, "data"), draft.data)
@@ -63,24 +67,24 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
 
 
 def _sharing(item: Item, draft: Draft) -> None:
-    """Note how JMeter distributes the rows of a data set differently from a pool."""
+    """Note differences between the distribution of rows by JMeter and by a pool."""
     shared = item.text("shareMode", "shareMode.all").strip()
     if shared not in {"", "shareMode.all"}:
-        why = "JMeter deals the rows to each group or thread anew; here all users draw from one pool"
+        why = "in JMeter, each group or thread reads all rows; in the workload all users draw from one pool"
         draft.notes.add(item.place, f"CSVDataSet {item.name!r}: shareMode = {shared!r}", why)
     stops = item.flag("stopThread")
     if not item.flag("recycle", default=True):
         goes = "the thread stops" if stops else "variables become <EOF>"
-        why = f"at the end of the file {goes} in JMeter; here every transaction fails that finds no row"
+        why = f"at the end of the file {goes} in JMeter; in the workload, transactions without a row fail"
         draft.notes.add(item.place, f"CSVDataSet {item.name!r}: recycle = 'false'", why)
 
 
 def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
-    """Return the rows of a data file, limited in number; None if the file cannot be read."""
+    """Return the first rows of a data file; None if the file cannot be read."""
     encoding = item.text("fileEncoding").strip() or "utf-8-sig"
-    placeholders = "one row with placeholders is in its place"
+    placeholders = "one row with placeholders replaces it"
     if path is None:
-        why = f"is no file in the folder of the plan or below, whose files alone are read: {placeholders}"
+        why = f"is not a file in the folder of the plan or below, and other files are not read: {placeholders}"
         draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
         return None
     try:
@@ -93,14 +97,14 @@ def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes
                 rows += [row] if any(row) else []
             return rows
     except (OSError, ValueError, LookupError, csv.Error):
-        why = f"the file {path.name!r} is no CSV file: {placeholders}"
+        why = f"the file {path.name!r} cannot be read as CSV: {placeholders}"
         draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
         return None
 
 
 def _inline(item: Item, rows: list[list[str]], columns: list[str], draft: Draft) -> list[list[str]]:
     if len(rows) > ROWS_AT_MOST:
-        why = f"only {ROWS_AT_MOST} rows are in the workload; give the file a first line with the names of its columns"
+        why = f"only {ROWS_AT_MOST} rows are copied; to use the whole file, add a first line with its column names"
         draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
     whole = [(row + [""] * len(columns))[: len(columns)] for row in rows[:ROWS_AT_MOST]]
     return whole or [[f"change-me-{column}" for column in columns]]

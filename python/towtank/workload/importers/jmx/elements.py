@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import Draft, identifier, seconds
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
-# Bits of `Assertion.test_type`.
+# Bits of the property `Assertion.test_type`.
 _MATCH, _CONTAINS, _NOT, _EQUALS, _SUBSTRING, _OR = 1, 2, 4, 8, 16, 32
 _META = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGNORECASE)
@@ -28,12 +28,12 @@ class Elements:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def pause(self, timer: Item) -> str | dict[str, Any] | None:
-        """Return the pause of a timer. A timer without a counterpart is noted, and the result is None."""
+        """Return the pause of a timer; a timer that a workload cannot represent is noted and gives None."""
         if timer.tag == "ConstantTimer":
             return seconds(self._time(timer, "ConstantTimer.delay", 0))
         if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
             timer.left_out = True
-            self._note(timer, "left out: it has no counterpart as a pause")
+            self._note(timer, "left out: a workload has no equivalent pause")
             return None
         offset, spread = self._time(timer, "ConstantTimer.delay", 0), self._time(timer, "RandomTimer.range", 0)
         if spread <= 0:
@@ -41,15 +41,15 @@ class Elements:
         if timer.tag == "UniformRandomTimer":
             return {"uniform": {"min": seconds(offset), "max": seconds(offset + spread)}}
         if timer.tag == "PoissonRandomTimer":
-            # A Poisson-distributed number of milliseconds with mean L has standard deviation sqrt(L).
+            # A Poisson-distributed number of milliseconds with mean L has the standard deviation sqrt(L).
             self._note(
-                timer, "a Poisson number of milliseconds is nearly normal with the root of its mean as deviation"
+                timer, "is approximated by a normal distribution, whose variance in ms² is the Poisson mean in ms"
             )
             mean, sd = offset + spread, math.sqrt(spread * 1000) / 1000
         else:
             mean, sd = offset, spread
             if mean < 3 * sd:
-                self._note(timer, "JMeter turns negative times positive; the workload draws again")
+                self._note(timer, "for negative times, JMeter uses the absolute value; the workload draws again")
         return {"normal": {"mean": seconds(mean), "sd": seconds(max(sd, 0.001)), "min": "0 s"}}
 
     def _time(self, timer: Item, name: str, default: float) -> float:
@@ -57,20 +57,20 @@ class Elements:
         return max(self.texts.number(timer.text(name), timer.place, what, default), 0.0) / 1000
 
     def extract(self, item: Item) -> dict[str, Any]:
-        """Return the extractions of an extractor by variable; an extractor without a counterpart is noted."""
+        """Return the extractions of an extractor, by variable; an extractor without a counterpart becomes a note."""
         if item.tag == "RegexExtractor":
             return self._regex(item)
         if item.tag == "BoundaryExtractor":
             return self._boundary(item)
         if item.tag == "JSONPostProcessor":
             return self._json(item)
-        self._note(item, "extractors of this kind have no counterpart; a regular expression or a JSON path has")
+        self._note(item, "left out: only extractors with a regular expression, a boundary or a JSON path are supported")
         return {}
 
     def _regex(self, item: Item) -> dict[str, Any]:
         name, pattern = item.text("RegexExtractor.refname"), item.text("RegexExtractor.regex")
         where = item.text("RegexExtractor.useHeaders", "false").lower()
-        # Read first, so that these properties count as read if the extractor is left out.
+        # Read before the returns below, so that the properties count as read even if the extractor is omitted.
         template, number = item.text("RegexExtractor.template", "$1$"), item.text("RegexExtractor.match_number")
         default = self._default(item, "RegexExtractor")
         if where == "code":
@@ -79,13 +79,16 @@ class Elements:
             header = re.fullmatch(r"\^?([A-Za-z-]+):\s*(?:\\s[*+])?\(\.[*+]\??\)\$?", pattern)
             if where == "true" and header is not None:
                 return self._named(item, name, {"header": header.group(1)}, default)
-            self._note(item, "left out: body, status and whole headers of an answer can be taken, as `Name: (.+)`")
+            self._note(
+                item,
+                "left out: only the body, the status and whole headers (`Name: (.+)`) of a response can be extracted",
+            )
             return {}
         groups = re.findall(r"\$(\d+)\$", template)
         if len(groups) > 1:
-            self._note(item, "one group is taken, not several put together")
+            self._note(item, "only one group is extracted, not a text of several groups")
         elif groups and template != f"${groups[0]}$":
-            self._note(item, "the group is taken without the text around it in the template")
+            self._note(item, "the group is extracted without the text around it in the template")
         try:
             pattern = expressions.capturing_regex(_one_group(pattern, int(groups[0]) if groups else 1))
         except ValueError as error:
@@ -103,7 +106,7 @@ class Elements:
         return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "BoundaryExtractor"))
 
     def _behind_slash(self, name: str, before: str) -> None:
-        """Remember a variable whose value follows a slash, so that paths do not get a second slash."""
+        """Record a variable whose value follows a slash, so that paths do not get a second slash."""
         if before.endswith("/"):
             self.texts.behind_slash.add(name.strip())
 
@@ -125,7 +128,7 @@ class Elements:
         return found
 
     def _default(self, item: Item, prefix: str) -> str | None:
-        """Return the value to use if an extractor finds nothing; None if the variable keeps its value."""
+        """Return the value for an extractor that finds nothing; None if the variable then keeps its value."""
         default = item.text(f"{prefix}.default")
         return "" if item.flag(f"{prefix}.default_empty_value") else default or None
 
@@ -133,17 +136,21 @@ class Elements:
         number = number.strip()
         if number == "1":
             return {}
-        # The default number is 0, which selects a random match (getMatchNumber of JMeter 5.5).
+        # Without this property the number is 0, which selects a random match (getMatchNumber of JMeter 5.5).
         if number in {"0", ""}:
             return {"pick": "random"}
-        why = "all matches are not numbered variables here" if number == "-1" else f"match {number} cannot be taken"
-        self._note(item, f"{why}: the first one is")
+        why = (
+            "numbered variables for all matches are not supported"
+            if number == "-1"
+            else f"match {number} cannot be selected"
+        )
+        self._note(item, f"{why}: the first match is extracted")
         return {}
 
     def _named(self, item: Item, name: str, spec: dict[str, Any], default: str | None) -> dict[str, Any]:
         name = name.strip()
         if not name:
-            self._note(item, "names no variable")
+            self._note(item, "left out: it names no variable")
             return {}
         if default is not None:
             spec["default"] = default
@@ -155,21 +162,24 @@ class Elements:
         return {identifier(name, "value"): spec}
 
     def check(self, item: Item, check: dict[str, Any]) -> None:
-        """Add an assertion to the check of a request; an assertion without a counterpart is noted."""
+        """Add an assertion to the check of a request; an assertion without a counterpart becomes a note."""
         if item.tag == "ResponseAssertion":
             self._response(item, check)
         elif item.tag == "JSONPathAssertion":
             self._json_path(item, check)
         elif item.tag == "DurationAssertion":
             limit = item.text("DurationAssertion.duration")
-            self._note(item, f"times are objectives of the study, as `p95 < {limit} ms`, not checks of an answer")
+            self._note(
+                item,
+                f"left out: time limits are objectives of the study (`p95 < {limit} ms`), not checks of a response",
+            )
         else:
-            self._note(item, "assertions of this kind have no counterpart")
+            self._note(item, "left out: assertions of this kind are not supported")
 
     def _response(self, item: Item, check: dict[str, Any]) -> None:
         field = item.text("Assertion.test_field").rpartition(".")[2]
         kind = int(self.texts.number(item.text("Assertion.test_type"), item.place, "Assertion.test_type", _SUBSTRING))
-        # The property name lacks a letter in JMeter.
+        # JMeter's name of the property lacks the `t` of `Assertion`.
         wanted = [each.text for each in item.collection("Asserion.test_strings")]
         if field == "response_code" and not kind & _NOT:
             statuses = self._good(item, [status for text in wanted for status in self._statuses(item, text)])
@@ -191,29 +201,29 @@ class Elements:
             elif whole_class is not None:
                 statuses.append(f"{whole_class.group(1)}xx")
             else:
-                self._note(item, f"{each!r} is neither a status nor a class as 2xx")
+                self._note(item, f"{each!r} is neither a status nor a class such as 2xx")
         return statuses
 
     def _good(self, item: Item, statuses: list[int | str]) -> list[int | str]:
         """Return the status codes below 400.
 
-        JMeter fails all others, unless the assertion ignores the status.
+        JMeter fails a response with any other status, unless the assertion ignores the status.
         """
         if item.flag("Assertion.assume_success"):
             return statuses
         good = [status for status in statuses if int(str(status)[0]) < 4]
         if len(good) < len(statuses):
-            self._note(item, "statuses from 400 on stay failures, as in JMeter if the status is not ignored")
+            self._note(item, "a status of 400 or above remains a failure, as in JMeter without `Ignore status`")
         return good
 
     def _body(self, item: Item, kind: int, wanted: list[str], check: dict[str, Any]) -> None:
         negated = "not_" if kind & _NOT else ""
         plain = bool(kind & _SUBSTRING) or (not kind & _MATCH and not any(_META.search(text) for text in wanted))
         if kind & _EQUALS:
-            self._note(item, "equality of the body is checked as containing this text")
+            self._note(item, "instead of equality, the check requires that the body contains this text")
             plain = True
         if kind & _OR and negated and len(wanted) > 1:
-            self._note(item, "absence of one of several texts cannot be checked")
+            self._note(item, "left out: the absence of one of several texts cannot be checked")
             return
         if kind & _OR and len(wanted) > 1:
             joined = "|".join(re.escape(text) if plain else text for text in wanted)
@@ -225,7 +235,7 @@ class Elements:
         for text in map(self.texts.static, wanted):
             pattern = f"^(?:{text})$" if kind & _MATCH else text
             if "${" in text:
-                self._note(item, "a regular expression cannot contain values of the run: left out")
+                self._note(item, "left out: a regular expression cannot contain variables")
                 continue
             try:
                 expressions.regex(pattern)
@@ -240,7 +250,7 @@ class Elements:
         value = wanted if validated else None
         if inverted or (value is not None and regex and _META.search(value)):
             item.text("JSON_PATH")
-            self._note(item, "only equal values and existing paths can be checked")
+            self._note(item, "left out: only equal values and existing paths can be checked")
             return
         try:
             path = expressions.json_path(item.text("JSON_PATH").strip())

@@ -13,7 +13,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
 THROUGHPUT_TIMERS = frozenset({"ConstantThroughputTimer", "PreciseThroughputTimer"})
-# `calcMode` of ConstantThroughputTimer by number, and the texts that old plans use instead (JMeter 5.5).
+# Values of `calcMode` of ConstantThroughputTimer, and the texts in their place in old plans (JMeter 5.5).
 _THREAD, _ALL, _GROUP, _ALL_SHARED, _GROUP_SHARED, _PRECISE = range(6)
 _MODES = {
     "this thread only": _THREAD,
@@ -34,7 +34,7 @@ _WHOSE = {
 
 @dataclass
 class Paced:
-    """Throughput timer, with the mean number of samplers per round to which the timer applies."""
+    """Throughput timer, with the mean number of samplers per round that are in its scope."""
 
     timer: Item
     samplers: float = 0.0
@@ -42,7 +42,7 @@ class Paced:
 
 @dataclass(frozen=True)
 class _Limit:
-    """Timer that limits a group: its mode, samplers per round, and the interval between samples. [s]"""
+    """Limit that a timer sets for a group: mode, samplers per round, and interval between samples [s]."""
 
     timer: Item
     mode: int
@@ -60,7 +60,7 @@ class _Group:
     limits: list[_Limit] = field(default_factory=list)
 
     def of(self, mode: int) -> list[_Limit]:
-        """Return the timers that have the given mode."""
+        """Return the timers with the given mode."""
         return [limit for limit in self.limits if limit.mode == mode]
 
 
@@ -76,11 +76,10 @@ class Pacing:
 
     Notes
     -----
-    As in ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5, a thread waits n T between two samples of a
-    timer. T is the time per sample of the throughput. n is 1 (this thread), the threads of the group, or all
-    threads that run, including those of groups without a timer. In the shared modes the threads queue for one
-    schedule, so that each thread has one sample per round of the queue. A precise timer has one schedule for each
-    group.
+    ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5 make a thread wait n T between two samples. T is
+    the inverse of the throughput. Depending on the mode, n is 1, the number of threads of the group, or the number of
+    all running threads, including groups without a timer. In the shared modes, all threads queue for one schedule, and
+    each thread gets one sample per round of the queue. A precise timer has one schedule for each group.
     """
 
     def __init__(self, draft: Draft, texts: Texts) -> None:
@@ -95,7 +94,7 @@ class Pacing:
         self.groups.append(group)
 
     def _limit(self, paced: Paced) -> _Limit | None:
-        """Read a timer; None if the timer has no effect, or if its throughput is not known before the run."""
+        """Read a timer; return None if it has no effect, or if its throughput is not known before the run."""
         timer = paced.timer
         precise = timer.tag == "PreciseThroughputTimer"
         # Defaults of PreciseThroughputTimer and ConstantThroughputTimer (JMeter 5.5).
@@ -113,12 +112,12 @@ class Pacing:
         return None
 
     def _mode(self, timer: Item) -> int:
-        """Return the mode of a timer. An unknown text counts as the first mode, as in JMeter."""
+        """Return the mode of a timer. As in JMeter, an unknown text selects the first mode."""
         text = timer.text("calcMode", "0").strip() or "0"
         if text.isdecimal() and int(text) in _MODES.values():
             return int(text)
         if text.lower() not in _MODES:
-            self._note(timer, f"calcMode {text[:40]!r} is not known: the throughput is taken as that of each thread")
+            self._note(timer, f"calcMode {text[:40]!r} is not known: the throughput is applied to each thread")
         return _MODES.get(text.lower(), _THREAD)
 
     def _note(self, timer: Item, why: str) -> None:
@@ -139,7 +138,7 @@ class Pacing:
                 self.draft.groups[group.name]["loop"] = {"pacing": seconds(max(lengths)), "mix": loop["mix"]}
 
     def _length(self, group: _Group, limit: _Limit, threads: float) -> float:
-        """Return the round time that a timer enforces, and note it. [s]"""
+        """Return the duration of a round that a timer enforces, and add a note about it. [s]"""
         queued = [each for each in self.groups if each.of(_ALL_SHARED)]
         same = group.of(limit.mode)
         if limit.mode == _ALL_SHARED:
@@ -148,16 +147,16 @@ class Pacing:
         elif limit.mode == _GROUP_SHARED:
             length = group.users * sum(each.samplers * each.interval for each in same)
         elif limit.mode == _PRECISE:
-            # The first timer defines the schedule of the group; the other timers follow it.
+            # The first timer defines the schedule of the group, and the other timers use this schedule.
             length = group.users * sum(each.samplers for each in same) * same[0].interval
         else:
             sharing = {_ALL: max(threads, 1.0), _GROUP: group.users}.get(limit.mode, 1.0)
             length = limit.samplers * sharing * limit.interval
         names = {"threads": threads, "users": group.users, "sharing": sum(each.users for each in queued)}
         whose = _WHOSE[limit.mode].format(**names)
-        change = "" if limit.mode == _THREAD else "; with another number of users change the pacing"
+        change = "" if limit.mode == _THREAD else "; change the pacing if you change the number of users"
         made = f"pacing {seconds(length)} of group {group.name} for a round of {limit.samplers:g} samples"
-        several = f"; the longest pacing of {len(group.limits)} timers is taken" if len(group.limits) > 1 else ""
+        several = f"; the longest pacing of {len(group.limits)} timers is used" if len(group.limits) > 1 else ""
         self._note(limit.timer, f"{limit.stated} by {whose}{change}: {made}{several}")
         return length
 

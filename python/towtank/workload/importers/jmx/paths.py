@@ -1,7 +1,7 @@
-"""Converts sampler paths to templates; a leading variable may contain the slash or the whole address.
+"""Converts sampler paths to templates. The variable at the beginning may contain the slash or the whole address.
 
-JMeter substitutes variables first. A result that begins with http:// or https:// is a whole address; any other result
-gets a leading slash unless it has one (HTTPSamplerBase.getUrl of JMeter 5.5).
+JMeter substitutes variables first. A result that begins with http:// or https:// is a whole address. Any other
+result gets a leading slash if it has none (HTTPSamplerBase.getUrl of JMeter 5.5).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ def path_of(text: str, place: Place, texts: Texts) -> str:
     if text.startswith(ADDRESSES):
         split = urlsplit(text)
         text = split.path + (f"?{split.query}" if split.query else "")
-    # The fragment after # is not sent.
+    # The fragment after # is never sent to the server.
     text = _sendable(text.partition("#")[0], place, texts)
     template = texts.template(text, place, lambda part: literal(quote(part, safe=_SAFE)))
     return template if _begins_with_slash(text, place, texts) else f"/{template}"
 
 
 def _sendable(text: str, place: Place, texts: Texts) -> str:
-    """Return a path in which constants are replaced by their values, if JMeter or HttpClient would change the values.
+    """Return a path with constants replaced by their values, if JMeter or HttpClient would change these values.
 
-    Repeated slashes become one slash, and characters that are not allowed in paths are encoded. Such
-    characters in data are noted.
+    Repeated slashes become one slash, and characters that are not allowed in paths are encoded. If values of a data
+    column contain characters of this kind, a note is added.
     """
     path, mark, query = texts.static(text).partition("?")
     if "//" in path:
@@ -42,7 +42,8 @@ def _sendable(text: str, place: Place, texts: Texts) -> str:
     if any(_is_encoded(value) for value in known):
         text = texts.static(text)
     for variable in [variable for variable, values in rows.items() if any(map(_is_encoded, values))]:
-        why = "some have characters that no path may have: JMeter encodes them; encode them in the data"
+        why = "some contain characters that are not allowed in paths: encode them in the data, as JMeter does when "
+        "sending"
         texts.draft.notes.add(place, f"values of ${{{variable}}} in a path", why)
     return text
 
@@ -53,8 +54,9 @@ def _is_encoded(value: str) -> bool:
 
 
 def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
-    """Return True if a path begins with a slash, or with a value that must begin with a slash; such a value
-    is noted.
+    """Return True if a path begins with a slash, or with a variable whose value must begin with one.
+
+    A note is added about a variable of this kind.
     """
     known = texts.static(text)
     variable = texts.first_variable(known)
@@ -67,6 +69,6 @@ def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
         return True
     if values and not any(value.startswith(("/", *ADDRESSES)) for value in values):
         return False
-    why = "its values must begin with / here: JMeter adds a missing one, and accepts whole addresses"
+    why = "in the workload its values must begin with /: JMeter adds a missing / and accepts whole addresses"
     texts.draft.notes.add(place, f"path that begins with ${{{variable}}}", why)
     return True

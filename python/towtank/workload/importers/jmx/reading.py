@@ -1,4 +1,4 @@
-"""Reads JMeter test plans: each thread group becomes a user group with one transaction, the body of its loop."""
+"""Reads JMeter test plans. The loop of each thread group becomes a user group with one transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, inner, items, text_of
 from towtank.workload.importers.xmlfile import Element
 
-# Number of users that is assumed if the number of a thread group cannot be read. [1]
+# Number of users of a thread group whose number of threads cannot be read. [1]
 _USERS_UNKNOWN = 1.0
 
 
@@ -44,7 +44,7 @@ def read(path: Path, options: Options) -> Draft:
     _Plan(draft, top, options).read()
     for child in root.children:
         if child.tag != "hashTree" or child is not trees[0]:
-            draft.notes.add(child.place, f"<{child.tag}>", "is outside of the plan: left out")
+            draft.notes.add(child.place, f"<{child.tag}>", "left out: it is outside of the test plan")
     account(draft, top, strict=options.strict)
     return draft
 
@@ -70,7 +70,7 @@ class _Plan:
             elif item.tag != "WorkBench":
                 below.append(item)
             else:
-                self.controllers.leave_out(item, "left out: it holds what is not part of the test")
+                self.controllers.leave_out(item, "left out: its elements are not part of the test")
         self._names(below)
         scope, work = self.controllers.enter(below, Scope())
         threads = 0.0
@@ -82,11 +82,12 @@ class _Plan:
                 if users >= 1:
                     self._group(item, scope, users)
                 else:
-                    self.controllers.leave_out(item, f"left out: it has {users:g} threads, so that it does nothing")
-                # In JMeter, the threads of a group that is left out here run as well.
+                    self.controllers.leave_out(item, f"left out: it has {users:g} threads and does nothing")
+                # JMeter runs the threads of a group that is left out here, too, and they share the throughput of
+                # timers.
                 threads += max(users, 0.0)
             else:
-                self.controllers.leave_out(item, "is outside of thread groups: left out")
+                self.controllers.leave_out(item, "left out: it is outside of all thread groups")
         if not self.draft.groups:
             return
         shares = weights(self.users)
@@ -98,9 +99,7 @@ class _Plan:
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
 
     def _names(self, below: list[Item]) -> None:
-        """Collect the names of variables that are set anywhere in the plan, so that references to them are
-        recognized.
-        """
+        """Collect the names of all variables that the plan sets, so that references to them are recognized."""
         for item in below:
             if not item.enabled:
                 continue
@@ -121,7 +120,7 @@ class _Plan:
         self._on_error(item)
         steps = controllers.whole(item.below, scope, top=True)
         if not any(_requests(step) for step in steps):
-            controllers.leave_out(item, "has no requests that can be carried over: left out")
+            controllers.leave_out(item, "left out: it has no requests that can be imported")
             return
         once = []
         if controllers.once:
@@ -142,7 +141,7 @@ class _Plan:
     def _on_error(self, item: Item) -> None:
         """Read the action after a failed sample.
 
-        By default the thread goes on (AbstractThreadGroup of JMeter 5.5).
+        Without the property, the thread continues (AbstractThreadGroup of JMeter 5.5).
         """
         action = item.text("ThreadGroup.on_sample_error", "continue").strip() or "continue"
         self.controllers.requests.on_failure = "go_on" if action == "continue" else None
@@ -157,31 +156,30 @@ class _Plan:
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
     def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
-        """Complete a transaction: draw rows at the start, and set variables that are read too early to an empty
-        text.
+        """Complete a transaction with draws of rows, and with empty values for variables that are read too early.
 
-        If the steps of the first round (`once`) have `drawn` a row, the first round uses that row and the
-        next row is drawn at the end of the round.
+        Rows are drawn at the start. The steps of the first round (`once`) may have `drawn` a row already: then the
+        first round uses this row, and the next one is drawn at the end of each round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)
         head: list[Step] = [{"draw": pool} for pool in pools if pool not in (drawn or [])]
         tail: list[Step] = [{"draw": pool} for pool in pools if pool in (drawn or [])]
         if tail and self.controllers.requests.on_failure is None:
-            why = (
-                "are drawn at the end of a round, as the first is that of what is done once: a failed round draws none"
-            )
+            why = "are drawn at the end of a round, because the first round uses the row of `once`; a failed round "
+            "draws none"
             self.draft.notes.add(item.place, f"rows of {item.name!r}", why)
         variables = {identifier(name, "value"): name for name in sorted(self.texts.early)}
         early = {v: name for v, name in variables.items() if re.search(rf'\$\{{{v}[|}}]|: "{v}"', written)}
         if early:
-            why = f"{', '.join(early.values())}: read before they are set; they begin empty in every transaction"
+            why = f"{', '.join(early.values())}: read before they are set; in the workload they are empty at the "
+            "start of every transaction"
             self.draft.notes.add(item.place, f"variables of {item.name!r}", why)
             head.append({"set": dict.fromkeys(early, "")})
         return [*head, *steps, *tail]
 
     def _load(self, item: Item, name: str, users: float) -> None:
-        """Add users, ramp and duration of a group to the findings of the draft."""
+        """Add the users, the ramp-up and the duration of a group to the findings of the draft."""
         self.users[name] = users
         ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
         scheduled, length = item.flag("ThreadGroup.scheduler"), item.text("ThreadGroup.duration")
@@ -193,33 +191,35 @@ class _Plan:
             {"group": name, "users": int(users), "ramp_up_s": ramp, "duration_s": duration or None, "loops": loops}
         )
         shown = f"{int(users)} users, ramp-up {ramp:g} s" + (f", duration {duration:g} s" if duration else "")
-        why = f"belongs into the load of the study; the workload has the group's share ({shown})"
+        why = f"must be set in the load of the study; the workload contains only the share of the group ({shown})"
         self.draft.notes.add(item.place, f"load of {item.name!r}", why)
         if loops.strip() not in {"-1", ""}:
-            why = f"{loops} loops: users of a workload go on until the load ends"
+            why = f"{loops} loops: users of a workload continue until the load ends"
             self.draft.notes.add(item.place, f"loops of {item.name!r}", why)
         if item.tag != "ThreadGroup":
             schedule = item.text("OpenModelThreadGroup.schedule") or item.peek("Schedule")
             given = f" ({schedule[:60]})" if schedule else ""
-            why = f"is taken as a thread group of constant size: its schedule{given} belongs into the load of the study"
+            why = f"is imported as a thread group of constant size: set its schedule{given} in the load of the study"
             self.controllers.note(item, why)
 
     def _users(self, item: Item) -> float:
-        """Return the number of threads of a group; groups of plugins are supported. [1]"""
+        """Return the number of threads of a group, also for the thread groups of plugins. [1]"""
         what = f"users of {item.name!r}"
         numbers = [item.text("ThreadGroup.num_threads") or item.text("TargetLevel")]
-        # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with its number of threads.
+        # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with the number of threads that it starts.
         rows = item.collection("ultimatethreadgroupdata")
         if rows:
             numbers = [row.children[0].text if row.children else "0" for row in rows]
-            self.draft.notes.add(item.place, what, f"are the sum of its {len(rows)} rows, which need not overlap")
+            self.draft.notes.add(
+                item.place, what, f"are the sum over its {len(rows)} rows, although the rows may not overlap in time"
+            )
         elif not numbers[0].strip() and item.tag != "ThreadGroup":
-            self.draft.notes.add(item.place, what, f"are no number of the plan: {_USERS_UNKNOWN:g} is taken")
+            self.draft.notes.add(item.place, what, f"are not stated in the plan: {_USERS_UNKNOWN:g} is assumed")
         return sum(self.texts.number(number, item.place, what, _USERS_UNKNOWN) for number in numbers)
 
     def _loops(self, controller: Element | None) -> str:
-        """Return the loop count of a thread group; -1, the default, means forever (LoopController of JMeter
-        5.5).
+        """Return the loop count of a thread group as text; -1, the default, is an endless loop (LoopController of
+        JMeter 5.5).
         """
         if controller is None:
             return "-1"
@@ -228,9 +228,7 @@ class _Plan:
         return "-1" if forever else loops
 
     def _targets(self) -> None:
-        """Remove the target from the steps if there is only one target, and move common headers to the
-        defaults.
-        """
+        """Remove the target from the steps if only one target exists, and move common headers to the defaults."""
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]
         self._connections()
@@ -243,26 +241,26 @@ class _Plan:
                 each.pop("target", None)
 
     def _connections(self) -> None:
-        """Set connection mode and connection timeout, which apply to the whole workload."""
+        """Set the connection mode and the connection timeout, which apply to all requests of the workload."""
         made = self.controllers.requests
         closing = [item for item, keeps in made.keepalive if not keeps]
         if closing and len(closing) == len(made.keepalive):
             self.draft.defaults["connections"] = "new_each_time"
         for item in closing if "connections" not in self.draft.defaults else []:
-            why = "JMeter closes the connection after this request; here users keep theirs"
+            why = "JMeter closes the connection after this request; users of the workload keep their connections"
             self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: use_keepalive = 'false'", why)
         limits = {limit for _, limit in made.connecting}
-        waits = ["5 s for a connection"] if limits == {0.0} else []
-        waits += ["30 s for an answer"] if made.endless else []
+        waits = ["at most 5 s for a connection"] if limits == {0.0} else []
+        waits += ["at most 30 s for a response"] if made.endless else []
         if waits:
-            why = f"JMeter waits without end if a request has none; users here wait {' and '.join(waits)}"
+            why = f"JMeter waits without limit if a request has none; users of the workload wait {' and '.join(waits)}"
             self.draft.notes.add((1, 1), "timeouts", why)
         if len(limits) == 1 and limits != {0.0}:
             self.draft.defaults["connect_timeout"] = exact_duration(limits.pop())
             return
         for item, limit in made.connecting:
             if limit > 0:
-                why = "requests differ in it: the workload has one time for all connections, 5 s"
+                why = "differs between requests: the workload has one time limit for all connections, 5 s"
                 self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: connect_timeout = {limit:g} s", why)
 
 

@@ -26,7 +26,7 @@ _DEFAULTED = ("domain", "port", "protocol", "path", "connect_timeout", "response
 
 @dataclass(frozen=True)
 class Login:
-    """Entry of an authorization manager: the login for addresses that begin with its URL."""
+    """Entry of an authorization manager: the login for all addresses that begin with its URL."""
 
     url: str
     user: str
@@ -49,7 +49,7 @@ class Scope:
     cookies: Item | None = None
 
     def copy(self) -> Scope:
-        """Return a copy of the scope, which elements below can change."""
+        """Return a copy of the scope; changes for elements below leave the original unchanged."""
         return Scope(
             dict(self.defaults),
             list(self.arguments),
@@ -71,7 +71,7 @@ class Requests:
         self.folder = folder
         self.elements = Elements(draft, texts)
         self.cookies = CookieManagers(draft, texts)
-        # Value of `on_failure`, and the samplers of each throughput timer.
+        # Value of `on_failure` in the steps, and the samplers of each throughput timer.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
         # Mean number of executions of the current part per round. [1]
@@ -81,7 +81,10 @@ class Requests:
         self.endless = False
 
     def pauses(self, scope: Scope) -> list[Step]:
-        """Return the pauses of a sampler's timers. Throughput timers count the sampler and give no pause."""
+        """Return the pauses of a sampler's timers.
+
+        A throughput timer gives no pause; its number of samplers is increased instead.
+        """
         steps = []
         for timer in scope.timers:
             if timer.tag in THROUGHPUT_TIMERS:
@@ -95,7 +98,7 @@ class Requests:
         steps = self.pauses(scope)
         method = self.texts.static(sampler.text("HTTPSampler.method", "GET")).strip().upper() or "GET"
         if method not in METHODS:
-            why = f"left out: requests have the methods {', '.join(sorted(METHODS))}"
+            why = f"left out: a workload supports the methods {', '.join(sorted(METHODS))}"
             self.draft.notes.add(sampler.place, f"{sampler.name!r} with {method[:20]}", why)
             sampler.left_out = True
             return steps
@@ -119,7 +122,7 @@ class Requests:
         check: dict[str, Any] = {}
         for assertion in scope.assertions:
             self.elements.check(assertion, check)
-        # The request is converted first, because its extractors take effect after it.
+        # Extractors take effect after the request, so their variables must be registered after its conversion.
         step = request(
             method,
             path,
@@ -139,7 +142,9 @@ class Requests:
         if extract:
             step["extract"] = extract
         if extract and self.on_failure is not None:
-            why = "JMeter looks for them in failed answers, too; here those of a request that fails are their default"
+            why = (
+                "JMeter searches failed responses, too; in the workload, values from a failed request get their default"
+            )
             self.draft.notes.add(sampler.place, "extracted values", why)
         return [*steps, step]
 
@@ -154,14 +159,17 @@ class Requests:
             why = "redirects are not followed: add the next request as a step"
             note(sampler.place, "follow_redirects", why)
         if sampler.flag("HTTPSampler.image_parser"):
-            note(sampler.place, "embedded resources", "are not fetched: add them as steps of the page")
+            note(sampler.place, "embedded resources", "are not requested: add them as steps of the page")
 
     def _value(self, sampler: Item, scope: Scope, name: str) -> str:
         own = sampler.text(f"HTTPSampler.{name}").strip()
         return own or scope.defaults.get(name, "")
 
     def _address(self, sampler: Item, scope: Scope) -> str:
-        """Return the address and path of a request, as far as known before the run; empty without a host."""
+        """Return the address and path of a request, empty without a host.
+
+        Values that are not known before the run stay as `${...}`.
+        """
         url = self.texts.static(self._value(sampler, scope, "path")).strip()
         host = self.texts.static(self._value(sampler, scope, "domain"))
         port = self.texts.static(self._value(sampler, scope, "port")).strip()
@@ -177,7 +185,7 @@ class Requests:
         url = "/".join(url.split("/")[:3])
         if "${" in url:
             name = self.draft.target(url, url.split("/")[2].partition(":")[0])
-            why = f"is not known before the run: these requests go to the target {name}, set its address with --address"
+            why = f"is not known before the run: these requests go to the target {name}; set its address with --address"
             self.draft.notes.add(sampler.place, f"address {url[:60]!r}", why)
             return name
         try:
@@ -196,7 +204,7 @@ class Requests:
         body : dict
             Request keys of the body.
         query : str
-            Encoded arguments of the query that a mapping cannot represent.
+            Encoded arguments of a query that a mapping cannot represent; otherwise empty.
         """
         files = [each for each in sampler.collection("HTTPFileArgs.files") if each.tag == "elementProp"]
         raw, multipart = sampler.flag("HTTPSampler.postBodyRaw"), sampler.flag("HTTPSampler.DO_MULTIPART_POST")
@@ -208,13 +216,15 @@ class Requests:
             self._note_encoded(arguments)
             return self._raw(values, sampler, headers), ""
         if method == "GET" and set(fields) == {""}:
-            why = "JMeter sends arguments without a name as the body, of GET, too; here they are in the query"
+            why = (
+                "JMeter sends arguments without a name as the body, even with GET; the workload sends them in the query"
+            )
             self.draft.notes.add(sampler.place, f"{sampler.name!r}", why)
         if method in {"GET", "HEAD"}:
             self._without_body(files, multipart, sampler, method)
             if method == "HEAD" and fields:
                 self.draft.notes.add(
-                    sampler.place, f"{sampler.name!r}", "JMeter sends no arguments with HEAD: left out"
+                    sampler.place, f"{sampler.name!r}", "left out: JMeter sends no arguments with HEAD"
                 )
                 return {}, ""
         more = as_written(given, in_query=True) if method in {"GET", "DELETE"} else ""
@@ -235,34 +245,32 @@ class Requests:
     def _in_parts(self, sampler: Item, fields: list[Field], files: list[Element]) -> dict[str, Any]:
         """Return a multipart body that contains fields and files."""
         if not sampler.flag("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART"):
-            why = "parts are sent as browsers send them: JMeter adds headers to each (charset, transfer encoding)"
+            why = "parts are sent as browsers send them; JMeter adds headers to each part (charset, transfer encoding)"
             self.draft.notes.add(sampler.place, "multipart body", why)
         parts = [(field.name, _typed(field.value, field.media)) for field in fields]
         parts += [self._file(each) for each in files]
         return {"multipart": parts_of(parts)} if parts else {}
 
     def _note_encoded(self, arguments: list[Element]) -> None:
-        """Note body texts that JMeter would encode, since the workload sends them as they are."""
+        """Note body texts that JMeter would encode, because the workload sends them unchanged."""
         for each in arguments:
             encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
             value = self.texts.static(text_of(each, "Argument.value"))
             if encode and quote_plus(value) != value:
-                self.draft.notes.add(each.place, "body", "is sent as it stands here; JMeter encodes it (always_encode)")
+                self.draft.notes.add(each.place, "body", "is sent unchanged; JMeter encodes it (always_encode)")
 
     def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
         """Note the files of a request that is sent without a body."""
         for each in files:
             file = self._file_name(each)
             if file:
-                why = f"JMeter sends no body with {method}: the file is left out"
+                why = f"left out: JMeter sends no body with {method}"
                 self.draft.notes.add(each.place, f"file {file!r}", why)
         if multipart:
-            self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
+            self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"left out: JMeter sends no body with {method}")
 
     def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
-        """Return the key of a raw body: `json` if declared as JSON with places in strings only, otherwise
-        `body`.
-        """
+        """Return the request keys of a raw body: chosen by its media type, or `body` if the body contains variables."""
         name = next((name for name in headers if name.lower() == "content-type"), None)
         template = self.texts.template(text, sampler.place)
         if not text:
@@ -290,7 +298,7 @@ class Requests:
         if file and path is not None:
             part: dict[str, Any] = {"file": relative_to_workload(path, self.folder)}
         else:
-            why = "does not exist: content of 10 KiB is made in its place"
+            why = "does not exist: generated content of 10 KiB is sent instead"
             self.draft.notes.add(element.place, f"file {file!r}", why)
             part = {"generated": {"size": "10 KiB"}}
         part["filename"] = literal(re.split(r"[/\\]", file)[-1] or "file")
@@ -311,13 +319,16 @@ class Requests:
                     "user": self.texts.template(login.user, place),
                     "password": self.texts.template(login.password, place),
                 }
-            self.draft.notes.add(place, f"authentication {login.mechanism[:20]}", "left out: only Basic is spoken")
+            self.draft.notes.add(
+                place, f"authentication {login.mechanism[:20]}", "left out: only Basic authentication is supported"
+            )
             return None
         return None
 
     def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
-        """Remove a Cookie header, which the cookie manager replaces once it has a cookie (HTTPHC4Impl of
-        JMeter 5.5).
+        """Remove a Cookie header, because the cookie manager replaces it once it has a cookie.
+
+        This is the behaviour of HTTPHC4Impl in JMeter 5.5.
         """
         for name, _, place in headers:
             if name.lower() == "cookie":
@@ -328,7 +339,7 @@ class Requests:
     def _own_cookies(self, sampler: Item, scope: Scope, target: str | None, headers: dict[str, str]) -> None:
         """Record the cookies of a request.
 
-        Cookies with variable values are sent in a Cookie header of the request.
+        Cookies whose values vary are sent in a Cookie header of the request.
         """
         own = self.cookies.of_request(scope.cookies, self._address(sampler, scope), target)
         if own:
@@ -342,7 +353,7 @@ class Requests:
 
 
 def _typed(value: str, media: str) -> Any:
-    """Return a part of a multipart body, with its media type unless the type is the default."""
+    """Return a part of a multipart body, with its media type unless this is the default type."""
     return {"value": value, "content_type": literal(media)} if media not in {"", "text/plain"} else value
 
 
@@ -355,8 +366,8 @@ def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
         value = item.text(f"HTTPSampler.{name}").strip()
         if value and scope.defaults.get(name) == outer.defaults.get(name):
             scope.defaults[name] = value
-    # JMeter appends default arguments to those of the request, inner defaults first (TestCompiler of JMeter
-    # 5.5).
+    # JMeter appends default arguments to those of the request, beginning with the innermost defaults (TestCompiler
+    # of JMeter 5.5).
     inner = len(scope.arguments) - len(outer.arguments)
     scope.arguments[inner:inner] = _arguments_of(item)
 
@@ -373,7 +384,7 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
             texts.static(text_of(each, "Authorization.url")).strip(),
             text_of(each, "Authorization.username"),
             text_of(each, "Authorization.password"),
-            # The default mechanism is BASIC_DIGEST, which uses Basic if the server requests it.
+            # The default mechanism is BASIC_DIGEST, which uses Basic authentication if the server requests it.
             text_of(each, "Authorization.mechanism").strip().upper(),
             each,
         )
@@ -383,7 +394,7 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
 
 
 def _spellings(address: str) -> list[str]:
-    """Return an address with its port and, for the default port of its scheme, the address without the port."""
+    """Return the spellings of an address: with its port, and without it if it is the default port of the scheme."""
     split = urlsplit(address.split("${", maxsplit=1)[0])
     if not split.hostname:
         return []
@@ -398,7 +409,7 @@ def _spellings(address: str) -> list[str]:
 
 
 def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the headers of a header manager; headers with the same name are joined."""
+    """Return the headers of a header manager, with headers of the same name joined."""
     elements = [each for each in item.collection("HeaderManager.headers") if each.tag == "elementProp"]
     pairs = [(text_of(each, "Header.name").strip(), text_of(each, "Header.value"), each.place) for each in elements]
     found: dict[str, tuple[str, str, tuple[int, int]]] = {}
@@ -414,5 +425,5 @@ def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
 
 
 def _last(headers: list[tuple[str, str, tuple[int, int]]]) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the headers with the innermost value of each name."""
+    """Return the headers of all levels; of several values for a name, the innermost one is kept."""
     return list({name.lower(): (name, value, place) for name, value, place in headers}.values())

@@ -1,14 +1,13 @@
 """Treatment of each property of JMeter's elements.
 
-Names and defaults are those of JMeter 5.5: the getters of element classes, as listed by
-`scripts/import-keys`.
+Names and defaults are those in the getters of the element classes of JMeter 5.5, which `scripts/import-keys` lists.
 """
 
 from __future__ import annotations
 
 from towtank.workload.importers.accounting import Key, Table, carried, harmless, noted
 
-_IN_NOTE = "a note of the whole element says what is done instead"
+_IN_NOTE = "a note about the whole element states the replacement"
 
 # Attributes of every element, and properties that any element may have.
 COMMON: dict[str, Key] = {
@@ -16,19 +15,19 @@ COMMON: dict[str, Key] = {
     **harmless(
         "names and editors of elements", "TestElement.name", "TestElement.gui_class", "TestElement.test_class", "__idx"
     ),
-    **harmless("an old copy of the attribute", "TestElement.enabled"),
+    **harmless("a copy of the attribute in old files", "TestElement.enabled"),
     **carried("testname", why="name of the group, page or request"),
     **carried("enabled", why="disabled elements are left out, with a note"),
 }
 
 _SCOPE: dict[str, Key] = {
-    **noted("Sample.scope", "only the answer itself is looked at, not its redirects or embedded resources", "parent"),
-    **noted("Assertion.scope", "only the answer itself is looked at", "parent"),
-    **noted("Scope.variable", "only the answer is looked at, not a variable"),
+    **noted("Sample.scope", "only the response itself is examined, not its redirects or embedded resources", "parent"),
+    **noted("Assertion.scope", "only the response itself is examined", "parent"),
+    **noted("Scope.variable", "only the response is examined, not a variable"),
 }
 _LOGIN: dict[str, Key] = {
-    **noted("ConfigTestElement.username", "is not used by requests of HTTP"),
-    **noted("ConfigTestElement.password", "is not used by requests of HTTP"),
+    **noted("ConfigTestElement.username", "is not used by HTTP requests"),
+    **noted("ConfigTestElement.password", "is not used by HTTP requests"),
 }
 
 _REQUEST: dict[str, Key] = {
@@ -38,29 +37,29 @@ _REQUEST: dict[str, Key] = {
     ),
     **carried("HTTPSampler.postBodyRaw", "HTTPSampler.DO_MULTIPART_POST", why="kind of body"),
     **carried("HTTPSampler.response_timeout", "HTTPSampler.connect_timeout", why="`timeout`, `connect_timeout`"),
-    **carried("HTTPSampler.use_keepalive", why="`connections: new_each_time` if no request has it, else a note"),
+    **carried("HTTPSampler.use_keepalive", why="`connections: new_each_time` if no request has it, otherwise a note"),
     **carried("HTTPSampler.follow_redirects", "HTTPSampler.auto_redirects", why="a note: redirects are not followed"),
-    **carried("HTTPSampler.image_parser", why="a note: embedded resources are not fetched"),
+    **carried("HTTPSampler.image_parser", why="a note: embedded resources are not requested"),
     **noted("HTTPSampler.contentEncoding", "texts are sent in UTF-8", "UTF-8", "utf-8"),
-    **noted("HTTPSampler.md5", "bodies are not replaced by their sum: checks see the body itself", "false"),
-    **noted("HTTPSampler.monitor", "the answer is not read as a status page", "false"),
-    **noted("HTTPSampler.ipSource", "connections leave from the default address: see `sources` of the defaults"),
-    **noted("HTTPSampler.ipSourceType", "connections leave from the default address", "0"),
-    **noted("HTTPSampler.proxyHost", "no proxy is used: requests go to the target itself"),
-    **noted("HTTPSampler.proxyPort", "no proxy is used: requests go to the target itself"),
-    **noted("HTTPSampler.proxyScheme", "no proxy is used: requests go to the target itself", "http"),
-    **noted("HTTPSampler.proxyUser", "no proxy is used: requests go to the target itself"),
-    **noted("HTTPSampler.proxyPass", "no proxy is used: requests go to the target itself"),
+    **noted("HTTPSampler.md5", "bodies are not replaced by their checksum: checks examine the body itself", "false"),
+    **noted("HTTPSampler.monitor", "the response is not parsed as a status page", "false"),
+    **noted("HTTPSampler.ipSource", "connections start from the default address: see `sources` of the defaults"),
+    **noted("HTTPSampler.ipSourceType", "connections start from the default address", "0"),
+    **noted("HTTPSampler.proxyHost", "no proxy is used: requests go directly to the target"),
+    **noted("HTTPSampler.proxyPort", "no proxy is used: requests go directly to the target"),
+    **noted("HTTPSampler.proxyScheme", "no proxy is used: requests go directly to the target", "http"),
+    **noted("HTTPSampler.proxyUser", "no proxy is used: requests go directly to the target"),
+    **noted("HTTPSampler.proxyPass", "no proxy is used: requests go directly to the target"),
     **noted("HTTPSampler.BROWSER_COMPATIBLE_MULTIPART", "parts are sent as browsers send them", "false", "true"),
-    **noted("HTTPSampler.mimetype", "of an old file: the type of the file's element is taken"),
-    **noted("HTTPSampler.FILE_NAME", "of an old file: save the plan with JMeter 3 or later, then import it"),
-    **noted("HTTPSampler.FILE_FIELD", "of an old file: save the plan with JMeter 3 or later, then import it"),
-    **noted("HTTPSampler.CONTENT_TYPE", "of an old file: the header manager's Content-Type is sent"),
+    **noted("HTTPSampler.mimetype", "written by old versions: the media type in the element of the file is used"),
+    **noted("HTTPSampler.FILE_NAME", "written by old versions: save the plan with JMeter 3 or later, then import it"),
+    **noted("HTTPSampler.FILE_FIELD", "written by old versions: save the plan with JMeter 3 or later, then import it"),
+    **noted("HTTPSampler.CONTENT_TYPE", "written by old versions: the Content-Type of the header manager is sent"),
     **noted("HTTPSampler.sample_timeout", "is not used"),
-    **noted("HTTPSampler.URL", "is not used: address and path are"),
-    **harmless("library of JMeter that makes the request", "HTTPSampler.implementation"),
+    **noted("HTTPSampler.URL", "is not used: the request has address and path"),
+    **harmless("JMeter's library for HTTP requests", "HTTPSampler.implementation"),
     **harmless(
-        "concerns embedded resources; a note reports that they are not fetched",
+        "concerns embedded resources; a note states that they are not requested",
         "HTTPSampler.concurrentDwn",
         "HTTPSampler.concurrentPool",
         "HTTPSampler.embedded_url_re",
@@ -68,30 +67,34 @@ _REQUEST: dict[str, Key] = {
         "HTTPSampler.embedded_url_allow_re",
     ),
 }
-# Of request defaults, only address, path, arguments and timeouts are carried over.
+# The importer converts only the address, path, arguments and timeouts of request defaults.
 _DEFAULTS: dict[str, Key] = {
     **noted("HTTPsampler.Files", "files of the defaults are not sent: add them to each request"),
     **noted("HTTPSampler.method", "each request has its own method", "GET"),
     **noted("HTTPSampler.postBodyRaw", "each request has its own body", "false"),
     **noted("HTTPSampler.DO_MULTIPART_POST", "each request has its own body", "false"),
-    **noted("HTTPSampler.use_keepalive", "each request says it for itself", "true", "false"),
+    **noted("HTTPSampler.use_keepalive", "each request has its own setting", "true", "false"),
     **noted("HTTPSampler.follow_redirects", "redirects are not followed", "false"),
     **noted("HTTPSampler.auto_redirects", "redirects are not followed", "false"),
-    **noted("HTTPSampler.image_parser", "embedded resources are not fetched", "false"),
+    **noted("HTTPSampler.image_parser", "embedded resources are not requested", "false"),
 }
 _GROUP: dict[str, Key] = {
     **carried("ThreadGroup.num_threads", "ThreadGroup.ramp_time", "ThreadGroup.duration", why="finding `load`"),
-    **carried("TargetLevel", "ultimatethreadgroupdata", why="users of a group of a plugin, in the finding `load`"),
+    **carried(
+        "TargetLevel",
+        "ultimatethreadgroupdata",
+        why="number of users in a thread group of a plugin, in the finding `load`",
+    ),
     **carried("ThreadGroup.scheduler", "ThreadGroup.main_controller", why="finding `load`"),
     **carried("ThreadGroup.on_sample_error", why="`on_failure` of each request"),
     **noted("ThreadGroup.delay", "start delay of the group in seconds: all groups start together", "0"),
-    **noted("ThreadGroup.delayedStart", "threads are made as they start in any case", "false"),
+    **noted("ThreadGroup.delayedStart", "threads are always created when they start", "false"),
     **noted(
         "ThreadGroup.same_user_on_next_iteration",
         "a user keeps its connections from round to round",
         "true",
     ),
-    **noted("ThreadGroup.start_time", "a load starts when it is started", "0"),
+    **noted("ThreadGroup.start_time", "a load test starts without a schedule", "0"),
     **noted("ThreadGroup.end_time", "a load ends with its stages", "0"),
 }
 _ARGUMENT: dict[str, Key] = {
@@ -100,7 +103,7 @@ _ARGUMENT: dict[str, Key] = {
     ),
     **carried("HTTPArgument.content_type", why="media type of a part of a multipart body"),
     **harmless("a comment", "Argument.desc"),
-    **carried("HTTPArgument.use_equals", why="whether `=` follows a name without a value"),
+    **carried("HTTPArgument.use_equals", why="a note if `=` does not follow a name without a value"),
 }
 _EXTRACTORS: dict[str, dict[str, Key]] = {
     "RegexExtractor": {
@@ -113,29 +116,32 @@ _EXTRACTORS: dict[str, dict[str, Key]] = {
     "BoundaryExtractor": {
         **carried(*(f"BoundaryExtractor.{name}" for name in ("refname", "lboundary", "rboundary", "match_number"))),
         **carried("BoundaryExtractor.default", "BoundaryExtractor.default_empty_value"),
-        **noted("BoundaryExtractor.useHeaders", "the body is searched", "false"),
+        **noted("BoundaryExtractor.useHeaders", "only the body is searched", "false"),
         **_SCOPE,
     },
     "JSONPostProcessor": {
         **carried(*(f"JSONPostProcessor.{name}" for name in ("referenceNames", "jsonPathExprs", "match_numbers"))),
         **carried("JSONPostProcessor.defaultValues"),
-        **noted("JSONPostProcessor.compute_concat", "the variable name_ALL is not made", "false"),
+        **noted("JSONPostProcessor.compute_concat", "the variable NAME_ALL is not created", "false"),
         **_SCOPE,
     },
 }
 _ASSERTIONS: dict[str, dict[str, Key]] = {
     "ResponseAssertion": {
         **carried("Asserion.test_strings", "Assertion.test_field", "Assertion.test_type"),
-        **noted("Assertion.assume_success", "the status is checked all the same", "false"),
+        **noted("Assertion.assume_success", "the status is still checked", "false"),
         **harmless("text of a message", "Assertion.custom_message"),
         **_SCOPE,
     },
     "JSONPathAssertion": {
         **carried("JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "INVERT", "ISREGEX"),
-        **noted("EXPECT_NULL", "null cannot be expected: that the path leads anywhere is checked", "false"),
+        **noted("EXPECT_NULL", "null cannot be required: the check is that the path exists", "false"),
         **_SCOPE,
     },
-    "DurationAssertion": {**carried("DurationAssertion.duration", why="a note: times are objectives"), **_SCOPE},
+    "DurationAssertion": {
+        **carried("DurationAssertion.duration", why="a note: time limits are objectives of the study"),
+        **_SCOPE,
+    },
 }
 _TIMERS: dict[str, dict[str, Key]] = {
     "ConstantTimer": carried("ConstantTimer.delay"),
@@ -146,21 +152,21 @@ _TIMERS: dict[str, dict[str, Key]] = {
     "ConstantThroughputTimer": carried("throughput", "calcMode", why="`pacing` of the group"),
     "PreciseThroughputTimer": {
         **carried("throughput", "throughputPeriod", why="`pacing` of the group"),
-        **noted("batchSize", "requests are not made in batches", "1"),
-        **noted("batchThreadDelay", "requests are not made in batches", "0"),
-        **harmless("how the schedule is drawn", "randomSeed", "exactLimit", "allowedThroughputSurplus", "duration"),
+        **noted("batchSize", "requests are not sent in batches", "1"),
+        **noted("batchThreadDelay", "requests are not sent in batches", "0"),
+        **harmless("random draws of the schedule", "randomSeed", "exactLimit", "allowedThroughputSurplus", "duration"),
     },
 }
 _CONTROLLERS: dict[str, dict[str, Key]] = {
     "LoopController": carried("LoopController.loops", "LoopController.continue_forever", why="`loop`"),
     "TransactionController": {
         **carried("TransactionController.includeTimers", why="a note if the page has think times"),
-        **harmless("how results are listed", "TransactionController.parent"),
+        **harmless("concerns the list of results", "TransactionController.parent"),
     },
     "IfController": {
         **carried("IfController.condition"),
-        **harmless("how the condition is written", "IfController.useExpression"),
-        **noted("IfController.evaluateAll", "a condition that is kept is asked once, before its steps", "false"),
+        **harmless("syntax of the condition", "IfController.useExpression"),
+        **noted("IfController.evaluateAll", "an imported condition is evaluated once, before its steps", "false"),
     },
     "ThroughputController": {
         **carried("ThroughputController.style", "ThroughputController.percentThroughput"),
@@ -174,10 +180,10 @@ _CONTROLLERS: dict[str, dict[str, Key]] = {
     "CriticalSectionController": harmless(_IN_NOTE, "CriticalSectionController.lockName"),
     **dict.fromkeys(
         ("RandomController", "InterleaveControl"),
-        noted("InterleaveControl.style", "of a controller inside, all requests are done each time, not one", "1")
+        noted("InterleaveControl.style", "a nested controller executes all its requests each time, not one", "1")
         | harmless(_IN_NOTE, "InterleaveControl.accrossThreads"),
     ),
-    "SwitchController": carried("SwitchController.value", why="the element that is done"),
+    "SwitchController": carried("SwitchController.value", why="the element that is executed"),
     "WhileController": harmless(_IN_NOTE, "WhileController.condition"),
     "RunTime": harmless(_IN_NOTE, "RunTime.seconds"),
     "ForeachController": harmless(
@@ -190,41 +196,48 @@ _CONTROLLERS: dict[str, dict[str, Key]] = {
 _CONFIGURATION: dict[str, dict[str, Key]] = {
     "TestPlan": {
         **carried("TestPlan.user_defined_variables", why="parameters"),
-        **noted("TestPlan.functional_mode", "answers are not kept whole", "false"),
+        **noted("TestPlan.functional_mode", "complete responses are not stored", "false"),
         **noted("TestPlan.serialize_threadgroups", "groups run at the same time, not one after the other", "false"),
-        **harmless("only groups that run after the test use it", "TestPlan.tearDown_on_shutdown"),
-        **noted("TestPlan.user_define_classpath", "no program of the plan is run"),
+        **harmless("concerns only groups that run after the test", "TestPlan.tearDown_on_shutdown"),
+        **noted("TestPlan.user_define_classpath", "programs of the plan are not executed"),
     },
     "HeaderManager": {**carried("HeaderManager.headers"), **_LOGIN},
     "AuthManager": {
         **carried("AuthManager.auth_list", why="`auth` of the requests whose address begins with its URL"),
-        **harmless("Basic authentication keeps nothing", "AuthManager.clearEachIteration"),
-        **harmless("Basic authentication keeps nothing", "AuthManager.controlledByThreadGroup"),
+        **harmless("Basic authentication has no state", "AuthManager.clearEachIteration"),
+        **harmless("Basic authentication has no state", "AuthManager.controlledByThreadGroup"),
         **_LOGIN,
     },
     "CookieManager": {
         **carried(
-            "CookieManager.cookies", why="`given` among the `cookies` of the group; those that vary: header Cookie"
+            "CookieManager.cookies",
+            why="`given` in the `cookies` of the group; cookies with variable values: header Cookie",
         ),
         **carried(
             "CookieManager.clearEachIteration",
             "CookieManager.controlledByThreadGroup",
             why="`cookies` of the group: `kept: per_round`",
         ),
-        **noted("CookieManager.policy", "cookies go by name, target and path", "standard", "default", "compatibility"),
-        **harmless("library of JMeter that keeps the cookies", "CookieManager.implementation"),
+        **noted(
+            "CookieManager.policy",
+            "cookies are identified by name, target and path",
+            "standard",
+            "default",
+            "compatibility",
+        ),
+        **harmless("JMeter's library for cookies", "CookieManager.implementation"),
         **_LOGIN,
     },
     "CSVDataSet": {
         **carried("filename", "delimiter", "variableNames", "recycle", "ignoreFirstLine", "fileEncoding", "quotedData"),
-        **carried("shareMode", "stopThread", why="a note if a pool deals rows in another way"),
+        **carried("shareMode", "stopThread", why="a note if a pool distributes rows differently"),
         **_LOGIN,
     },
     "CounterConfig": {
         **carried(*(f"CounterConfig.{name}" for name in ("name", "start", "incr", "per_user"))),
-        **noted("CounterConfig.end", "${iteration} counts on without an end", "9223372036854775807"),
-        **noted("CounterConfig.format", "the number is written as it is"),
-        **noted("CounterConfig.reset_on_tg_iteration", "${iteration} is not set back", "false"),
+        **noted("CounterConfig.end", "${iteration} has no largest value", "9223372036854775807"),
+        **noted("CounterConfig.format", "the number is not formatted"),
+        **noted("CounterConfig.reset_on_tg_iteration", "${iteration} is not reset", "false"),
     },
     "ConfigTestElement": {**_REQUEST, **_DEFAULTS, **_LOGIN},
     "Arguments": {**carried("Arguments.arguments"), **_LOGIN},
@@ -234,7 +247,7 @@ ELEMENTS: Table = {
     **dict.fromkeys(("HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"), _REQUEST),
     "ThreadGroup": _GROUP,
     "OpenModelThreadGroup": {**_GROUP, **carried("OpenModelThreadGroup.schedule", why="a note: load of the study")}
-    | harmless("how the schedule is drawn", "OpenModelThreadGroup.random_seed"),
+    | harmless("random draws of the schedule", "OpenModelThreadGroup.random_seed"),
     **_EXTRACTORS,
     **_ASSERTIONS,
     **_TIMERS,
@@ -242,19 +255,19 @@ ELEMENTS: Table = {
     **_CONFIGURATION,
     "HTTPArgument": _ARGUMENT,
     "Argument": carried("Argument.name", "Argument.value", why="parameters")
-    | harmless("a comment, and the sign between name and value", "Argument.desc", "Argument.metadata"),
+    | harmless("a comment, and the separator between name and value", "Argument.desc", "Argument.metadata"),
     "Header": carried("Header.name", "Header.value"),
     "Authorization": {
         **carried(*(f"Authorization.{name}" for name in ("url", "username", "password", "mechanism"))),
-        **noted("Authorization.domain", "is used by NTLM only, which is not spoken"),
-        **noted("Authorization.realm", "logins are chosen by the address, not by the realm"),
+        **noted("Authorization.domain", "is used by NTLM only, which is not supported"),
+        **noted("Authorization.realm", "a login is chosen by its address, not by its realm"),
     },
     "Cookie": {
         **carried("Cookie.value", "Cookie.domain", "Cookie.path", "Cookie.domain_specified"),
         **noted("Cookie.secure", "the cookie is sent to its target with and without TLS", "false"),
         **noted("Cookie.expires", "the cookie does not expire", "0"),
         **harmless("the cookie is sent to its path", "Cookie.path_specified"),
-        **harmless("cookies have one version today", "Cookie.version"),
+        **harmless("all cookies have the same version today", "Cookie.version"),
     },
     "HTTPFileArg": carried("File.path", "File.paramname", "File.mimetype"),
     "HTTPFileArgs": carried("HTTPFileArgs.files"),

@@ -11,22 +11,22 @@ from towtank.workload.importers.draft import Draft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
-# Functions whose value differs from call to call, and the index of the argument that names a variable for the
-# value.
+# Functions with a different value at each call, and the argument that names a variable for the value, by its
+# index.
 _DRAWN = re.compile(r"\$\{__(?:UUID|Random|RandomString|RandomDate|time|counter|threadNum)\b")
 _VARIABLE = {"Random": 2, "RandomString": 2, "counter": 1}
-# Functions that read a JMeter property, with the index of the argument that holds the default.
+# Functions that read a JMeter property, and the index of the argument with the default value.
 _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
-# Limit of characters for expanded variables, and the number that is counted for each expansion.
+# Limit for the characters of all expanded variables together, and the number added for each expansion.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
-# Numbers of a plan are users, times and rates. Larger numbers have no meaning. [1]
+# Numbers in a plan are users, times and rates, so a number above this limit is a mistake. [1]
 _NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 
 
 class Texts:
-    """Converter of JMeter texts, which knows the meaning of each variable name.
+    """Converter of JMeter texts, based on the meaning of each variable name.
 
     Parameters
     ----------
@@ -37,32 +37,32 @@ class Texts:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.columns: dict[str, tuple[str, str]] = {}
-        # Values of each column whose file exists, and extracted variables whose value follows a slash.
+        # Values of the columns whose files exist, and the extracted variables whose values follow a slash.
         self.rows: dict[tuple[str, str], list[str]] = {}
         self.behind_slash: set[str] = set()
         self.constants: dict[str, str] = {}
         self.extracted: set[str] = set()
         self.assigned: set[str] = set()
-        # Variables that are read before they are set. JMeter keeps their values from one iteration to the
-        # next.
+        # Variables that are read before they are set; JMeter keeps their values from the previous iteration.
         self.early: set[str] = set()
         self.pools: set[str] = set()
         self.counters: set[str] = set()
         self._inside: list[str] = []
-        # Names of parameters, by kind (variable or property) and JMeter name.
+        # Name of the parameter for each variable or property of JMeter, by kind and JMeter name.
         self._parameters: dict[tuple[str, str], str] = {}
-        # Remaining budget for expansion, because nested variables may double in size at each level.
+        # Remaining characters for expansion. Nested variables may double in size at each level, so the total is
+        # limited.
         self._left = EXPANDED_AT_MOST
 
     def _spend(self, text: str) -> str:
         self._left -= _EXPANSION + len(text)
         if self._left < 0:
             most = EXPANDED_AT_MOST // 10**6
-            raise StudyError.at(self.draft.source, f"must have variables of at most {most} MB in all, got more")
+            raise StudyError.at(self.draft.source, f"must have variables of at most {most} MB in total, got more")
         return text
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
-        """Convert a JMeter text to a template; `fixed` converts the text between places `${...}`."""
+        """Convert a JMeter text to a template; `fixed` converts the text between the placeholders `${...}`."""
         written = ""
         for kind, piece in _pieces(text):
             if kind == "text":
@@ -70,15 +70,16 @@ class Texts:
                 continue
             reference = self._reference(piece, place)
             if reference is not None and written.endswith("$"):
-                why = "a $ in front of a value makes text of it: the $ is left out"
+                why = "a $ before a placeholder would turn it into text: the $ is left out"
                 self.draft.notes.add(place, f"${{{piece}}}", why)
                 written = written.rstrip("$")
             written += reference if reference is not None else fixed(f"${{{piece}}}")
         return written
 
     def static(self, text: str, inside: tuple[str, ...] = ()) -> str:
-        """Return a text in which constants and defaults of properties are substituted, for values needed
-        before the run.
+        """Return a text with values in place of constants and properties, for values needed before the run.
+
+        A property has its default value.
         """
         written = ""
         for kind, piece in _pieces(text):
@@ -95,8 +96,9 @@ class Texts:
         return written
 
     def opened(self, text: str, beginnings: tuple[str, ...]) -> str:
-        """Substitute leading constants until a text begins with one of `beginnings`; if none does, return the
-        text unchanged.
+        """Substitute leading constants until a text begins with one of `beginnings`.
+
+        If the text never begins with one of them, it is returned unchanged.
         """
         pieces = [piece if kind == "text" else f"${{{piece}}}" for kind, piece in _pieces(text)]
         heads = (self.static("".join(pieces[:count])) for count in range(len(pieces) + 1))
@@ -106,7 +108,7 @@ class Texts:
         return text
 
     def first_variable(self, text: str) -> str | None:
-        """Return the column or extracted variable with which a text begins; None without a variable."""
+        """Return the column or extracted variable at the beginning of a text; None if it begins with anything else."""
         kind, piece = next(_pieces(text), ("text", ""))
         name = piece.strip()
         known = kind == "place" and name not in self.counters and (name in self.columns or name in self.extracted)
@@ -124,25 +126,27 @@ class Texts:
         return self.rows.get(self.columns[variable], []) if variable in self.columns else []
 
     def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:
-        """Return a number that must be known before the run; if it is not known, note this and return the
-        default.
+        """Return a number that must be known before the run.
+
+        If it is not known, a note is added and the default is returned.
         """
         if not text.strip():
             return default
         try:
             value = float(self.static(text).strip())
         except ValueError:
-            self.draft.notes.add(place, what, f"is not known before the run ({text[:60]}): {default:g} is taken")
+            self.draft.notes.add(place, what, f"is not known before the run ({text[:60]}): {default:g} is used")
             return default
         if abs(value) < _NUMBER_AT_MOST:
             return value
-        why = f"is no number below {_NUMBER_AT_MOST:g} ({text[:60]}): {default:g} is taken"
+        why = f"is no number below {_NUMBER_AT_MOST:g} ({text[:60]}): {default:g} is used"
         self.draft.notes.add(place, what, why)
         return default
 
     def _reference(self, name: str, place: Place) -> str | None:
-        """Return the template place for a JMeter reference; None, with a note, if the workload has no
-        counterpart.
+        """Return the template placeholder for a JMeter reference.
+
+        If the workload has no counterpart, a note is added and None is returned.
         """
         name = name.strip()
         if name in self.columns:
@@ -160,15 +164,16 @@ class Texts:
         function = _FUNCTION.fullmatch(name)
         if function is not None:
             return self._function(function.group(1), _arguments(function.group(2) or ""), name, place)
-        self.draft.notes.add(place, f"${{{name}}}", "no element of the plan sets it: it is sent as this text")
+        self.draft.notes.add(place, f"${{{name}}}", "no element of the plan sets it: the text itself is sent")
         return None
 
     def _parameter(self, kind: str, name: str, value: str, place: Place) -> str:
-        """Return a place for a variable or property as a parameter; a value with functions is substituted
-        directly.
+        """Return a placeholder for a variable or property as a parameter of the workload.
+
+        A value that contains variables or functions is substituted directly.
         """
         if kind == "variable" and _DRAWN.search(value):
-            why = "JMeter evaluates its functions once, before the test; here each place evaluates them"
+            why = "JMeter evaluates its functions once, before the test; the workload evaluates them at each use"
             self.draft.notes.add(place, f"variable {name[:60]}", why)
         if "${" in value and name not in self._inside:
             self._inside.append(name)
@@ -181,15 +186,15 @@ class Texts:
             self._parameters[kind, name] = parameter
             self.draft.parameters[parameter] = literal(value)
         if self.draft.parameters[parameter] != literal(value):
-            why = "has several defaults in the plan: the parameter has the first one in all places"
+            why = "has several defaults in the plan: the first one is the value of the parameter for all uses"
             self.draft.notes.add(place, f"{kind} {name[:60]}", why)
         return f"${{parameters.{parameter}}}"
 
     def _note_variable(self, function: str, arguments: list[str], place: Place) -> None:
-        """Note the variable in which a function stores its value."""
+        """Add a note about the variable in which a function stores its value."""
         variable = arguments[_VARIABLE[function]] if len(arguments) > _VARIABLE.get(function, len(arguments)) else ""
         if variable:
-            why = f"__{function} stores its value in it; here other places do not have this value"
+            why = f"__{function} stores its value in it; in the workload, other uses do not have this value"
             self.draft.notes.add(place, f"variable {variable[:60]}", why)
 
     def _function(self, function: str, arguments: list[str], name: str, place: Place) -> str | None:  # noqa: PLR0911 - one line per function
@@ -211,7 +216,7 @@ class Texts:
             return f"${{random.int({low}, {high})}}"
         if function == "RandomString" and arguments and arguments[0].isdecimal() and 1 <= int(arguments[0]) <= 2**20:
             self.draft.notes.add(
-                place, f"${{{name[:60]}}}", "consists of letters and digits, not of JMeter's characters"
+                place, f"${{{name[:60]}}}", "consists of letters and digits, not of the characters given in the plan"
             )
             return f"${{random.text({int(arguments[0])})}}"
         if function == "urlencode" and len(arguments) == 1:
@@ -221,12 +226,12 @@ class Texts:
             inside = self.template(arguments[0], place)
             if re.fullmatch(r"\$\{(?!parameters\.)[a-z]\w*(\.\w+)?\}", inside):
                 return f"{inside[:-1]}|url}}"
-        self.draft.notes.add(place, f"${{{name[:60]}}}", "has no counterpart in a workload: it is sent as this text")
+        self.draft.notes.add(place, f"${{{name[:60]}}}", "has no counterpart in a workload: the text itself is sent")
         return None
 
 
 def _property(function: str, arguments: list[str]) -> str:
-    """Return the value of a property that JMeter's command line does not set."""
+    """Return the value of a property if JMeter's command line does not set it."""
     place = _DEFAULT_OF_PROPERTY[function]
     if len(arguments) > place:
         return arguments[place]
@@ -235,7 +240,7 @@ def _property(function: str, arguments: list[str]) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts and the contents of `${...}` in a text; places may be nested."""
+    """Yield the pieces of a text: literal text, and the contents of each `${...}`, which may be nested."""
     position = 0
     while (start := text.find("${", position)) >= 0:
         end, depth = start + 2, 1

@@ -1,4 +1,4 @@
-"""Tree of a test plan. In the file, every element is followed by a `hashTree` with the elements below it."""
+"""Tree of a test plan. In the file, a `hashTree` after each element contains the elements below it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from towtank.workload.importers.xmlfile import Element
 
-# Properties that have name and value as inner elements.
+# Types of properties whose name and value are inner elements.
 NUMBERS = frozenset({"FloatProperty", "doubleProp"})
 _PROPERTIES = frozenset({"stringProp", "boolProp", "intProp", "longProp", "floatProp", "doubleProp"})
 
@@ -19,7 +19,7 @@ class Item:
     Attributes
     ----------
     left_out : bool
-        True if a note states that the element is left out with all elements below it.
+        True if a note states that the element is omitted together with all elements below it.
     """
 
     element: Element
@@ -28,18 +28,18 @@ class Item:
 
     @property
     def tag(self) -> str:
-        """Kind of the element, without the package of a plugin."""
+        """Type of the element, without the package name of a plugin."""
         return self.element.tag.rpartition(".")[2]
 
     @property
     def kind(self) -> str:
-        """Kind of the element in the table of properties; thread groups of plugins count as thread groups."""
+        """Kind of the element in the table of properties. Thread groups of plugins have the kind `ThreadGroup`."""
         own = not self.tag.endswith("ThreadGroup") or self.tag == "OpenModelThreadGroup"
         return self.tag if own else "ThreadGroup"
 
     @property
     def name(self) -> str:
-        """Name that the author gave the element; without a name, its kind."""
+        """Name that the author gave the element; if it has none, its type."""
         return self.element.attributes.get("testname", "").strip() or self.tag
 
     @property
@@ -62,7 +62,7 @@ class Item:
         return child.text if child is not None else ""
 
     def number(self, name: str, default: str = "") -> str:
-        """Return a number as text. JMeter stores it as a property, or in elements <name> and <value>."""
+        """Return a number as text. JMeter stores it as a property, or in inner elements <name> and <value>."""
         for element in self.element.children:
             fields = {child.tag: child.text for child in element.children}
             if element.tag in NUMBERS and fields.get("name") == name:
@@ -75,7 +75,7 @@ class Item:
         return self.text(name, str(default)).strip().lower() == "true"
 
     def collection(self, name: str) -> list[Element]:
-        """Return the members of a collection at any depth."""
+        """Return the members of a collection, which may be nested at any depth in the element."""
         for element in self.element.walk():
             if element.tag == "collectionProp" and element.attributes.get("name") == name:
                 _mark(self.element, element)
@@ -84,7 +84,7 @@ class Item:
 
 
 def _mark(element: Element, wanted: Element) -> bool:
-    """Mark an element and the elements around it as read. Return True if the element was found."""
+    """Mark an element and all elements that enclose it as read; return True if the element was found."""
     found = element is wanted or any(_mark(child, wanted) for child in element.children)
     element.read = element.read or found
     return found
@@ -103,12 +103,12 @@ def _property(element: Element, name: str) -> Element | None:
     for child in element.children:
         if child.tag in _PROPERTIES and child.attributes.get("name") == name:
             return child
-    # Older files store some properties as elements with the name of the property: <refname>.
+    # Older files store some properties in an element that has the name of the property, such as <refname>.
     return next((child for child in element.children if child.tag == name), None)
 
 
 def inner(element: Element, name: str) -> Element | None:
-    """Return an inner element by name, and mark the element as read; None if there is none."""
+    """Return an inner element by name, and mark it as read; None if it does not exist."""
     for child in element.children:
         if child.tag == "elementProp" and child.attributes.get("name") == name:
             child.read = True

@@ -37,7 +37,7 @@ from towtank.workload.importers.textfile import beside
 
 # Largest number of data rows in the workload file. [1]
 ROWS_AT_MOST = 5000
-# Largest depth of calls, because a function that calls itself would never end. [1]
+# Largest depth of function calls, so that a recursive function of the script cannot run forever. [1]
 _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
@@ -51,7 +51,7 @@ class Calls:
     draft : Draft
         Draft that receives data and notes.
     source : Source
-        Script that contains the calls.
+        Parsed script that contains the calls.
     """
 
     def __init__(self, draft: Draft, source: Source) -> None:
@@ -65,12 +65,12 @@ class Calls:
         self.writer.random = self.draws.template
         self.pages: list[str] = []
         self.depth = 0
-        # Last step, number of steps, and current depth of loops.
+        # State of the conversion: last step, number of steps, and depth of loops.
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # Tests that leave a function, with the function's depth, and later the number of steps made. In a
-        # workload they end the round.
+        # Tests whose failure leaves a function in k6, but ends the round in a workload: first with the depth of the
+        # function, later with the number of steps at its end.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
@@ -86,7 +86,7 @@ class Calls:
         return self.expressions.value(node, environment)
 
     def call(self, node: Node, environment: Environment) -> Any:
-        """Return the value of a call, and add the steps that the call makes."""
+        """Return the value of a call, and add the steps that the called function makes."""
         constructor = node.type == "new_expression"
         callee = node.child_by_field_name("constructor" if constructor else "function")
         arguments = node.child_by_field_name("arguments")
@@ -118,7 +118,7 @@ class Calls:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _of_list(self, holder: Any, name: str, values: list[Any], node: Node) -> Any:  # noqa: PLR0911 - one per method
-        """Return the value of a supported method of strings and lists; None for other methods."""
+        """Return the result of a method of strings and lists; None if the method is not supported."""
         if isinstance(holder, File):
             return self._of_list(holder.text, name, values, node) if holder.text is not None else holder
         bounds = all(isinstance(each, int) and not isinstance(each, bool) for each in values)
@@ -154,7 +154,7 @@ class Calls:
         return part
 
     def _known(self, name: str, node: Node, arguments: Node | None, environment: Environment) -> Any:  # noqa: PLR0911 - one line per function
-        """Return the value of a function of k6 or JavaScript, and add the steps that it makes."""
+        """Return the result of a function of k6 or JavaScript, and add the steps that the function makes."""
         name = name.removeprefix("k6.")
         module, _, method = name.rpartition(".")
         if name == "http.url":
@@ -172,14 +172,18 @@ class Calls:
         if module == "console":
             return None
         if method in {"setResponseCallback", "expectedStatuses"}:
-            self.note(node, shown(node), "2xx and 3xx are good, or what `check` says: left out")
+            self.note(
+                node,
+                shown(node),
+                "left out: a response is successful if its status is 2xx or 3xx, or if it passes `check`",
+            )
             return None
         return self._pure(name, node, values)
 
     def _made(self, step: Step | None) -> Any:
         if step is None:
-            return Unknown("is the answer to a request that was left out")
-        # k6 goes on after failed requests and failed checks.
+            return Unknown("is the response to a request that was left out")
+        # After a failed request or a failed check, k6 continues the round.
         step["on_failure"] = "go_on"
         self._add(step)
         return Answer(step)
@@ -197,7 +201,7 @@ class Calls:
         return Checked((step,), prompt=step is self.last)
 
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
-        """Let failing requests end the round, because the script ends after its test.
+        """Make failing requests end the round, because the script ends after the test of their responses.
 
         Parameters
         ----------
@@ -211,26 +215,26 @@ class Calls:
         for step in checked.steps:
             step.pop("on_failure", None)
         if not checked.prompt or checked.steps[-1] is not self.last:
-            why = "follows other steps: here a failed request ends the round before them"
+            why = "is tested after other steps; in the workload, a failed request ends the round before these steps"
             self.note(node, shown(node), why)
         if not thrown and self.depth > 1:
             self._leaving.append((node, self.depth))
 
     def _leave(self) -> None:
-        """Record the tests that leave the function which ends here."""
+        """Record the tests that leave the function whose conversion ends now."""
         while self._leaving and self._leaving[-1][1] == self.depth:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
     def settle(self) -> None:
-        """Note tests that leave only their function in k6, if steps follow after that function."""
+        """Note tests that leave only a function in k6, if steps follow after this function."""
         for node, made in self.left:
             if made < self.made:
-                why = "leaves only its function in k6; here a failed request ends the whole round"
+                why = "leaves only its function in k6; in the workload, a failed request ends the whole round"
                 self.note(node, shown(node), why)
         self.left.clear()
 
     def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
-        """Return the value of a function that adds no steps."""
+        """Return the result of a function that adds no steps."""
         first = values[0] if values else None
         if name in OF_NUMBERS and isinstance(first, int | float | Random):
             return of_number(name, first, node)
@@ -257,7 +261,7 @@ class Calls:
         """Percent-encode a text. The engine encodes values that are known only at run time."""
         if isinstance(value, str):
             return quote(value, safe="-_.!~*'()")
-        self.note(node, shown(node), "is encoded in a query or a form, not in a path")
+        self.note(node, shown(node), "is encoded in a query or a form, but not in a path")
         return value
 
     def _files(self, name: str, node: Node, values: list[Any]) -> Any:
@@ -292,14 +296,14 @@ class Calls:
         name = values[0] if isinstance(values[0], str) else "data"
         if isinstance(rows, File):
             table = self.writer.table(name, [{}], 1)
-            assert table is not None  # one row is enough for a table
+            assert table is not None  # a list with one row always gives a table
             table.open = True
             del self.draft.data[table.pool]
             self.draft.data[table.pool] = {"columns": ["row"], "rows": [["change-me"]]}
-            why = "does not exist: one row with placeholders is in its place"
+            why = "does not exist: one row with placeholders replaces it"
             self.note(node, f"file {rows.path}", why)
             return table
-        return self._table(name, rows, node) or Unknown(f"{shown(node)} is no list of texts or of mappings")
+        return self._table(name, rows, node) or Unknown(f"{shown(node)} is not a list of texts or mappings")
 
     def _table(self, name: str, rows: Any, node: Node) -> Table | None:
         table = self.writer.table(name, rows, ROWS_AT_MOST) if isinstance(rows, list) else None
@@ -308,7 +312,7 @@ class Calls:
         return table
 
     def drawn(self, holder: Any, index: Any, node: Node) -> Any:
-        """Add a draw from a pool for a list element that is chosen at run time, and return the drawn row."""
+        """Add a draw from a pool, for a list element that is selected at run time, and return the drawn row."""
         if isinstance(holder, list):
             key = id(holder)
             if key not in self.tables:
@@ -317,14 +321,14 @@ class Calls:
         if not isinstance(holder, Table):
             return Unknown(f"{shown(node)} is not understood")
         if not isinstance(index, Random):
-            self.note(node, shown(node), "rows are dealt one after the other, at each draw the next one, whoever draws")
+            self.note(node, shown(node), "rows are drawn in order: each draw gets the next row, regardless of the user")
             self.draft.data[holder.pool]["order"] = "sequential"
         return self.draws.row(holder, index)
 
     def run(self, function: Function, values: list[Any], node: Node) -> Any:
-        """Return the value of a function; its steps are added where it is called."""
+        """Evaluate a function of the script: add its steps and return its value."""
         if self.depth >= _CALLS_AT_MOST:
-            self.note(node, shown(node), "functions call each other too deeply: left out")
+            self.note(node, shown(node), "left out: the calls of functions are nested too deeply")
             return Unknown("is the value of a function that was left out")
         environment = function.environment.new_child()
         parameters = function.node.child_by_field_name("parameters") or function.node.child_by_field_name("parameter")
@@ -346,7 +350,7 @@ class Calls:
         """Assign a value to a name, or to the names of a pattern `{a, b}`."""
         if pattern.type == "assignment_pattern":
             left, right = pattern.child_by_field_name("left"), pattern.child_by_field_name("right")
-            assert left is not None  # it has a name
+            assert left is not None  # an assignment pattern always has a left side
             self.bind(left, self.value(right, environment) if value is None else value, environment)
         elif pattern.type == "object_pattern":
             for child in named(pattern):
@@ -355,23 +359,23 @@ class Calls:
                 elif child.type == "pair_pattern":
                     inner = child.child_by_field_name("value")
                     key = text_of(child.child_by_field_name("key"))
-                    assert inner is not None  # a pair has one
+                    assert inner is not None  # a pair always has a value
                     self.bind(inner, self.expressions.member(value, key, child), environment)
         else:
             environment[text_of(pattern)] = value
 
     def _check(self, node: Node, arguments: list[Node], environment: Environment) -> Any:
-        """Convert `check(response, {...})` to checks of the request; tests without a counterpart are noted."""
+        """Convert `check(response, {...})` to checks of the request; tests without a counterpart become notes."""
         subject: Any = self.value(arguments[0], environment) if arguments else None
         answer = Answer(subject.step) if isinstance(subject, Part) else subject
         tests = self._tests(arguments[1] if len(arguments) > 1 else None, environment)
         if not isinstance(answer, Answer) or tests is None:
-            self.note(node, shown(node), "is no check of the answer to a request: left out")
+            self.note(node, shown(node), "left out: it does not check the response to a request")
             return True
         for place, name, test in tests:
             what = f"check {name}"
             if not isinstance(test, Function):
-                self.note(place, what, "is no function: left out")
+                self.note(place, what, "left out: the test is not a function")
                 continue
             try:
                 merge(answer.step.setdefault("check", {}), self._test(test, subject))
@@ -382,7 +386,7 @@ class Calls:
         return self.checked(answer.step)
 
     def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
-        """Return the tests of a `check` with positions and names; None if the tests are not known yet."""
+        """Return the tests of a `check` with positions and names; None if they are not known before the run."""
         if node is not None and node.type == "object":
             pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
             return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]
@@ -394,7 +398,10 @@ class Calls:
         )
 
     def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
-        """Return the check for a single test; built separately, so that a failure has no side effects."""
+        """Return the check for a single test.
+
+        The check is built separately, so that a test that cannot be converted leaves no traces.
+        """
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")
         names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
@@ -416,9 +423,9 @@ class Calls:
         """Convert `http.batch([...])` to consecutive requests."""
         batch = values[0] if values else None
         if not isinstance(batch, list | dict):
-            self.note(node, shown(node), "its requests are not known before the run: left out")
-            return Unknown("is the answers to requests that were left out")
-        self.note(node, "http.batch", "its requests are made one after the other: a user has one connection")
+            self.note(node, shown(node), "left out: its requests are not known before the run")
+            return Unknown("contains the responses to requests that were left out")
+        self.note(node, "http.batch", "its requests are sent one after the other, because a user has one connection")
         items = batch.items() if isinstance(batch, dict) else enumerate(batch)
         answers = {key: self._made(self._batched(each, node)) for key, each in items}
         return answers if isinstance(batch, dict) else list(answers.values())
@@ -434,9 +441,9 @@ class Calls:
         return self.requests.make(str(method).upper(), url, body, params, place)
 
     def _group(self, node: Node, values: list[Any]) -> Any:
-        """Convert `group(name, function)` to a page; think times split the page."""
+        """Convert `group(name, function)` to a page; think times divide it into several pages."""
         if len(values) != 2 or not isinstance(values[1], Function):
-            self.note(node, shown(node), "is not understood: left out")
+            self.note(node, shown(node), "left out: it is not supported")
             return None
         outer, self.out = self.out, []
         nested, self.inside_group = self.inside_group, True
@@ -445,7 +452,9 @@ class Calls:
         name = values[0] if isinstance(values[0], str) and values[0] else "group"
         if nested:
             self.note(
-                node, f"group {name}", "pages cannot be inside pages: its steps are kept, its time is not measured"
+                node,
+                f"group {name}",
+                "a page cannot be inside another page: its steps are kept, but its time is not measured",
             )
             self.out += steps
         else:
@@ -478,8 +487,8 @@ class Calls:
             high = pause.high - 1 if pause.whole else pause.high
             self._add(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
             if pause.whole:
-                self.note(node, shown(node), "any time between the two is drawn, not whole seconds only")
+                self.note(node, shown(node), "the pause may have any length between the bounds, not only whole seconds")
         else:
-            self.note(node, shown(node), "its time is not known before the run: 1 s is assumed")
+            self.note(node, shown(node), "its length is not known before the run: 1 s is assumed")
             self._add(think("1 s"))
         return None

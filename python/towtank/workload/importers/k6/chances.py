@@ -1,7 +1,7 @@
 """Converts conditions on random numbers: computes the part of a random draw for which a condition holds.
 
-A script may test a number several times after drawing it once (`p < 0.5`, else `p < 0.84`). Each condition
-divides the part of the draw that the enclosing conditions leave.
+A script may draw a number once and test it several times (`p < 0.5`, else `p < 0.84`). Each condition divides the part
+of the draw that remains within the enclosing conditions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from towtank.workload.importers.k6.script import Script
 
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-# Calls that are allowed in such a condition, because they make no request.
+# Calls that are allowed in a condition on a random number, because they make no request.
 _PURE = re.compile(r"(?:Math\.\w+|randomIntBetween|Number|parseInt|parseFloat)\s*\(")
 _CALL = re.compile(r"[\w$.\])`]+\s*\(")
 
@@ -43,8 +43,9 @@ class Chances:
         self.draws = script.calls.draws
 
     def of(self, node: Node | None, environment: Environment) -> tuple[int, Intervals] | None:
-        """Return the number of the draw in a condition and the part for which the condition holds; otherwise
-        None.
+        """Return the draw that a condition tests, as its number, and the part for which the condition holds.
+
+        The result is None for any other condition.
         """
         return self._of(node, environment) if node is not None and _pure(node) else None
 
@@ -106,21 +107,20 @@ class Chances:
 
     def _note_if_asked(self, node: Node, draw: int) -> None:
         if self.draws.depends(draw):
-            why = "is decided by a number of its own; k6 decides it by the number that was drawn before"
+            why = "depends on a new random number; in k6 it depends on the number that was drawn before"
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
-        """Return the probability of a part of a draw, given the part that the enclosing conditions leave."""
+        """Return the probability of a part of a draw, given that the enclosing conditions hold."""
         left = self.draws.left.get(draw, ALL)
         return length(meet(left, part)) / length(left)
 
     @contextmanager
     def _branches(self, draw: int) -> Iterator[Callable[[Intervals], AbstractContextManager[None]]]:
-        """Convert the branches of a condition on a draw.
+        """Restrict a draw while the branches of a condition on it are converted.
 
-        Yields a function that returns a context for each branch. The context restricts the draw to a part; a
-        draw that is tested in another branch counts as untested in it. After the condition, all draws that a
-        branch tested count as tested.
+        Yields a function that returns a context for one branch. Within this context, the draw is restricted to a part
+        and counts as untested. After the condition, all draws that a branch tested count as tested.
         """
         left, asked = self.draws.left.get(draw, ALL), set(self.draws.asked)
         behind = {*asked, draw}
@@ -137,7 +137,7 @@ class Chances:
         self.draws.asked = behind
 
     def switch(self, node: Node, environment: Environment) -> None:
-        """Convert a `switch` on a random draw or on a known value; any other `switch` is noted."""
+        """Convert a `switch` on a random draw or on a known value; any other `switch` becomes a note."""
         subject = node.child_by_field_name("value")
         pure = subject is not None and _pure(subject)
         value = self.script.calls.value(subject, environment) if pure else None
@@ -145,7 +145,7 @@ class Chances:
         labels = [None if case is None else self.script.calls.value(case, environment) for case, _ in cases or []]
         known = all(label is None or isinstance(label, int | float | str) for label in labels)
         if cases is None or not known or not (pure and isinstance(value, Random | int | float | str)):
-            why = "is no switch on a number that is drawn, with cases that are known and end with break: left out"
+            why = "left out: only a switch on a random number, with known cases that end with break, is supported"
             self.script.leave_out(node, why, environment)
         elif isinstance(value, Random):
             self._drawn_switch(node, value, list(zip(labels, [part for _, part in cases], strict=True)), environment)
@@ -159,7 +159,7 @@ class Chances:
     ) -> None:
         """Convert a `switch` on a random number into steps with probabilities.
 
-        The default covers the part that the cases leave, wherever it is written.
+        The default, wherever it is in the `switch`, covers the part of the draw that no case covers.
         """
         self._note_if_asked(node, value.draw)
         left, parts = ALL, []
@@ -197,7 +197,7 @@ def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
     number = isinstance(right, int | float) and not isinstance(right, bool)
     if not isinstance(left, Random) or not number or left.high <= left.low:
         return None
-    # A random integer is the floor of a uniformly distributed number.
+    # A random integer is the floor of a uniformly distributed number, so an upper limit is rounded.
     below = _below(left, math.ceil(right) if left.whole else right)
     up_to = _below(left, math.floor(right) + 1 if left.whole else right)
     inside = meet(rest(below), up_to)
@@ -207,7 +207,7 @@ def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
 
 
 def _below(value: Random, limit: float) -> Intervals:
-    """Return the part of a draw for which the uniformly distributed number is below a limit."""
+    """Return the part of a draw for which the random number is below a limit."""
     bound = min(max((limit - value.low) / (value.high - value.low), 0.0), 1.0)
     return ((0.0, bound),) if bound > 0 else ()
 
@@ -224,7 +224,10 @@ def _combined(
 
 
 def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
-    """Return label (None for the default) and statements of each case; None if a case cannot be converted."""
+    """Return the label and the statements of each case; None if a case cannot be converted.
+
+    The label of the default is None.
+    """
     cases = [case for case in named(body) if case.type in {"switch_case", "switch_default"}]
     found: list[tuple[Node | None, list[Node]]] = []
     for count, case in enumerate(cases):
@@ -251,7 +254,7 @@ def _body(case: Node) -> list[Node]:
 
 
 def _leaves(consequence: Node | None) -> bool:
-    """Return True if a branch ends its function without a value."""
+    """Return True if a branch ends with a `return` without a value."""
     statements = statements_of(consequence)
     return bool(statements) and statements[-1].type == "return_statement" and not named(statements[-1])
 

@@ -14,8 +14,8 @@ from towtank.workload.importers.k6.values import Answer, Part
 _EQUAL = frozenset({"===", "=="})
 _UNEQUAL = frozenset({"!==", "!="})
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-# Checks for statuses below or from a bound on. A range is a conjunction of both; only its upper bound gives a
-# check.
+# Checks for a status below a bound, or not below it. A test of a range combines both, and its upper bound alone
+# gives the check.
 _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
     ("<", 300): {"status": "2xx"},
     ("<", 400): {"status": ["2xx", "3xx"]},
@@ -24,18 +24,18 @@ _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
 
 
 class NotSayable(Exception):  # noqa: N818 - it is not an error of the program
-    """Error for a test without a counterpart in a workload; the message is the reason."""
+    """Error for a test that a workload cannot represent; the message is the reason."""
 
 
 class Checks:
-    """Converter of the body of a test.
+    """Converter of the expression that a test returns.
 
     Parameters
     ----------
     evaluate : callable
         Returns the value of an expression in the scope of the test.
     write : callable
-        Returns a value as a template, or None.
+        Returns a value as a template, or None if a template cannot represent it.
     """
 
     def __init__(self, evaluate: Any, write: Any) -> None:
@@ -48,13 +48,13 @@ class Checks:
         Raises
         ------
         NotSayable
-            If the test has no counterpart; the check is unchanged then.
+            If a workload cannot represent the test; the check is then unchanged.
         """
         if node.type == "parenthesized_expression":
             self.add(named(node)[0], check, negated=negated)
         elif node.type == "unary_expression" and text_of(node.child_by_field_name("operator")) == "!":
             inner = node.child_by_field_name("argument")
-            assert inner is not None  # a unary expression has an operand
+            assert inner is not None  # a unary expression always has an operand
             self.add(inner, check, negated=not negated)
         elif node.type == "binary_expression":
             self._binary(node, check, negated=negated)
@@ -66,7 +66,7 @@ class Checks:
     def _binary(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
         operator = text_of(node.child_by_field_name("operator"))
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        assert left is not None and right is not None  # a binary expression has both
+        assert left is not None and right is not None  # a binary expression always has both sides
         if operator == "&&" and not negated:
             trial: dict[str, Any] = {}
             self.add(left, trial)
@@ -108,7 +108,7 @@ class Checks:
         elif subject.kind == "json_length" and isinstance(value, int) and not negated:
             merge(check, {"json": {expressions.json_path(_element(subject.path, operator, value, node)): None}})
         elif subject.kind == "duration":
-            raise NotSayable("times are objectives of the study, not checks of an answer")
+            raise NotSayable("time limits are objectives of the study, not checks of a response")
         else:
             raise NotSayable(shown(node))
 
@@ -128,7 +128,7 @@ class Checks:
         statuses: list[int] = []
         for side in (node.child_by_field_name("left"), node.child_by_field_name("right")):
             trial: dict[str, Any] = {}
-            assert side is not None  # a binary expression has both
+            assert side is not None  # a binary expression always has both sides
             self.add(side, trial)
             if set(trial) != {"status"}:
                 raise NotSayable(shown(node))
@@ -167,7 +167,7 @@ class Checks:
             raise NotSayable(str(error)) from None
 
     def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
-        """Add a test of a value without a comparison, which tests that the value exists."""
+        """Add a test that consists of a value without a comparison: the value must exist."""
         subject = self.evaluate(node)
         if isinstance(subject, Part) and subject.kind == "json" and not negated:
             merge(check, {"json": {expressions.json_path(subject.path): None}})
@@ -176,7 +176,7 @@ class Checks:
 
 
 def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | None:
-    """Return a bound of integers with `<` or `>=`; None if the operator is not a bound."""
+    """Return the bound that a comparison of integers sets, with `<` or `>=`; None for other operators."""
     sign = _OPPOSITE.get(operator, "") if negated else operator
     if sign not in _OPPOSITE or not isinstance(value, int):
         return None
@@ -189,16 +189,16 @@ def _element(path: str, sign: str, length: int, node: Node) -> str:
     Raises
     ------
     NotSayable
-        If the test requires a maximal or exact length.
+        If the test requires a largest or an exact length.
     """
     least = {">": length + 1, ">=": length}.get(sign, 1 if sign in _UNEQUAL and length == 0 else 0)
     if least < 1:
-        raise NotSayable(f"{shown(node)}: only that a list has at least some elements can be checked")
+        raise NotSayable(f"{shown(node)}: only a smallest number of list elements can be checked")
     return f"{path}[{least - 1}]"
 
 
 def merge(check: dict[str, Any], more: dict[str, Any]) -> None:
-    """Merge new entries into a check. Lists and mappings are extended; an existing status is kept."""
+    """Merge new entries into a check: lists and mappings are extended, an existing status is kept."""
     for key, value in more.items():
         if isinstance(value, list) and key != "status":
             check.setdefault(key, []).extend(each for each in value if each not in check.get(key, []))

@@ -1,6 +1,6 @@
 """Conditions in scripts: random choices, the first round of a user, successful responses, existing values.
 
-Each condition is evaluated once, as in k6, so that its requests are made once.
+Each condition is evaluated exactly once, as in k6, because its evaluation may add requests.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from towtank.workload.importers.k6.values import Checked, Environment, Part
 if TYPE_CHECKING:
     from towtank.workload.importers.k6.script import Script
 
-# Types whose truth values are the same in JavaScript and Python.
+# Types with the same truth values in JavaScript and Python.
 _KNOWN = (bool, int, float, str)
-_AGAIN = "k6 tries again in the next round if it failed"
+_AGAIN = "k6 repeats it in the next round if it failed"
 
 
 class Returned(Exception):  # noqa: N818 - it is not an error of the program
-    """Signals that a function of the script returns a value."""
+    """Signals that a function of the script has returned a value."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Returned(Exception):  # noqa: N818 - it is not an error of the program
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition without leading `!`, with its value or the values of the two sides of a comparison."""
+    """Condition without leading `!`, with its value or with the values of both sides of a comparison."""
 
     node: Node
     negated: bool
@@ -73,7 +73,7 @@ class Conditions:
             taken = consequence if bool(condition.value) != condition.negated else alternative
             self.script.statements(statements_of(taken), environment)
         else:
-            why = "its condition is not known before the run: its branches are left out"
+            why = "left out: its condition is not known before the run"
             self.script.leave_out(node, why, environment)
 
     def by_chance(self, node: Node, environment: Environment, rest: list[Node] | None) -> bool | None:
@@ -105,7 +105,7 @@ class Conditions:
                 break
             negated ^= subject.type == "unary_expression"
             subject = named(subject)[-1]
-        assert subject is not None  # an `if` has a condition
+        assert subject is not None  # an `if` always has a condition
         sign = text_of(subject.child_by_field_name("operator")) if subject.type == "binary_expression" else ""
         if not sign or sign in {"&&", "||", "??"}:
             return Condition(subject, negated, self.calls.value(subject, environment))
@@ -117,9 +117,7 @@ class Conditions:
         return Condition(subject, negated, value, left, right, sign)
 
     def _first_round(self, condition: Condition, environment: Environment) -> bool:
-        """Return True if a condition holds only in the first round of a user, such as `!token` or `__ITER ===
-        0`.
-        """
+        """Return True if a condition holds only in the first round of a user, such as `!token` or `__ITER === 0`."""
         if condition.sign:
             left = condition.node.child_by_field_name("left")
             if condition.negated or condition.sign not in EQUAL or left is None:
@@ -129,7 +127,7 @@ class Conditions:
             subject = left if condition.right is None else None
         else:
             subject = condition.node if condition.negated else None
-        # A variable outside of functions keeps its value between rounds.
+        # A variable that is declared outside of functions keeps its value between rounds.
         name = text_of(subject) if subject is not None and subject.type == "identifier" else ""
         holder = next((scope for scope in environment.maps if name in scope), None)
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
@@ -142,11 +140,12 @@ class Conditions:
         try:
             self.script.statements(statements_of(consequence), environment)
         except Returned:
-            self.calls.note(node, shown(node), "ends the first round in k6; here the user goes on")
+            self.calls.note(node, shown(node), "ends the first round in k6; in the workload the user continues")
         self.script.once += self.calls.out
         self.calls.out, self.calls.draws.rows = outer, rows
-        why = "is done once by each user, before its rounds"
-        # In k6 a variable stays empty if its request failed. The round number does not depend on this.
+        why = "is executed once by each user, before its rounds"
+        # In k6, the variable stays empty and the branch runs again if its request failed; a test of the round number
+        # does not have this effect.
         asked = text_of(node.child_by_field_name("condition"))
         again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"
         self.calls.note(node, shown(node), f"{why}{again}")
@@ -155,7 +154,7 @@ class Conditions:
     def _tested(self, node: Node, condition: Condition, environment: Environment) -> bool:
         """Convert a condition on a successful response.
 
-        A failed step ends the round if the script returns then.
+        If the script returns after a failure, a failed step ends the round in the workload.
         """
         consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         leaves, otherwise = _leaves(consequence), _leaves(alternative)
@@ -165,14 +164,14 @@ class Conditions:
         if good is None:
             return False
         if isinstance(condition.value, Checked) and leaves != condition.negated:
-            why = "is done only if an answer is good" if leaves else "is done only if an answer is not good"
-            self.script.leave_out(node, f"{why}: left out", environment)
+            why = "it runs only after a successful response" if leaves else "it runs only after a failed response"
+            self.script.leave_out(node, f"left out: {why}", environment)
             return True
         bad, going_on = (consequence, alternative) if leaves else (alternative, consequence)
         ends = statements_of(bad)
         self.calls.ends(good, node, thrown=not (ends and ends[-1].type == "return_statement"))
         if not leaves and not otherwise:
-            why = "if it does not hold, the round ends here"
+            why = "if the condition is not met, the workload ends the round here"
             self.calls.note(node, shown(condition.node), why)
         if _does_something(ends):
             self.calls.note(node, shown(node), "steps before the end of the round are left out")
@@ -180,8 +179,9 @@ class Conditions:
         return True
 
     def _good(self, condition: Condition, environment: Environment, *, negated: bool) -> Checked | None:
-        """Return the requests whose responses a condition tests; a comparison is added to the check of the
-        request.
+        """Return the requests whose responses a condition tests.
+
+        A comparison with the status is added to the check of its request.
         """
         if isinstance(condition.value, Checked):
             return condition.value
@@ -201,13 +201,16 @@ class Conditions:
         except (NotSayable, ValueError):
             return None
         merge(part.step.setdefault("check", {}), check)
-        self.calls.note(condition.node, shown(condition.node), "another status counts as a failed step")
+        self.calls.note(condition.node, shown(condition.node), "with any other status, the step counts as failed")
         return self.calls.checked(part.step)
 
     def _filled(
         self, value: Part, negated: bool, consequence: Node | None, alternative: Node | None, environment: Environment
     ) -> None:
-        """Convert a condition on a value in a response; a missing value must not fail the request."""
+        """Convert a condition on a value in a response to a condition on a variable.
+
+        The extraction gets an empty default, so that a missing value does not fail the request.
+        """
         place = self.calls.writer.extracted(value)
         if place is None:
             return
@@ -235,7 +238,7 @@ def _leaves(node: Node | None) -> bool:
 
 
 def _does_something(statements: list[Node]) -> bool:
-    """Return True if a branch that ends the round does more than return and print."""
+    """Return True if a branch that ends the round contains more than prints and a return."""
     if any(not text_of(node).startswith("console.") for node in statements[:-1]):
         return True
     returned = named(statements[-1]) if statements and statements[-1].type == "return_statement" else []

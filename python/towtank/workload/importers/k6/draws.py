@@ -1,8 +1,8 @@
 """Random values that a script draws in a round: numbers and texts, times, rows of data.
 
-A script draws a value once and may read it several times. Each draw is therefore a step (`set` or `draw`)
-with its own name until all statements are converted. Then a value that is read once is written in its place,
-and a row gets the name of its pool unless a different row of the pool is read.
+A script draws a value once and may read it several times. Until all statements are converted, each draw is a step
+(`set` or `draw`) with a name of its own. Then a value that is read once replaces its reference. A row gets the name
+of its pool, unless a different row of the pool is read.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from towtank.workload.importers.k6.settling import PREFIX, drawn, every, names_i
 from towtank.workload.importers.k6.values import Random, Row, Table, Text
 
 Place = tuple[int, int]
-# Bounds of conditions are computed as ratios; this is their tolerance when they are rounded to whole numbers.
-# [1]
+# Tolerance for rounding to whole numbers, because bounds of conditions are computed as ratios. [1]
 _WHOLE = 1e-6
-# Longest random text of a template. [character]
+# Longest random text that a template can generate. [character]
 _TEXT_AT_MOST = 2**20
-_FEWER = "chooses among {} of the {} rows in k6; here all rows are drawn"
+_FEWER = "chooses among {} of the {} rows in k6; the workload draws from all rows"
 _OTHER_CHARACTERS = "consists of letters and digits, not of the characters of the script"
-_AGAIN = "is drawn once in k6; here it is drawn again at each of the places that use it in different ways"
+_AGAIN = "is drawn once in k6; the workload draws it anew for each kind of use"
 
 
 @dataclass
@@ -35,11 +34,11 @@ class _Number:
     Attributes
     ----------
     values : dict of str to str
-        Variables with the number, and their templates.
+        Template of each variable that holds the number.
     named : dict of str to str
-        The same by template.
+        Variable for each template, the inverse of `values`.
     written : dict of Intervals to counts of str
-        Kinds of the uses, by the part of the draw that the enclosing conditions leave there.
+        Count of each kind of use, by the part of the draw that the conditions around the use leave.
     """
 
     place: Place
@@ -50,12 +49,12 @@ class _Number:
     written: dict[Intervals, Counter[str]] = field(default_factory=dict)
 
     def use(self, part: Intervals, kind: str) -> None:
-        """Count a use; an empty kind is a pause."""
+        """Count a use of the number; the kind of a pause is empty."""
         self.written.setdefault(part, Counter())[kind] += 1
 
 
 class Draws:
-    """Creates the steps for random values, and completes these steps when all statements are converted.
+    """Creates the steps for random values, and completes them when all statements are converted.
 
     Parameters
     ----------
@@ -68,12 +67,12 @@ class Draws:
     def __init__(self, draft: Draft, add: Callable[[Step], None]) -> None:
         self.draft = draft
         self.add = add
-        # Remaining part of each number at this point, and numbers that an earlier condition has tested.
+        # At the current position: remaining part of each number, and the numbers that an earlier condition has tested.
         self.left: dict[int, Intervals] = {}
         self.asked: set[int] = set()
-        # First number that is drawn inside the current loop; a loop repeats the uses of earlier numbers.
+        # First number that is drawn inside the current loop; numbers before it are used anew in each iteration.
         self.loop_from = 0
-        # Rows that are known at this point, by pool, draw of the index, and range of the index.
+        # Rows that are known at the current position, by pool, draw of the index, and range of the index.
         self.rows: dict[tuple[str, int, float, float], Row] = {}
         self._pools_of: dict[int, set[str]] = {}
         self._numbers: dict[int, _Number] = {}
@@ -100,7 +99,7 @@ class Draws:
         shown : str
             Text of the call, for notes.
         hint : str
-            Script variable that gets the value; empty without one.
+            Script variable to which the value is assigned; empty if there is none.
         """
         numbers = [each for each in values if isinstance(each, int | float)]
         base = hint or name.rpartition(".")[2]
@@ -129,7 +128,7 @@ class Draws:
         return drawn
 
     def row(self, table: Table, index: Any) -> Row:
-        """Return a row that is drawn here, or the row that the same random index has selected before."""
+        """Return a newly drawn row, or the row that the same random index has selected before."""
         key = (table.pool, index.draw, index.low, index.high) if isinstance(index, Random) else None
         if key is not None and key in self.rows:
             return self.rows[key]
@@ -142,7 +141,7 @@ class Draws:
         return row
 
     def _note_index(self, table: Table, index: Random) -> None:
-        """Note an index that selects among some rows only, or whose number has other uses."""
+        """Note an index that selects among part of the rows only, or whose number has other uses."""
         number = self._numbers.get(index.draw)
         if number is None:
             return
@@ -154,7 +153,7 @@ class Draws:
         self._pools_of.setdefault(index.draw, set()).add(table.pool)
 
     def template(self, value: Random) -> str | None:
-        """Return the template place for a random number; equal numbers of one draw have the same place."""
+        """Return the template placeholder for a random number; equal numbers of a draw have the same placeholder."""
         found = self._numbers.get(value.draw)
         left = self.left.get(value.draw, ALL)
         part = _part(value, left)
@@ -178,8 +177,9 @@ class Draws:
         found.use(ALL, "")
 
     def _differs(self, draw: int, left: Intervals, use: str) -> bool:
-        """Return True if a number has been used in a different way before; an empty use differs from every
-        use.
+        """Return True if a number has been used in a different way before.
+
+        An empty use differs from every use.
         """
         return draw in self.asked or any(
             (not use or len(kinds) > 1 or use not in kinds) and meet(part, left)
@@ -187,7 +187,7 @@ class Draws:
         )
 
     def depends(self, draw: int) -> bool:
-        """Return True if a condition on a number depends on what has been decided or sent before."""
+        """Return True if a number was tested or sent before, so that a condition on it is not independent."""
         sent = self._numbers[draw].written if draw in self._numbers else {}
         again = draw in self.asked or draw < self.loop_from
         return again or any(meet(part, self.left.get(draw, ALL)) for part in sent)
@@ -215,10 +215,10 @@ class Draws:
         """
         early = names_in([first])
         own = {name for step in every(steps) for name in drawn(step)}
-        # The first round is a transaction of its own, before the others, so it draws its values separately.
+        # The first round is a separate transaction that runs before the others, so it must draw its values itself.
         lent = [step for step in every(steps) if early & set(drawn(step))]
         for name in sorted(early & {name for step in lent for name in drawn(step)}):
-            why = "is drawn anew for the first round, which is a transaction of its own"
+            why = "is drawn anew for the first round, which is a separate transaction"
             self.draft.notes.add((1, 0), self._bases.get(name, name.partition("__")[0]), why)
         outside = (early | names_in([steps])) - own
         outer = [step for step in before if outside & set(drawn(step))]
@@ -226,7 +226,7 @@ class Draws:
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
-    """Return the part of a random integer that conditions leave; None if the part is no range of integers."""
+    """Return a random integer restricted to the part that conditions leave; None if this is no range of integers."""
     if left == ALL:
         return value
     size = value.high - value.low

@@ -1,4 +1,4 @@
-"""Evaluates expressions of a script, as far as they are known before the run."""
+"""Evaluates expressions of a script, if their values do not depend on the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from towtank.workload.importers.k6.values import (
     Writer,
 )
 
-# Largest length of texts [character] and lists [1], because self-concatenation doubles them with each line.
+# Largest length of texts [character] and lists [1]; a script can double a length with each line.
 TEXT_AT_MOST = 1_000_000
 ITEMS_AT_MOST = 100_000
 _LONG = f"is longer than {TEXT_AT_MOST} characters"
@@ -43,7 +43,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     **{"===": operator.eq, "==": operator.eq, "!==": operator.ne, "!=": operator.ne},
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
 }
-# Predefined names, unless the script defines them.
+# Names that k6 and JavaScript predefine; definitions of the script take precedence.
 GLOBALS = (
     "Math",
     "JSON",
@@ -59,7 +59,7 @@ GLOBALS = (
     "Boolean",
     "encodeURIComponent",
 )
-# Numbers of users and rounds in k6, with the place in templates and the difference in counting.
+# Numbers of users and rounds in k6: the placeholder for templates, and the difference in counting.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
 _OF_ROUND = ("${iteration}", "counts the transactions of a user from 1, k6 its rounds from 0")
 _OF_ALL = ("${iteration}", "counts the transactions of one user from 1, k6 the rounds of all users from 0")
@@ -87,9 +87,9 @@ class Expressions:
     call : callable
         Returns the value of a call, and may add steps.
     draw : callable
-        Returns a list element chosen at run time, and adds a draw.
+        Returns a list element that is selected at run time, and adds a draw.
     ends : callable
-        Lets failing requests end the round.
+        Makes failing requests end the round.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Expressions:
         }
 
     def value(self, node: Node | None, environment: Environment) -> Any:
-        """Return the value of an expression; `Unknown` if the value is not known before the run."""
+        """Return the value of an expression; an `Unknown` if it is not known before the run."""
         if node is None:
             return None
         kind = self._kinds.get(node.type)
@@ -155,14 +155,14 @@ class Expressions:
         return self._together(left, right)
 
     def _together(self, left: Any, right: Any) -> Any:
-        """Concatenate two values that are known before the run or at run time."""
+        """Concatenate two values; values of the run become placeholders in the resulting template."""
         if isinstance(left, str) and isinstance(right, str):
             return left + right
         first, second = self.writer.text(left) or "", self.writer.text(right) or ""
         if isinstance(left, str | int | float) and isinstance(right, str | int | float):
             return first.replace("$${", "${") + second.replace("$${", "${")
         if first.endswith("$") and second.startswith("${"):
-            return Unknown("has a $ in front of a value, which would make text of it")
+            return Unknown("has a $ before a value, which would turn the value into text")
         return Text(first + second)
 
     def _identifier(self, node: Node, environment: Environment) -> Any:
@@ -217,7 +217,7 @@ class Expressions:
                 return Unknown(f"{shown(child)} is not known")
             items += inner
             if len(items) > ITEMS_AT_MOST:
-                return Unknown(f"{shown(child)} makes more than {ITEMS_AT_MOST} items")
+                return Unknown(f"{shown(child)} results in more than {ITEMS_AT_MOST} items")
         return items
 
     def _member(self, node: Node, environment: Environment) -> Any:
@@ -242,7 +242,7 @@ class Expressions:
         if isinstance(holder, Part):
             found = self._part(holder, name)
             if found is not None and found.kind == "json_length" and found.path != "$":
-                why = "counts the items of a list; of a text, k6 counts the characters"
+                why = "is the number of items of a list; for a text, k6 returns the number of characters"
                 self.writer.draft.notes.add(_place(node), f"length of {found.path}", why)
             if found is not None:
                 return found
@@ -253,9 +253,7 @@ class Expressions:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _execution(self, name: str, node: Node) -> Text:
-        """Return the template for the number of the user or of its round, and note the difference in
-        counting.
-        """
+        """Return the template for the number of the user or of the round, and note the difference in counting."""
         place, counts = _EXECUTION[name]
         self.writer.draft.notes.add(_place(node), name, f"{place} {counts}")
         return Text(place)
@@ -303,7 +301,7 @@ class Expressions:
             other = self.value(right, environment)
             if isinstance(other, Checked):
                 return Checked((*left.steps, *other.steps), left.prompt and other.prompt)
-            return Unknown(f"{text_of(right)[:60]} is done only if a check holds")
+            return Unknown(f"{text_of(right)[:60]} runs only if a check passes")
         if left is None or isinstance(left, bool | int | float | str):
             return self.value(right, environment) if left else left
         return left if isinstance(left, Unknown) else Unknown(f"{shown(node)} is not known before the run")
@@ -337,12 +335,12 @@ class Expressions:
         return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
     def _otherwise(self, left: Any, right: Node | None, environment: Environment) -> Any:
-        """Evaluate `left || right`; `__ENV.NAME || 'value'` becomes a parameter with this default."""
+        """Evaluate `left || right`. For `__ENV.NAME || 'value'`, the value becomes the default of the parameter."""
         if isinstance(left, Checked):
             if throws(right):
                 self.ends(left, right, thrown=True)
                 return left
-            return Unknown(f"{text_of(right)[:60]} is done only if a check fails")
+            return Unknown(f"{text_of(right)[:60]} runs only if a check fails")
         if isinstance(left, Text) and left.template.startswith("${parameters."):
             default = self.value(right, environment)
             name = left.template.removeprefix("${parameters.").removesuffix("}")
@@ -352,12 +350,12 @@ class Expressions:
         return (left or self.value(right, environment)) if known else left
 
     def _default(self, name: str, value: Any, node: Node | None) -> None:
-        """Set the default of a parameter. The first default applies to the whole script."""
+        """Set the default of a parameter. The first default in the script applies to all uses."""
         parameters = self.writer.draft.parameters
         if isinstance(value, str | int | float) and parameters.get(name) == "change-me":
             parameters[name] = value
         elif parameters.get(name) != value and node is not None:
-            why = "has several defaults in the script, or one that is not known: the parameter has one for all places"
+            why = "has several defaults in the script, or an unknown one: the parameter has one value for all uses"
             self.writer.draft.notes.add(_place(node), f"parameters.{name}", why)
 
     def _unary(self, node: Node, environment: Environment) -> Any:
@@ -384,14 +382,14 @@ def _place(node: Node) -> tuple[int, int]:
 
 
 def _random(sign: str, left: Any, right: Any) -> Random | Unknown | None:
-    """Add a known number to a random number, or multiply both; None if the operation is not supported."""
+    """Return the sum or product of a random and a known number; None if the operation is not supported."""
     if isinstance(right, Random) and isinstance(left, int | float) and sign in {"+", "*"}:
         left, right = right, left
     if not isinstance(left, Random) or not isinstance(right, int | float):
         return None
     if sign in {"+", "-"}:
         if left.whole and right != int(right):
-            return Unknown("is a whole number and a part of one, which is not drawn")
+            return Unknown("adds a fraction to a random integer, which is not supported")
         more = right if sign == "+" else -right
         return replace(left, low=left.low + more, high=left.high + more)
     if sign in {"*", "/"} and right > 0 and not left.whole:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 Intervals = tuple[tuple[float, float], ...]
 ALL: Intervals = ((0.0, 1.0),)
-# Length below which a part of a draw is empty, as it results from the rounding of bounds. [1]
+# A shorter part of a draw counts as empty, since rounding of bounds produces parts of this length. [1]
 LEAST = 1e-9
 
 
@@ -33,5 +33,5 @@ def rest(part: Intervals) -> Intervals:
 
 
 def length(part: Intervals) -> float:
-    """Return the probability that a random number in [0, 1) falls into these intervals: the sum of their lengths."""
+    """Return the total length of the intervals: the probability that a random number in [0, 1) falls into them."""
     return sum(high - low for low, high in part)

@@ -1,4 +1,4 @@
-"""Reads the options of k6 scripts: users and stages for the load of a study, thresholds as objectives."""
+"""Reads the options of k6 scripts: users and stages become the load of a study, thresholds its objectives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _THRESHOLD = re.compile(r"(p\((\d+(?:\.\d+)?)\)|avg|med|max|min|rate)\s*(<=?|>=?
 _METRICS = {"avg": "mean", "med": "p50", "max": "max", "min": "min"}
 _PERCENTILES = frozenset({"50", "90", "95", "99", "99.9"})
 _TAG = re.compile(r"([\w]+)\{\s*name:\s*['\"]?([^'\"}]+?)['\"]?\s*\}")
-_NOT_COUNTED = "a number of iterations is not counted: users go on until the load ends"
+_NOT_COUNTED = "iterations are not counted: users continue until the load ends"
 Place = tuple[int, int]
 
 
@@ -52,7 +52,7 @@ def read_options(
     declared = options.get("scenarios")
     for name, scenario in declared.items() if isinstance(declared, dict) else [("default", options)]:
         if not isinstance(scenario, dict):
-            draft.notes.add(place, f"scenario {name}", "is not known before the run: left out")
+            draft.notes.add(place, f"scenario {name}", "left out: it is not known before the run")
             continue
         load = _load(scenario)
         loads.append({"scenario": name, **load})
@@ -65,7 +65,7 @@ def read_options(
             _scenario(name, scenario, at, ledger, {key[2:]: each for key, each in places.items() if key[:2] == path})
     if any(load.keys() != {"scenario", "executor"} for load in loads):
         draft.findings["load"] = loads
-        why = "users, stages and rates belong into the load of the study; the finding `load` of --json has them"
+        why = "set users, stages and rates in the load of the study; the finding `load` of --json lists them"
         draft.notes.add(place, "options", why)
     _thresholds(options.get("thresholds"), place, draft, ledger)
     _stages(options, place, ledger)
@@ -80,7 +80,10 @@ def read_options(
 def _scenario(
     name: str, scenario: dict[str, Any], at: Place, ledger: Ledger, places: dict[tuple[str, ...], Place]
 ) -> None:
-    """Account for the keys of a scenario, and note differences from a group that runs during the whole load."""
+    """Account for the keys of a scenario.
+
+    Differences from a user group, which runs during the whole load, become notes.
+    """
     kind = str(scenario.get("executor", "scenario"))
     for key, value in scenario.items():
         ledger.settle(kind if kind in OPTIONS else "scenario", key, json_text(value), places.get((key,), at))
@@ -93,9 +96,9 @@ def _scenario(
 
 
 def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
-    """Set the defaults of k6 in the draft; defaults without a counterpart are noted."""
+    """Set k6's defaults in the draft; defaults without a counterpart in a workload become notes."""
     if options.get("maxRedirects") != 0:
-        why = "k6 follows up to 10; here they are not followed: add the next request as a step"
+        why = "k6 follows up to 10; the workload follows none: add the next request as a step"
         draft.notes.add(place, "redirects", why)
     # Default timeout of a response in k6 (Params.timeout).
     draft.defaults["timeout"] = "60 s"
@@ -106,7 +109,7 @@ def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
 
 
 def _rate(load: dict[str, Any]) -> float:
-    """Return the highest rate of iterations in a scenario; 0 if the users determine the rate. [1/s]"""
+    """Return the highest rate of iterations in a scenario; 0 if the number of users determines the rate. [1/s]"""
     if not str(load["executor"]).endswith("arrival-rate"):
         return 0.0
     targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
@@ -115,7 +118,7 @@ def _rate(load: dict[str, Any]) -> float:
 
 
 def _load(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return the load of a scenario, with times in seconds."""
+    """Return the load of a scenario as a mapping, with times in seconds."""
     load: dict[str, Any] = {"executor": scenario.get("executor", "")}
     for key in ("vus", "startVUs", "iterations", "rate", "startRate", "preAllocatedVUs", "maxVUs"):
         if isinstance(scenario.get(key), int | float):
@@ -135,7 +138,7 @@ def _load(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def _size(load: dict[str, Any]) -> float:
-    """Return the largest number of users in a scenario, from which its share of all users follows. [1]"""
+    """Return the largest number of users in a scenario, from which its share of all users is computed. [1]"""
     if str(load["executor"]).endswith("arrival-rate"):
         return float(max(load.get("maxVUs", 0), load.get("preAllocatedVUs", 0), 1))
     targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
@@ -151,7 +154,7 @@ def _stages(options: dict[str, Any], place: Place, ledger: Ledger) -> None:
 
 
 def _thresholds(thresholds: Any, place: Place, draft: Draft, ledger: Ledger) -> None:
-    """Convert thresholds to objectives of a study; thresholds that cannot be converted are noted."""
+    """Convert thresholds to objectives of a study; thresholds that cannot be converted become notes."""
     objectives: list[str] = []
     for metric, limits in thresholds.items() if isinstance(thresholds, dict) else ():
         for limit in limits if isinstance(limits, list) else [limits]:
@@ -172,8 +175,8 @@ def _why_no_objective(metric: str) -> str:
     tagged = _TAG.fullmatch(metric)
     if tagged is not None:
         step = tagged.group(2)
-        return f"objectives are about transactions, not about the request {step!r}: make it a transaction of its own"
-    return "cannot be said as an objective: left out"
+        return f"left out: objectives limit transactions, not the request {step!r}; make it a separate transaction"
+    return "left out: objectives cannot represent it"
 
 
 def _objective(metric: str, text: str) -> str | None:

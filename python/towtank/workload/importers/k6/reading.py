@@ -1,4 +1,4 @@
-"""Reads k6 scripts, as far as possible without running them; everything else is noted, line by line.
+"""Reads k6 scripts without running them. Parts that cannot be converted become notes with their lines.
 
 `syntax` parses JavaScript with tree-sitter, `expressions` and `calls` evaluate expressions, `script` converts
 statements, and `options` reads the options.
@@ -19,14 +19,14 @@ from towtank.workload.importers.k6.options import Scenario, read_options
 from towtank.workload.importers.k6.script import Script
 from towtank.workload.importers.k6.syntax import Source, named, text_of
 
-# Variables that templates read, and variables that conditions read.
+# Patterns of variables that templates read, and of variables that conditions test.
 _READ = re.compile(r"\$\{(\w+)[|}]")
 _ASKED = re.compile(r'"if": \{"\w+": "(\w+)"')
 
 
 def read(path: Path, options: Options) -> Draft:
     """Read a k6 script into a draft of a workload."""
-    del options  # files that a script names are not sent
+    del options  # unused: no option applies to k6 scripts
     source = Source(path)
     draft = Draft(str(path), "k6", identifier(path.stem, "script"), f"Script {path.name}")
     try:
@@ -72,41 +72,45 @@ def _read(draft: Draft, source: Source) -> None:
         draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **draft.groups[name]}
     for name in ("setup", "teardown", "handleSummary"):
         if name in script.exported:
-            why = "is left out: it runs once for the whole test, not for each user"
+            why = "left out: it runs once for the whole test, not for each user"
             draft.notes.add(source.place(script.exported[name].node), f"{name}()", why)
     _tidy(draft)
     _say_of_values(draft)
 
 
 def _say_of_values(draft: Draft) -> None:
-    """Note that values extracted from failed responses differ from k6, if rounds continue after failures."""
+    """Add a note if a round continues after a failed request with extractions.
+
+    k6 extracts values from failed responses, too; the workload does not.
+    """
     steps = [step for transaction in draft.transactions.values() for step in _requests(transaction)]
     if any(step.get("extract") and step.get("on_failure") == "go_on" for step in steps):
         why = (
-            "k6 extracts them from failed answers, too, and writes `undefined` if they are missing; "
-            "here those of a request that fails are empty"
+            "k6 extracts them from failed responses, too, and inserts `undefined` if they are missing; "
+            "in the workload, values from a failed request are empty"
         )
-        draft.notes.add((1, 0), "values of answers", why)
+        draft.notes.add((1, 0), "values from responses", why)
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
-    """Return the pace of a scenario's users.
+    """Return the key of a user loop that sets the pace of a scenario's users.
 
-    An arrival rate becomes a pacing, as a closed load has no arrivals.
+    An arrival rate becomes a pacing, because a workload with a fixed number of users has no arrivals.
     """
     if scenario.rate <= 0:
         return {"think": "0 s"}
     pacing = seconds(scenario.users / scenario.rate)
     why = (
-        f"{scenario.rate:g} iterations per second are {scenario.users:g} users with a pacing of {pacing} each: with "
-        f"another number of users change the pacing, or load it openly with `towtank drive --rate`"
+        f"{scenario.rate:g} iterations per second correspond to {scenario.users:g} users with a pacing of {pacing} "
+        "each; "
+        f"change the pacing with the number of users, or use an arrival rate with `towtank drive --rate`"
     )
     draft.notes.add(scenario.place, f"scenario {scenario.name}: arrival rate", why)
     return {"pacing": pacing}
 
 
 def _places(source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Return the position of each key of the exported options, by path."""
+    """Return the position of each key in the exported options, by path."""
     found: dict[tuple[str, ...], tuple[int, int]] = {}
     waiting: list[tuple[tuple[str, ...], Node]] = []
     for node in source.root.named_children:
@@ -127,7 +131,7 @@ def _places(source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
 
 
 def _place_of_options(source: Source) -> tuple[int, int]:
-    """Return the position of the exported options; without options, the beginning of the file."""
+    """Return the position of the exported options; without exported options, the beginning of the file."""
     for node in source.root.named_children:
         if node.type == "export_statement" and b"options" in (node.text or b"")[:40]:
             return source.place(node)
@@ -135,7 +139,7 @@ def _place_of_options(source: Source) -> tuple[int, int]:
 
 
 def _tidy(draft: Draft) -> None:
-    """Remove the target from the steps if there is only one, and unused parameters, pools and extractions."""
+    """Remove unused parameters, pools and extractions, and the target from the steps if only one target exists."""
     steps = [step for transaction in draft.transactions.values() for step in transaction]
     if len(draft.targets) <= 1:
         for step in _requests(steps):

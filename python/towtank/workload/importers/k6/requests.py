@@ -19,10 +19,9 @@ from towtank.workload.importers.k6.values import File, FilePart, Json, Part, Ran
 _PATH = re.compile(r"([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
-# Media type of a file in k6 without a media type, and its file name, the time in nanoseconds (http.file of k6
-# 1.0).
+# Defaults of k6 for a file: its media type, and its name, which is the time in nanoseconds (http.file of k6 1.0).
 _FILE_MEDIA, _FILE_NAME = "application/octet-stream", "${now.ms}000000"
-# Largest file of a script that the workload contains as text. [character]
+# Largest file of the script that is copied into the workload as text. [character]
 _FILE_AT_MOST = 100_000
 _METHODS = {"del": "delete", "get": "get", "post": "post", "put": "put", "patch": "patch", "head": "head"}
 Place = tuple[int, int]
@@ -49,7 +48,7 @@ class Requests:
         if name == "request":
             method, rest = arguments[0] if arguments else None, arguments[1:]
             if not isinstance(method, str):
-                self.draft.notes.add(place, "http.request", "its method is not known: left out")
+                self.draft.notes.add(place, "http.request", "left out: its method is not known")
                 return None
         else:
             method, rest = _METHODS[name], arguments
@@ -63,7 +62,11 @@ class Requests:
         """Return a request step; None, with a note, if the request cannot be converted."""
         text = self.writer.text(url)
         if text is None or method not in METHODS:
-            why = url.why if isinstance(url, Unknown) else f"its URL or its method {method[:20]!r} cannot be written"
+            why = (
+                url.why
+                if isinstance(url, Unknown)
+                else f"a workload cannot represent its URL or its method {method[:20]!r}"
+            )
             self.draft.notes.add(place, f"{method} request", f"left out: {why}")
             return None
         try:
@@ -90,20 +93,20 @@ class Requests:
 
     def _no_params(self, params: Any, place: Place) -> dict[str, Any]:
         if params is not None:
-            self.draft.notes.add(place, "parameters of the request", "are not known before the run: left out")
+            self.draft.notes.add(place, "parameters of the request", "left out: they are not known before the run")
         return {}
 
     def _headers(self, headers: Any, place: Place) -> dict[str, str]:
         if headers is None:
             return {}
         if not isinstance(headers, dict):
-            self.draft.notes.add(place, "headers", "are not known before the run: left out")
+            self.draft.notes.add(place, "headers", "left out: they are not known before the run")
             return {}
         templates: dict[str, str] = {}
         for name, value in headers.items():
             text = self.writer.text(value)
             if text is None:
-                self.draft.notes.add(place, f"header {name}", "its value is not known before the run: left out")
+                self.draft.notes.add(place, f"header {name}", "left out: its value is not known before the run")
             else:
                 templates[name] = text
         plain = [(name, text.replace("$${", "${"), place) for name, text in templates.items()]
@@ -113,11 +116,14 @@ class Requests:
         return {**{name: templates[name] for name in carried.headers}, **login}
 
     def _cookies(self, cookies: Any, headers: dict[str, str], place: Place) -> None:
-        """Add the cookies of a request to its Cookie header. k6 sends them in addition to those of the jar."""
+        """Add the cookies of a request to its Cookie header.
+
+        k6 sends these cookies in addition to the cookies that it keeps for the user.
+        """
         if cookies is None:
             return
         if not isinstance(cookies, dict):
-            self.draft.notes.add(place, "cookies", "are not known before the run: left out")
+            self.draft.notes.add(place, "cookies", "left out: they are not known before the run")
             return
         given = next((name for name in headers if name.lower() == "cookie"), "Cookie")
         pairs = [headers[given]] if given in headers else []
@@ -125,12 +131,12 @@ class Requests:
             what = f"cookie {name!r}"
             text = self.writer.text(entry.get("value") if isinstance(entry, dict) else entry)
             if text is None:
-                self.draft.notes.add(place, what, "its value is not known before the run: left out")
+                self.draft.notes.add(place, what, "left out: its value is not known before the run")
                 continue
             if not (isinstance(entry, dict) and entry.get("replace") is True):
-                why = "replaces a cookie of the same name from the server; k6 sends both"
+                why = "replaces a server cookie with this name; k6 sends both"
                 self.draft.notes.add(place, what, why)
-            # Go's net/http quotes values that contain a space or a comma.
+            # k6 uses Go's net/http, which quotes values that contain a space or a comma.
             pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
         if pairs:
             headers[given] = "; ".join(pairs)
@@ -154,10 +160,12 @@ class Requests:
             keys = {"body": text} if text is not None else None
         if given is None and body != "" and keys is not None and "body" in keys and not isinstance(body, dict | Json):
             self.draft.notes.add(
-                place, "header Content-Type", "k6 sends texts without it; the workload says text/plain"
+                place, "header Content-Type", "k6 sends texts without this header; the workload sends text/plain"
             )
         if keys is None:
-            self.draft.notes.add(place, "body", "is not known before the run: 1 KiB of text is sent in its place")
+            self.draft.notes.add(
+                place, "body", "is not known before the run: a generated text of 1 KiB is sent instead"
+            )
             return {"body": "${random.text(1024)}"}
         implied = {
             "json": "application/json",
@@ -169,14 +177,14 @@ class Requests:
         return keys
 
     def _known(self, value: Any, name: str, place: Place) -> Any:
-        """Return a body in which placeholders replace single unknown values."""
+        """Return a body in which the text `change-me` replaces each value that is not known."""
         value = _content(value)
         if isinstance(value, dict):
             return {key: self._known(inner, key, place) for key, inner in value.items()}
         if isinstance(value, list):
             return [self._known(inner, name, place) for inner in value]
         if isinstance(value, Unknown | File):
-            why = value.why if isinstance(value, Unknown) else f"the file {value.path} cannot be read as a short text"
+            why = value.why if isinstance(value, Unknown) else f"the file {value.path} is not a short text"
             self.draft.notes.add(place, f"field {name}", f"is sent as 'change-me': {why}")
             return "change-me"
         return value
@@ -188,15 +196,17 @@ class Requests:
         if written[0] is None or not isinstance(written[0], dict | list):
             return {"body": self.writer.text(Json(value)) or "null"}
         if _numbers(value):
-            why = "values of the run are sent as texts, even if the script sends numbers"
+            why = "values that are only known during the run are sent as texts, even if the script sends numbers"
             self.draft.notes.add(place, "values in a JSON body", why)
         if not media:
-            why = "k6 sends JSON without it as text; the workload says application/json"
+            why = "k6 sends JSON without this header as text; the workload sends application/json"
             self.draft.notes.add(place, "header Content-Type", why)
         return {"json": written[0]}
 
     def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
-        """Return a form with fields sorted by name, as k6 sorts them; with a file, a multipart body."""
+        """Return a form with its fields sorted by name, as k6 sorts them. A form with a file becomes a multipart
+        body.
+        """
         pairs = [
             (name, each)
             for name, value in sorted(fields.items())
@@ -204,7 +214,7 @@ class Requests:
         ]
         if any(isinstance(value, FilePart) for _, value in pairs):
             for name in (name for name, value in fields.items() if isinstance(value, list)):
-                why = "is sent as parts of this name; k6 makes one text of a list beside a file"
+                why = "is sent as several parts with this name; k6 joins the list to one text if the form has a file"
                 self.draft.notes.add(place, f"field {name}", why)
             return self._multipart(pairs, place)
         texts = [(name, text) for name, value in pairs if (text := self._field(value)) is not None]
@@ -217,9 +227,9 @@ class Requests:
         return {"body": "&".join(f"{quote(name, safe='')}={encoded(text)}" for name, text in texts)}
 
     def _multipart(self, pairs: list[tuple[str, Any]], place: Place) -> dict[str, Any] | None:
-        """Return a multipart body: first fields, then files.
+        """Return a multipart body with the fields first and then the files.
 
-        Several values of a name become several parts.
+        If a name has several values, each value becomes a part.
         """
         parts: list[tuple[str, Any]] = []
         for name, value in sorted(pairs, key=lambda pair: isinstance(pair[1], FilePart)):
@@ -230,13 +240,13 @@ class Requests:
         return {"multipart": parts_of(parts)}
 
     def _file(self, field: str, part: FilePart, place: Place) -> dict[str, Any]:
-        """Return the multipart part for a file. Content that is not known as text is generated."""
+        """Return the multipart part for a file. If its content is not known as text, the content is generated."""
         file = part.content if isinstance(part.content, File) else None
         text = self.writer.text(_content(part.content))
         content: Step = {"value": text} if text is not None else {"generated": {"size": "10 KiB"}}
         if text is None:
             what = f"file {file.path}" if file is not None else f"file of the field {field}"
-            why = "its content is made up: 10 KiB; name the file in the workload to send it"
+            why = "generated content of 10 KiB is sent; to send the file, name it in the workload"
             self.draft.notes.add(place, what, why)
         name = _FILE_NAME if part.name is None else self.writer.text(part.name)
         media = _FILE_MEDIA if part.media is None else self.writer.text(part.media)
@@ -248,7 +258,7 @@ class Requests:
         return {**content, "filename": name, "content_type": media}
 
     def _field(self, value: Any) -> str | None:
-        """Return a form field as k6 writes it; None becomes `<nil>`, as in Go."""
+        """Return a form field as k6 sends it; None becomes `<nil>`, because k6 is written in Go."""
         return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: dict[str, Any], place: Place) -> str | None:
@@ -256,7 +266,7 @@ class Requests:
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():
-            # A null callback means that k6 counts no response as failed. For other parameters null is the
+            # `null` as responseCallback makes k6 count no response as failed; for other parameters `null` is the
             # default.
             text = "null" if key == "responseCallback" and value is None else json_text(value)
             self.ledger.settle("params", key, text, place)
@@ -269,7 +279,7 @@ class Requests:
         if limit is None and isinstance(value, int | float):
             limit = value / 1000
         if limit is None or limit <= 0:
-            self.draft.notes.add(place, "timeout", "is no duration that is known: left out")
+            self.draft.notes.add(place, "timeout", "left out: it is not a duration that is known before the run")
             return None
         return seconds(limit)
 
@@ -277,10 +287,10 @@ class Requests:
 def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
     """Return the path, and the query as a mapping.
 
-    A query that a mapping cannot represent stays in the path.
+    If a mapping cannot represent the query, it stays in the path.
     """
     found = _PATH.fullmatch(template)
-    assert found is not None  # the expression matches any text
+    assert found is not None  # the expression matches every text
     path = _each(found[1], lambda text: quote(text, safe=_SAFE))
     if found[2] is None:
         return path, {}
@@ -293,13 +303,13 @@ def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
 
 
 def _content(value: Any) -> Any:
-    """Return the text of a short file that the script opens; other values are returned unchanged."""
+    """Return the text of a short file that the script opens; any other value is returned unchanged."""
     known = isinstance(value, File) and value.text is not None and len(value.text) <= _FILE_AT_MOST
     return value.text if known else value
 
 
 def _survives(template: str) -> bool:
-    """Return True if decoding and encoding preserves the texts of a query template."""
+    """Return True if decoding and encoding leaves the literal texts of a query template unchanged."""
     return survives(texts_of(template), in_query=True)
 
 
@@ -308,7 +318,7 @@ def _decoded(text: str) -> str:
 
 
 def _as_written(key: str, sign: str, value: str) -> str:
-    """Return a pair of a query as written in the script. The engine encodes values known at run time."""
+    """Return a name and value of a query as written in the script; the engine encodes values of the run."""
     return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 
@@ -342,5 +352,5 @@ def duration(value: Any) -> float | None:
 
 
 def _each(template: str, change: Any) -> str:
-    """Apply a function to the texts of a template, but not to its places `${...}`."""
+    """Apply a function to the literal texts of a template, but not to its placeholders `${...}`."""
     return "".join(piece if piece.startswith("${") else change(piece) for piece in _PLACE.split(template))

@@ -15,15 +15,15 @@ from towtank.workload.importers.k6.settling import is_draw
 from towtank.workload.importers.k6.syntax import Source, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Function, Namespace, Part, Unknown
 
-# Largest number of list elements for which a loop is unrolled. [1]
+# Largest number of list elements for which a loop is unrolled; further elements are skipped. [1]
 _ELEMENTS_AT_MOST = 100
-# Largest number of steps of a script, because nested unrolled loops could create any number. [1]
+# Largest number of steps of a script, because nested unrolled loops could create an arbitrary number. [1]
 _STEPS_AT_MOST = 20_000
-# Largest number of conversions of statements: functions that call others, and cases without `break`, convert the same
-# statements again, and twice as often with each level. [1]
+# Largest number of conversions of statements. Calls of functions and cases without `break` convert the same
+# statements repeatedly, and each level of nesting may double the number. [1]
 _CONVERSIONS_AT_MOST = 50_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
-# Modules with supported functions, and the prefixes of these functions.
+# Modules of k6 with supported functions, and the prefix of these functions in `calls`.
 _MODULES = {
     **{"k6": "k6", "k6/data": "k6", "k6/http": "http", "k6/encoding": "encoding"},
     **{"k6/crypto": "crypto", "k6/execution": "exec", "k6/metrics": "metrics"},
@@ -31,14 +31,14 @@ _MODULES = {
 
 
 class Script:
-    """Converter of the statements of a script, which does not run the script.
+    """Converter of the statements of a script, which analyses the script without running it.
 
     Parameters
     ----------
     draft : Draft
         Draft that receives data and notes.
     source : Source
-        Script to convert.
+        Parsed script.
     """
 
     def __init__(self, draft: Draft, source: Source) -> None:
@@ -48,10 +48,10 @@ class Script:
         self.calls.body = self._body
         self.globals: Environment = ChainMap()
         self.exported: dict[str, Function] = {}
-        # Steps of a user's first round, and variables that keep their values between rounds.
+        # Steps of a user's first round, and the names of variables that keep their values between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
-        # Draws outside of functions, which each user makes once.
+        # Draws outside of functions, which each user makes only once.
         self.before: list[Step] = []
         self.conditions = Conditions(self)
         self._conversions = 0
@@ -73,7 +73,7 @@ class Script:
     def top(self) -> None:
         """Read the statements outside of functions: imports, constants, data, functions."""
         statements = named(self.source.root)
-        # Functions may be called before their definition.
+        # Functions are read first, because statements may call them before their definition.
         for node in statements:
             inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
             if node.type == "import_statement":
@@ -90,13 +90,13 @@ class Script:
         )
 
     def steps(self, function: Function) -> list[Step]:
-        """Return the steps of a function that users execute in each round."""
+        """Return the steps of a function that users execute in every round."""
         self.calls.out, self.calls.pages, self.once = [], [], []
         self.calls.draws.rows = {}
         before = dict(self.globals.maps[0])
         self.calls.writer.variables.clear()
         parameters = named(function.node.child_by_field_name("parameters"))
-        values = [Unknown("what setup() returns is not known before the run") for _ in parameters]
+        values = [Unknown("the result of setup() is not known before the run") for _ in parameters]
         self.calls.run(function, values, function.node)
         self.calls.settle()
         self.globals.maps[0].update(before)
@@ -118,10 +118,10 @@ class Script:
             elif child.type == "namespace_import":
                 self.globals[text_of(named(child)[0])] = Namespace(prefix or "module")
         if module not in _MODULES and "jslib.k6.io" not in module:
-            self.calls.note(node, f"module {module}", "is not read: what comes from it is not known")
+            self.calls.note(node, f"module {module}", "is not read: its functions and values are unknown")
 
     def _body(self, node: Node, environment: Environment) -> Any:
-        """Return the value of the first return statement that the body of a function reaches."""
+        """Convert the body of a function; return the value of the first `return` that is reached."""
         try:
             self.statements(named(node), environment, whole=True)
         except Returned as returned:
@@ -132,10 +132,10 @@ class Script:
         raise Returned(self.calls.value(named(node)[0], environment) if named(node) else None)
 
     def statements(self, nodes: list[Node], environment: Environment, *, whole: bool = False) -> None:
-        """Convert statements; statements that are not supported are noted and left out.
+        """Convert statements; unsupported statements become notes.
 
-        With `whole`, the statements are a whole function body, so that a `return` by chance skips the
-        statements after it.
+        With `whole`, the statements are a complete function body. In this case, a `return` that depends on a random
+        number skips the statements after it.
         """
         for count, node in enumerate(nodes, 1):
             if node.type in _IGNORED:
@@ -143,11 +143,13 @@ class Script:
             kind = self._kinds.get(node.type)
             self._conversions += 1
             if kind is None:
-                self.leave_out(node, f"{node.type.replace('_', ' ')} is not understood: left out", environment)
+                self.leave_out(node, f"left out: {node.type.replace('_', ' ')} is not supported", environment)
             elif len(self.calls.out) > _STEPS_AT_MOST:
-                self.leave_out(node, f"more than {_STEPS_AT_MOST} steps: left out", environment)
+                self.leave_out(node, f"left out: the script has more than {_STEPS_AT_MOST} steps", environment)
             elif self._conversions > _CONVERSIONS_AT_MOST:
-                why = f"more than {_CONVERSIONS_AT_MOST} statements with those of functions and cases: left out"
+                why = (
+                    f"left out: the calls and cases of the script expand to more than {_CONVERSIONS_AT_MOST} statements"
+                )
                 self.leave_out(node, why, environment)
             elif whole and node.type == "if_statement":
                 followed = self.conditions.by_chance(node, environment, nodes[count:])
@@ -159,7 +161,7 @@ class Script:
                 kind(node, environment)
 
     def leave_out(self, node: Node, why: str, environment: Environment) -> None:
-        """Note a part that is left out. Variables that the part would have set become unknown."""
+        """Add a note about an omitted part. Variables that this part would set become unknown."""
         self.calls.note(node, shown(node), why)
         waiting = [node]
         while waiting:
@@ -187,7 +189,7 @@ class Script:
                     if scope is not environment.maps[0]:
                         del environment.maps[0][text_of(left)]
                 return
-            self.calls.note(inner, shown(inner), "is not understood: left out")
+            self.calls.note(inner, shown(inner), "left out: it is not supported")
         elif inner.type == "string":
             return  # 'use strict'
         else:
@@ -223,7 +225,7 @@ class Script:
         default = any(child.type == "default" for child in node.children)
         inner = declaration or value
         if inner is None:
-            self.calls.note(node, shown(node), "is not understood: left out")
+            self.calls.note(node, shown(node), "left out: it is not supported")
         elif default and inner.type == "identifier":
             found = environment.get(text_of(inner))
             if isinstance(found, Function):
@@ -239,16 +241,16 @@ class Script:
                     self.exported[name] = environment[name]
 
     def inside(self, node: Node | None, environment: Environment) -> list[Step]:
-        """Return the steps of a block that is nested in another step."""
+        """Return the steps of a block whose steps are nested in another step."""
         return self.part(statements_of(node), environment, place=node)
 
     def part(
         self, statements: list[Node], environment: Environment, *, leaves: bool = False, place: Node | None = None
     ) -> list[Step]:
-        """Return the steps of statements nested in another step.
+        """Return the steps of statements that are nested in another step.
 
-        With `leaves`, a `return` ends them without a note. Notes refer to the block `place`, or else to the
-        first statement.
+        With `leaves`, a `return` ends them without a note. Notes refer to the block `place`, or to the first statement
+        if `place` is None.
         """
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)
@@ -257,20 +259,20 @@ class Script:
         try:
             self.statements(statements, environment, whole=leaves)
         except Returned:
-            why = "returns in some rounds only: the steps after it are done in all of them"
+            why = "returns in some rounds only: in the workload, the steps after it run in all rounds"
             noted = place or (statements[0] if statements else self.source.root)
             if not leaves:
                 self.calls.note(noted, shown(noted), why)
         for scope, known in zip(environment.maps, before, strict=True):
             for name, value in known.items():
                 if scope[name] is not value:
-                    scope[name] = Unknown(f"{name} is set in a condition or a loop, so that it is not known after it")
+                    scope[name] = Unknown(f"{name} is set in a condition or a loop and not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
-        self.calls.draws.rows = rows  # a row that was drawn inside is not known after it
+        self.calls.draws.rows = rows  # rows drawn inside are not known afterwards
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:
-        """Convert a `for` loop with a counter."""
+        """Convert a `for` loop that counts by one up to a known number."""
         declarators = named(node.child_by_field_name("initializer"))
         condition = node.child_by_field_name("condition")
         condition = (
@@ -290,7 +292,7 @@ class Script:
             or not isinstance(last, int)
             or sign not in {"<", "<="}
         ):
-            self.leave_out(node, "does not count by one to a number that is known: left out", environment)
+            self.leave_out(node, "left out: it does not count by one up to a known number", environment)
             return
         times = last - first + (sign == "<=")
         body = node.child_by_field_name("body")
@@ -315,10 +317,10 @@ class Script:
         items = self.calls.value(node.child_by_field_name("right"), environment)
         left = node.child_by_field_name("left")
         if text_of(node.child_by_field_name("operator")) != "of" or not isinstance(items, list) or left is None:
-            self.leave_out(node, "is no loop over a list that is known before the run: left out", environment)
+            self.leave_out(node, "left out: it is not a loop over a list that is known before the run", environment)
             return
         if len(items) > _ELEMENTS_AT_MOST:
-            self.calls.note(node, shown(node), f"the first {_ELEMENTS_AT_MOST} of {len(items)} elements are done")
+            self.calls.note(node, shown(node), f"only the first {_ELEMENTS_AT_MOST} of {len(items)} elements are used")
         for item in items[:_ELEMENTS_AT_MOST]:
             inner = environment.new_child()
             self.calls.bind(left, item, inner)
@@ -328,7 +330,7 @@ class Script:
     def _try(self, node: Node, environment: Environment) -> None:
         handler, final = node.child_by_field_name("handler"), node.child_by_field_name("finalizer")
         if handler is not None:
-            self.calls.note(handler, shown(handler), "is left out: nothing is thrown here")
+            self.calls.note(handler, shown(handler), "left out: a workload has no exceptions")
         self.statements(named(node.child_by_field_name("body")), environment)
         for block in named(final):
             self.statements(named(block), environment)

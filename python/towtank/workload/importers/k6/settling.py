@@ -1,4 +1,4 @@
-"""Completes the random draws of a transaction: names them, and moves values to the steps that read them."""
+"""Completes the random draws of a transaction: assigns their names, and moves values into the steps that read them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from towtank.workload.importers.draft import Step, method_of
 
-# Prefix of the names of draws until all statements are converted; identifiers never have two underscores in a
-# row.
+# Prefix of temporary names for draws. Identifiers never contain two underscores in a row, so it cannot collide
+# with them.
 PREFIX = "draw__"
-# A place after `$` is text of the script.
+# After a second `$`, the placeholder is literal text of the script and not a reference.
 _VALUE = re.compile(r"(?<!\$)\$\{(draw__\d+)(\|\w+)?\}")
 _ROW = re.compile(r"(?<!\$)\$\{(\w+__row\d+)\.")
 # Keys of steps that contain other steps.
@@ -24,7 +24,7 @@ _INNER = ("steps", "then", "else")
 def settled(
     once: list[Step], steps: list[Step], bases: dict[str, str], pools: Iterable[str]
 ) -> tuple[list[Step], list[Step]]:
-    """Return the steps of each round and of the first round, with the final names of the workload.
+    """Return the steps of each round and of the first round, with final names instead of the temporary names.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def settled(
     steps : list of dict
         Steps of each round.
     bases : dict of str to str
-        Wanted name of each value.
+        Preferred name of each value.
     pools : iterable of str
-        Names of pools, which no row of another pool may have.
+        Names of pools; rows of other pools must not have these names.
     """
     text = json.dumps([once, steps])
     times = Counter(found[1] for found in _VALUE.finditer(text))
@@ -50,7 +50,7 @@ def settled(
 
 
 def _named(draws: list[str], bases: dict[str, str], taken: set[str]) -> dict[str, str]:
-    """Return the names of the workload for draws: the wanted name, or with the next free number."""
+    """Return a final name for each draw: its preferred name, with a number appended if that name is taken."""
     names: dict[str, str] = {}
     numbers = {base: count(2) for base in bases.values()}
     for draw in draws:
@@ -62,7 +62,7 @@ def _named(draws: list[str], bases: dict[str, str], taken: set[str]) -> dict[str
 
 
 def drawn(step: Step) -> list[str]:
-    """Return the temporary names of the values or the row that a step draws."""
+    """Return the temporary names of the values or of the row that a step draws."""
     row = _row(step)
     return [row] if row else [name for name in _values(step) if name.startswith(PREFIX)]
 
@@ -85,12 +85,12 @@ def _pool(step: Step) -> str:
 
 
 def is_draw(step: Step) -> bool:
-    """Return True if a step only draws a value or a row."""
+    """Return True if a step does nothing but draw a value or a row."""
     return "set" in step or "draw" in step
 
 
 def every(steps: list[Step]) -> Iterator[Step]:
-    """Yield steps and the steps inside them, in their order."""
+    """Yield all steps, including nested steps, in their order."""
     for step in steps:
         yield step
         for key in _INNER:
@@ -104,12 +104,12 @@ def names_in(steps: Any) -> set[str]:
 
 
 def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
-    """Return values, by name, that only one later step reads and that can be written in that step."""
+    """Return the values, by name, that can replace their references: read once, by a later step, outside of loops."""
     inlined: dict[str, str] = {}
-    # The only reader of a value that is read once.
+    # Index of the step that reads a value, for values that are read once.
     reader = {name: index for index, step in enumerate(steps) for name in names_in(step) if times[name] == 1}
     looped = {index: _in_loops(steps[index]) for index in set(reader.values())}
-    # Index of the next step that is no draw.
+    # For each index, the index of the next step that is not a draw.
     following = [len(steps)] * (len(steps) + 1)
     for index in range(len(steps) - 1, -1, -1):
         following[index] = following[index + 1] if is_draw(steps[index]) else index
@@ -120,7 +120,7 @@ def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
             at = reader.get(name, -1)
             if at <= index or name in looped[at]:
                 continue
-            # A time is read by the next step: it would differ after another one.
+            # A time may only move into the next request, because it would be a later time in any other step.
             is_time = template.startswith("${now.")
             if not is_time or (following[index + 1] >= at and method_of(steps[at]) is not None):
                 inlined[name] = template
@@ -128,13 +128,14 @@ def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
 
 
 def _in_loops(step: Step) -> set[str]:
-    """Return the values that are read in a loop of a step, or in the step if it is a loop."""
+    """Return the names of the values that a step reads within a loop."""
     return {name for each in every([step]) if "loop" in each for name in names_in(each)}
 
 
 def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
-    """Return values, by name, that a step reads before the step that draws them, such as the check of a
-    request.
+    """Return the values, by name, that a step reads before the step that draws them.
+
+    An example is a value in the check of an earlier request.
     """
     read: set[str] = set()
     before: set[str] = set()
@@ -147,7 +148,7 @@ def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
 
 
 def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) -> list[Step]:
-    """Return steps with the final names of the workload, without draws that are not needed."""
+    """Return steps with final names and without draws that are no longer needed."""
     kept: list[Step] = []
     for step in steps:
         if is_draw(step):
@@ -168,14 +169,14 @@ def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) 
 
 
 def _value(found: re.Match[str], inlined: dict[str, str], names: dict[str, str]) -> str:
-    """Return the text that replaces a reference to a draw."""
+    """Return the text that replaces a reference to a draw: its value, or a placeholder with its final name."""
     filters = found[2] or ""
     return f"{inlined[found[1]][:-1]}{filters}}}" if found[1] in inlined else f"${{{names[found[1]]}{filters}}}"
 
 
 def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, str]:
-    """Return the final name of each row: the name of its pool, unless a different row of the pool is still
-    read.
+    """Return the final name of each row: the name of its pool, with a number while another row of the pool is in
+    use.
     """
     order, begin = list(every([*once, *steps])), len(list(every(once)))
     loops = [(at, at + len(list(every([step]))) - 1) for at, step in enumerate(order) if "loop" in step]
@@ -187,8 +188,8 @@ def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, st
         if not row:
             continue
         read = reads.get(row, at)
-        # A loop that begins after the draw reads the row in each of its rounds. A row of the first round
-        # stays.
+        # A loop after the draw reads the row in each iteration, so the row is in use until the loop ends. A row of the
+        # first round is in use to the end.
         last = max([read, *(end for start, end in loops if at < start <= read <= end)])
         last = len(order) if at < begin <= read else last
         others = (name for number in count(2) if (name := f"{pool}_{number}") not in taken)
@@ -199,5 +200,5 @@ def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, st
 
 
 def _shallow(step: Step) -> Step:
-    """Return a step without the steps inside it."""
+    """Return a step without the steps nested in it."""
     return {key: value for key, value in step.items() if key not in _INNER}

@@ -15,7 +15,7 @@ from towtank.errors import Fault, StudyError
 from towtank.workload.importers.textfile import read_text
 
 _BYTES_AT_MOST = 10_000_000
-# Largest number of faults reported per file, because the first faults cause most later ones. [1]
+# Largest number of faults that are reported per file, because the first faults cause most of the later ones. [1]
 _FAULTS_AT_MOST = 10
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.|\n))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
@@ -40,7 +40,7 @@ class Source:
         self.path = path
         self.bytes = text.encode("utf-8")
         self.lines = self.bytes.split(b"\n")
-        # The tree must live as long as its nodes.
+        # A reference to the tree is kept, because its nodes are valid only as long as the tree exists.
         self.tree = Parser(Language(tree_sitter_javascript.language())).parse(self.bytes)
         self.root = self.tree.root_node
         if self.root.has_error:
@@ -48,7 +48,7 @@ class Source:
             raise StudyError(faults[:_FAULTS_AT_MOST])
 
     def place(self, node: Node) -> tuple[int, int]:
-        """Return the line and column of a node, both from 1, the column in characters."""
+        """Return the line and the column of a node, both counted from 1; the column is in characters."""
         row, column = node.start_point
         return row + 1, len(self.lines[row][:column].decode("utf-8", "replace")) + 1
 
@@ -58,7 +58,10 @@ class Source:
 
 
 def _errors(node: Node) -> Iterator[Node]:
-    """Yield the nodes with syntax errors, outermost first. Iterative, because files may be deeply nested."""
+    """Yield the nodes with syntax errors, outermost first.
+
+    The search is iterative, because recursion would fail for deeply nested files.
+    """
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -127,11 +130,11 @@ def json_of(text: str) -> object:
 
 EQUAL = frozenset({"==", "==="})
 ROUNDS = frozenset({"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"})
-"""Names in k6 for the number of a user's round."""
+"""k6's names for the number of a user's round."""
 
 
 def is_first_round(comparison: Node) -> bool:
-    """Return True if a comparison tests for the first round by its number (`__ITER === 0`)."""
+    """Return True if a comparison of the round number tests for the first round (`__ITER === 0`)."""
     left, right = (comparison.child_by_field_name(side) for side in ("left", "right"))
     sign = comparison.child_by_field_name("operator")
     if left is None or right is None or text_of(sign) not in EQUAL:

@@ -9,17 +9,17 @@ from towtank.workload.importers.accounting import Fate, Key, Table, carried, har
 
 
 def _left_out(*names: str) -> dict[str, Key]:
-    """Declare functions without a counterpart; expressions that use their values are left out as well."""
-    return {name: Key(Fate.NOTED, "left out, with what needs its value") for name in names}
+    """Declare functions without a counterpart; expressions that use their values are omitted as well."""
+    return {name: Key(Fate.NOTED, "left out, together with expressions that use its value") for name in names}
 
 
-_REPORT = "how k6 reports and sends its results"
+_REPORT = "concerns the reports and results of k6"
 _LOAD = "finding `load`; users and pace of the group"
 
 _LOAD_KEYS: dict[str, Key] = {
     **carried("vus", "duration", "iterations", "stages", why=_LOAD),
-    **noted("gracefulStop", "requests in flight at the end are awaited for `drain`, 30 s", '"30s"'),
-    **noted("gracefulRampDown", "users who leave finish their current transaction", '"30s"'),
+    **noted("gracefulStop", "at the end, requests in flight may take up to `drain`, 30 s", '"30s"'),
+    **noted("gracefulRampDown", "users that leave finish their current transaction first", '"30s"'),
 }
 
 _SCENARIO: dict[str, Key] = {
@@ -28,7 +28,7 @@ _SCENARIO: dict[str, Key] = {
     **carried("startVUs", "preAllocatedVUs", "maxVUs", "rate", "startRate", "timeUnit", why=_LOAD),
     **carried("startTime", "maxDuration", why="a note: all groups run together until the load ends"),
     **noted("env", "environment variables are parameters of the whole workload", "{}"),
-    **noted("options", "options of a browser are not used"),
+    **noted("options", "browser options are not used"),
     **harmless("labels of results", "tags"),
 }
 
@@ -40,26 +40,26 @@ OPTIONS: Table = {
         **carried("maxRedirects", why="a note if k6 follows redirects"),
         **carried("noConnectionReuse", why="`connections: new_each_time`"),
         **carried("userAgent", why="header User-Agent"),
-        **noted("noVUConnectionReuse", "a user keeps its connection from round to round", "false"),
+        **noted("noVUConnectionReuse", "a user keeps its connection between rounds", "false"),
         **noted("minIterationDuration", "rounds may be shorter: set the pacing of the group"),
         **noted("rps", "the requests per second of all users are not limited: set the pacing of the groups", "0"),
-        **noted("batch", "requests of a batch are made one after the other"),
-        **noted("batchPerHost", "requests of a batch are made one after the other"),
-        **noted("blacklistIPs", "addresses are those of the targets: none is refused"),
-        **noted("blockHostnames", "addresses are those of the targets: none is refused"),
-        **noted("hosts", "names are not replaced: set the address of the load with --address"),
-        **noted("dns", "names are looked up by the system"),
-        **noted("discardResponseBodies", "bodies are read to their end in any case", "false"),
-        **noted("insecureSkipTLSVerify", "certificates are a matter of the target", "false"),
-        **noted("tlsAuth", "certificates are a matter of the target"),
-        **noted("tlsVersion", "certificates are a matter of the target"),
-        **noted("tlsCipherSuites", "certificates are a matter of the target"),
-        **noted("tlsAIAFetch", "certificates are a matter of the target", "false"),
+        **noted("batch", "requests of a batch are sent one after the other"),
+        **noted("batchPerHost", "requests of a batch are sent one after the other"),
+        **noted("blacklistIPs", "requests go to the addresses of the targets; no address is blocked"),
+        **noted("blockHostnames", "requests go to the addresses of the targets; no address is blocked"),
+        **noted("hosts", "host names are not replaced: set the address of the target with --address"),
+        **noted("dns", "the operating system resolves host names"),
+        **noted("discardResponseBodies", "bodies are always read completely", "false"),
+        **noted("insecureSkipTLSVerify", "certificates and TLS are set for the target", "false"),
+        **noted("tlsAuth", "certificates and TLS are set for the target"),
+        **noted("tlsVersion", "certificates and TLS are set for the target"),
+        **noted("tlsCipherSuites", "certificates and TLS are set for the target"),
+        **noted("tlsAIAFetch", "certificates and TLS are set for the target", "false"),
         **noted("throw", "a failed request fails its step", "false"),
-        **noted("executionSegment", "the whole load is taken, not a part of it"),
-        **noted("executionSegmentSequence", "the whole load is taken, not a part of it"),
-        **noted("paused", "a load starts when it is started", "false", "null"),
-        **noted("vusMax", "users are as many as the load has"),
+        **noted("executionSegment", "the whole load is imported, not a part of it"),
+        **noted("executionSegmentSequence", "the whole load is imported, not a part of it"),
+        **noted("paused", "a load test does not start in a paused state", "false", "null"),
+        **noted("vusMax", "the load determines the number of users"),
         **harmless(_REPORT, "summaryTrendStats", "summaryTimeUnit", "noSummary", "tags", "systemTags", "httpDebug"),
         **harmless(_REPORT, "noUsageReport", "linger", "cloud", "ext", "handleSummaryTimeout", "noThresholds"),
         **harmless("setup() and teardown() are left out with a note", "setupTimeout", "teardownTimeout"),
@@ -79,19 +79,19 @@ OPTIONS: Table = {
     ),
     "stage": carried("duration", "target", why=_LOAD),
     "threshold": {
-        **carried("threshold", why="finding `objectives`, as a study has them"),
+        **carried("threshold", why="finding `objectives`, in the form of a study file"),
         **noted("abortOnFail", "a load continues to its end, even if an objective is missed", "false"),
-        **harmless("says when a threshold may end the test; a note says that it does not", "delayAbortEval"),
+        **harmless("concerns the end of the test by a threshold; a note states that it does not end", "delayAbortEval"),
     },
     "params": {
         **carried("headers", "timeout", "tags", why="headers, `timeout`, name of the request"),
         **carried("cookies", why="header Cookie of the request"),
-        **noted("auth", "Digest and NTLM are not spoken: Basic is, with the user info of the URL", '"basic"'),
+        **noted("auth", "Digest and NTLM are not supported; Basic uses the user and password in the URL", '"basic"'),
         **noted("jar", "every user has one store of cookies"),
         **noted("redirects", "redirects are not followed: add the next request as a step", "0"),
-        **noted("compression", "bodies are sent as they are", '""'),
-        **noted("responseCallback", "2xx and 3xx are good, or what `check` says"),
-        **noted("responseType", "bodies are kept if something reads them", '"text"'),
+        **noted("compression", "bodies are sent without compression", '""'),
+        **noted("responseCallback", "a response is successful if its status is 2xx or 3xx, or if it passes `check`"),
+        **noted("responseType", "bodies are kept if a step reads them", '"text"'),
     },
     "functions": {
         **carried("get", "head", "post", "put", "patch", "del", "request", "batch", why="requests, in their order"),
@@ -100,8 +100,8 @@ OPTIONS: Table = {
         **carried("group", "sleep", why="pages; think times"),
         **carried("url", "file", "b64encode", "SharedArray", why="values and data"),
         **carried("scenario", "vu", why="numbers of users and rounds"),
-        **noted("setResponseCallback", "2xx and 3xx are good, or what `check` says"),
-        **noted("expectedStatuses", "2xx and 3xx are good, or what `check` says"),
+        **noted("setResponseCallback", "a response is successful if its status is 2xx or 3xx, or if it passes `check`"),
+        **noted("expectedStatuses", "a response is successful if its status is 2xx or 3xx, or if it passes `check`"),
         **_left_out("options", "asyncRequest", "cookieJar", "CookieJar"),
         **_left_out("randomSeed", "instance", "test", "Counter", "Gauge", "Rate", "Trend", "parseHTML"),
         **_left_out("createHMAC", "createHash", "hmac", "md4", "md5", "randomBytes", "ripemd160", "sha1", "sha256"),

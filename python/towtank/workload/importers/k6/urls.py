@@ -1,4 +1,6 @@
-"""Separates addresses from the URLs of a script: a workload has paths, and its targets have the addresses."""
+"""Separates addresses from the URLs of a script, because a workload contains paths and its targets have the
+addresses.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,17 @@ from towtank.workload.importers.draft import Draft, address_of, literal, unique,
 PLACEHOLDER = "change-me"
 _PLACE = re.compile(r"(?<!\$)(\$\{[^}]*\})")
 _PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
-# A column of a row; the name of the row is that of its pool and a number.
+# Placeholder for a column of a row; the name of the row is the name of its pool, possibly followed by a number.
 _COLUMN = re.compile(r"\$\{([a-z]\w*?)((?:__row\d+)?)\.(\w+)\}")
 _AUTHORITY = re.compile(r"[^/?#]*?://[^/?#]*")
-_OF_ANSWER = "its address is a value of an answer: extract a path that begins with / instead"
+_OF_ANSWER = "its address is a value from a response: extract a path that begins with / instead"
 _OF_THE_RUN = "its address is not known before the run"
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Piece of a template: its text, its value if known before the run, and its parameter, if any."""
+    """Piece of a template: its text, its value if it is known before the run, and its parameter, if any."""
 
     written: str
     known: str | None
@@ -49,7 +51,7 @@ class Located:
 
 
 def located(template: str, draft: Draft, place: Place) -> Located:
-    """Split a URL template into address, login and path. Parameters have their default values.
+    """Split a URL template into address, login and path. Parameters are replaced by their defaults.
 
     Raises
     ------
@@ -91,16 +93,16 @@ def _pieces(template: str, draft: Draft) -> list[Piece]:
 
 
 def _goes_on(known: str, rest: list[Piece]) -> bool:
-    """Return True if host or port continue with a value that is known only at run time.
+    """Return True if the host or port continues with a value that is known only at run time.
 
-    A path after host and port begins with `/`.
+    Otherwise, a path that begins with `/` follows the host and port.
     """
     behind = rest[1].known if len(rest) > 1 else None
     return bool(rest) and (known.endswith(("://", ":", ".", "@")) or (behind or "").startswith((".", ":", "@")))
 
 
 def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
-    """Return the pieces after a number of characters, and the parameters in the pieces before."""
+    """Return the pieces after the first `end` characters of a template, and the parameters in the pieces before."""
     at, rest, asked = 0, [], []
     for piece in pieces:
         text = piece.known or ""
@@ -115,8 +117,9 @@ def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
 
 
 def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located:
-    """Return the parts of a URL without a known address: a parameter stands for the address, or it is a path
-    only.
+    """Return the parts of a URL whose address is not known.
+
+    Either a parameter stands for the address, or the URL is a path only.
     """
     if pieces and pieces[0].known is None:
         raise ValueError(_OF_THE_RUN if pieces[0].written.startswith("${draw__") else _OF_ANSWER)
@@ -128,7 +131,7 @@ def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located
 def _path(pieces: list[Piece]) -> str:
     """Return a path with a leading slash.
 
-    A run-time value after an address is expected to begin with a slash.
+    A value of the run at the beginning is assumed to contain the slash.
     """
     template = "".join(piece.written for piece in pieces)
     if pieces and (pieces[0].known is None or pieces[0].known.startswith("/")):
@@ -137,18 +140,18 @@ def _path(pieces: list[Piece]) -> str:
 
 
 def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
-    """Return an address made of parameters; the target is named after the last parameter."""
+    """Return an address that consists of parameters; the target gets the name of the last parameter."""
     shown = ", ".join(f"parameters.{name}" for name in parameters)
-    draft.notes.add(place, "URL", f"where requests go to is not in the script ({shown}): only the path is kept")
+    draft.notes.add(place, "URL", f"the destination of requests is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"
     draft.target(address, parameters[-1])
     return address
 
 
 def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
-    """Split URLs that begin with a column.
+    """Split URLs that begin with a data column.
 
-    Their paths become a new column, if all rows have the same address.
+    If all rows have the same address, the paths become a new column.
     """
     pool, row, column, rest = found[1], found[2], found[3], found.string[found.end() :]
     columns, rows = draft.data[pool]["columns"], draft.data[pool]["rows"]
@@ -159,7 +162,7 @@ def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
         return Located(None, None, f"${{{pool}{row}.{column}}}{rest}")
     addresses = {_address(value) for value in values}
     if len(addresses) > 1 or None in addresses:
-        raise ValueError(f"its address is a value of the data {pool!r}, which has more than one")
+        raise ValueError(f"its address is a value of the data {pool!r}, which has several addresses")
     return Located(addresses.pop(), None, f"${{{pool}{row}.{_paths(columns, rows, column, values)}}}{rest}")
 
 
@@ -172,7 +175,7 @@ def _address(url: str) -> str | None:
 
 
 def _paths(columns: list[str], rows: list[list[Any]], column: str, values: list[str]) -> str:
-    """Add a column with the paths of a column of URLs, unless such a column exists; return its name."""
+    """Add a column with the paths of a column of URLs, unless one exists already; return the column name."""
     paths = []
     for value in values:
         split = urlsplit(value)

@@ -1,7 +1,7 @@
-"""Values of expressions in a script, known before the run or at run time only.
+"""Values of expressions in a script: known before the run, or only at run time.
 
 Known values are Python values (texts, numbers, lists, mappings). The classes here represent other values: texts with
-places, responses and their parts, rows of data, random numbers, functions.
+placeholders, responses and their parts, rows of data, random numbers, functions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Environment = ChainMap[str, Any]
 
 @dataclass(frozen=True)
 class Text:
-    """Text with places, as a template; `number` is True if the script uses it as a number."""
+    """Text with placeholders, as a template; `number` is True if the script uses the text as a number."""
 
     template: str
     number: bool = False
@@ -33,7 +33,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Json:
-    """JSON text of a value."""
+    """Value that the script converts to a JSON text."""
 
     value: Any
 
@@ -47,14 +47,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Checked:
-    """Result of `check(...)`: True if the responses to requests passed.
+    """Result of `check(...)`: True if the checks of the responses passed.
 
     Attributes
     ----------
     steps : tuple of dict
         Checked requests.
     prompt : bool
-        True if each response is tested before any other step.
+        True if each response is tested before any further step.
     """
 
     steps: tuple[Step, ...]
@@ -86,7 +86,7 @@ class Part:
 
 @dataclass
 class Table:
-    """Data pool. If the file of the pool does not exist, its columns are those that the script reads."""
+    """Data pool. If its file does not exist, the pool gets the columns that the script reads."""
 
     pool: str
     columns: list[str]
@@ -120,7 +120,7 @@ class Random:
     draw: int = field(default_factory=count().__next__, compare=False)
 
     def template(self) -> str | None:
-        """Return the place for the number in a template; None if the number is no integer or too large."""
+        """Return the template placeholder for the number; None if it is no integer or too large."""
         # Templates support integers with at most 18 digits.
         between = not float(self.low).is_integer() or not float(self.high).is_integer()
         if not self.whole or between or self.high - self.low < 1 or max(abs(self.low), abs(self.high)) >= 1e17:
@@ -138,7 +138,7 @@ class Function:
 
 @dataclass(frozen=True)
 class File:
-    """File that the script opens; `text` is None if the file cannot be read."""
+    """File that the script opens; `text` is None if it cannot be read."""
 
     path: str
     text: str | None
@@ -146,7 +146,7 @@ class File:
 
 @dataclass(frozen=True)
 class FilePart:
-    """File of a multipart body, as from `http.file`: its content, file name, and media type."""
+    """File of a multipart body, as created by `http.file`: content, file name, and media type."""
 
     content: Any
     name: Any = None
@@ -179,13 +179,13 @@ class Writer:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.variables: dict[tuple[int, str, str], str] = {}
-        # Converts random numbers, whose draws are steps.
+        # Converts random numbers to templates; their draws become steps.
         self.random: Callable[[Random], str | None] = Random.template
-        # Script variable that is being assigned, as the name of an extracted variable.
+        # Script variable to which a value is being assigned; an extraction uses its name.
         self.hint = ""
 
     def text(self, value: Any) -> str | None:  # noqa: PLR0911 - one line per kind of value
-        """Return a value as a template; None if the workload has no counterpart."""
+        """Return a value as a template; None if a template cannot represent it."""
         if isinstance(value, Text):
             return value.template
         if isinstance(value, Random):
@@ -206,8 +206,9 @@ class Writer:
         return str(value) if isinstance(value, int | float) else None
 
     def json(self, value: Any) -> tuple[Any] | None:
-        """Return a value for a JSON body, in a tuple because null is a value; None if there is no
-        counterpart.
+        """Return a value for a JSON body in a tuple; None if a JSON body cannot represent it.
+
+        The tuple distinguishes the value null from None.
         """
         if isinstance(value, dict):
             fields = {key: self.json(inner) for key, inner in value.items()}
@@ -221,7 +222,10 @@ class Writer:
         return None if text is None else (text,)
 
     def extracted(self, part: Part) -> str | None:
-        """Return the variable for a part of a response; a new variable gets an extraction in the step."""
+        """Return the placeholder for a part of a response.
+
+        For a new part, an extraction into a new variable is added to the step.
+        """
         key = (id(part.step), part.kind, part.path)
         if key not in self.variables:
             spec = self._extraction(part)
@@ -244,7 +248,7 @@ class Writer:
         return {"regex": "(?s).+"} if part.kind == "body" else {"status": True} if part.kind == "status" else None
 
     def column(self, row: Row, name: str) -> Text | None:
-        """Return a place for a column of a row; None if the column does not exist."""
+        """Return a placeholder for a column of a row; None if the column does not exist."""
         table = row.table
         if name not in table.names:
             if not table.open:
@@ -280,7 +284,7 @@ class Writer:
 
 
 def literal_text(value: Any) -> str:
-    """Return a value as text for a row of data, in which templates are not evaluated."""
+    """Return a value as text for a row of data, where templates are not evaluated."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return json.dumps(value)

@@ -1,1 +1,1 @@
-"""Import of descriptions of interfaces (OpenAPI 3)."""
+"""Import of interface descriptions (OpenAPI 3)."""

@@ -33,9 +33,9 @@ from towtank.yamlfile import Node
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _FORM = "application/x-www-form-urlencoded"
-# Headers that OpenAPI does not allow as parameters.
+# Headers that OpenAPI excludes from the parameters, because other keys describe them.
 _NO_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
-# Keys of a path item that are not operations.
+# Keys of a path item that do not name an operation.
 _NOT_OPERATIONS = frozenset({"parameters", "servers", "summary", "description", "$ref"})
 _OTHER_METHODS = frozenset({"options", "trace"})
 
@@ -59,7 +59,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _tree(path: Path) -> Node:
-    """Read JSON with a reader that has no limits of study files; read other files as YAML."""
+    """Read JSON with a reader that is not subject to the limits of study files; read other files as YAML."""
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root
@@ -84,17 +84,17 @@ class _Reader:
                 if method.upper() in METHODS:
                     self._operation(path, method, operation, items_of(item, "parameters"))
                 elif method in _OTHER_METHODS:
-                    why = f"left out: requests have the methods {', '.join(sorted(METHODS))}"
+                    why = f"left out: a workload supports the methods {', '.join(sorted(METHODS))}"
                     self.note(place_of(operation), f"{method.upper()} {path}", why)
                 elif method not in _NOT_OPERATIONS and not method.startswith("x-"):
-                    self.note(place_of(operation), f"{path}.{method}", "is no operation")
+                    self.note(place_of(operation), f"{path}.{method}", "left out: it is not an operation")
         hooks = child_of(self.root, "webhooks")
         if hooks is not None:
-            self.note(place_of(hooks), "webhooks", "left out: they are requests of the server")
+            self.note(place_of(hooks), "webhooks", "left out: the server sends these requests")
         if self.draft.transactions:
             mix = equal_weights(self.draft.transactions)
             self.draft.groups = {"users": {"loop": {"think": {"exponential": "1 s"}, "mix": mix}}}
-            why = "a description has neither: all operations are equally frequent, users pause for 1 s on average"
+            why = "are not in the description: all operations are equally frequent, and users pause for 1 s on average"
             self.note((1, 0), "mix and think times", why)
 
     def _server(self) -> None:
@@ -103,7 +103,7 @@ class _Reader:
         for name, variable in (entries_of(servers[0], "variables") if servers else {}).items():
             url = url.replace(f"{{{name}}}", text_of(variable, "default"))
         for server in servers[1:]:
-            self.note(place_of(server), f"server {text_of(server, 'url')}", "left out: the first one is taken")
+            self.note(place_of(server), f"server {text_of(server, 'url')}", "left out: the first server is used")
         if "://" in url:
             try:
                 address = address_of(url)
@@ -140,9 +140,11 @@ class _Reader:
         for key in ("callbacks",):
             node = operation.child(key)
             if node is not None:
-                self.note(place_of(node), f"{label}: {key}", "left out: they are requests of the server")
+                self.note(place_of(node), f"{label}: {key}", "left out: the server sends these requests")
         if getattr(operation.child("deprecated"), "value", False) is True:
-            self.note(place_of(operation), label, "is deprecated; it is in the mix like the others")
+            self.note(
+                place_of(operation), label, "is deprecated, but has the same weight in the mix as the other operations"
+            )
         self.draft.transactions[name] = [
             request(
                 method,
@@ -157,7 +159,10 @@ class _Reader:
         ]
 
     def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
-        """Return the reason why an operation may change data, or needs a value without an example; None without one."""
+        """Return the reason why an operation cannot be part of a load that only reads; None if it can.
+
+        An operation is excluded if it may change data, or if a required value has no example.
+        """
         if method.lower() != "get":
             return "it may change data"
         declared = [self.references.resolve(each) for each in (*shared, *items_of(operation, "parameters"))]
@@ -165,7 +170,7 @@ class _Reader:
         places = [name for name in _PLACE.findall(path) if name not in known]
         required = [name for name, each in known.items() if getattr(each.child("required"), "value", False) is True]
         lacking = places + [name for name in required if not self._example(known[name])[0]]
-        return None if not lacking else f"it needs {' and '.join(lacking)}, of which it has no example"
+        return None if not lacking else f"it needs {' and '.join(lacking)}, for which it has no example"
 
     def _path(self, label: str, path: str, values: dict[str, str], operation: Node) -> str:
         whole = literal(quote(self.base + path, safe="/{}:@!$&'()*+,;=~-._%"))
@@ -173,9 +178,7 @@ class _Reader:
         def value(match: re.Match[str]) -> str:
             name = match.group(1)
             if name not in values:
-                self.note(
-                    place_of(operation), f"{label}: {{{name}}}", "is not described: the value 1 stands in its place"
-                )
+                self.note(place_of(operation), f"{label}: {{{name}}}", "is not described: the value 1 is sent")
             return values.get(name, "1")
 
         filled = _PLACE.sub(value, whole.replace("%7B", "{").replace("%7D", "}"))
@@ -196,7 +199,7 @@ class _Reader:
                 self.note(place_of(parameter), f"{label}: {where} {name}", "left out: its location is unknown")
                 continue
             if where == "header" and name.lower() in _NO_PARAMETERS:
-                why = "left out: bodies, answers and logins say it (OpenAPI 3.1, Parameter Object)"
+                why = "left out: it follows from bodies, responses and logins (OpenAPI 3.1, Parameter Object)"
                 self.note(place_of(parameter), f"{label}: header {name}", why)
                 continue
             required = getattr(parameter.child("required"), "value", False) is True
@@ -207,14 +210,14 @@ class _Reader:
                 )
                 continue
             if not given:
-                why = "is generated from its schema: draw real values from a pool of data"
+                why = "is generated from its schema: use a data pool to send real values"
                 self.note(place_of(parameter), f"{label}: {where} {name}", why)
             text = self._serialised(value, parameter, f"{label}: {where} {name}")
             values[where][name] = quote(text, safe="-._~${}|,") if where == "path" and "${" not in text else text
         return values
 
     def _example(self, parameter: Node) -> tuple[bool, Any]:
-        """Return whether a parameter has an example, and the example."""
+        """Return a pair: True if a parameter has an example, and the example."""
         holders: list[Node | None] = [parameter, self.references.resolve(parameter.child("schema"))]
         for media in entries_of(parameter, "content").values():
             holders += [media, self.references.resolve(media.child("schema"))]
@@ -225,7 +228,7 @@ class _Reader:
         return False, None
 
     def _given(self, parameter: Node) -> tuple[bool, Any]:
-        """Return whether a parameter has an example, and the example or else a generated value."""
+        """Return a pair: True if a parameter has an example, and the example or a generated value."""
         given, value = self._example(parameter)
         if given:
             return True, value
@@ -235,10 +238,13 @@ class _Reader:
         return False, self.maker.value(schema)
 
     def _serialised(self, value: Any, parameter: Node, label: str) -> str:
-        """Return the value of a parameter as text: lists joined with commas, mappings as JSON with a note."""
+        """Return the value of a parameter as text.
+
+        Lists are joined with commas. A mapping becomes JSON, and a note is added.
+        """
         if isinstance(value, list):
             if len(value) > 1 and text_of(parameter, "in") == "query":
-                self.note(place_of(parameter), label, "several values are sent as one, joined with commas")
+                self.note(place_of(parameter), label, "several values are sent as one value, joined with commas")
             return ",".join(_text(each) for each in value)
         if isinstance(value, dict):
             self.note(place_of(parameter), label, "a mapping is sent as JSON")
@@ -284,7 +290,7 @@ class _Reader:
         if media == "multipart/form-data" and isinstance(value, dict):
             return {"multipart": {key: self._part(key, each, content) for key, each in value.items()}}
         if isinstance(value, dict | list):
-            self.note(place_of(content), f"{label}: body {media}", "cannot be made: its value is sent as JSON")
+            self.note(place_of(content), f"{label}: body {media}", "cannot be generated: its value is sent as JSON")
         text = _text(value) if value is not None else "text"
         return {"body": text, "headers": {"Content-Type": literal(media)} if "*" not in media else {}}
 
@@ -295,19 +301,21 @@ class _Reader:
         return _text(value)
 
     def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
-        """Return the login of the first security requirement; keys and tokens of the requirement are added to
-        the request as parameters."""
+        """Return the login for the first security requirement of an operation.
+
+        Keys and tokens that the requirement names are added to the request as parameters.
+        """
         declared = operation.child("security") or self.root.child("security")
         ways, auth = items_of(declared), None
         for way in ways[1:]:
             names = " and ".join(entries_of(way)) or "none"
-            self.note(place_of(way), f"{label}: security {names}", "left out: the first way to sign in is taken")
+            self.note(place_of(way), f"{label}: security {names}", "left out: the first kind of login is used")
         for name in entries_of(ways[0]) if ways else ():
             scheme = self.references.resolve(child_of(self.root, "components", "securitySchemes", name))
             kind, how, where = text_of(scheme, "type"), text_of(scheme, "scheme").lower(), text_of(scheme, "in")
             parameter = identifier(name, "secret")
             if scheme is None:
-                why = "left out: components.securitySchemes has none of this name"
+                why = "left out: components.securitySchemes has no entry with this name"
                 self.note(place_of(ways[0]), f"security {name}", why)
             elif kind == "http" and how == "basic":
                 auth = {
@@ -335,8 +343,7 @@ class _Reader:
 
 
 def _check(operation: Node) -> dict[str, Any] | None:
-    """Return a check of the successful status codes that an operation declares; None if no status code is
-    declared."""
+    """Return a check for the successful status codes that an operation declares; None if it declares none."""
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     if not statuses:

@@ -7,7 +7,7 @@ from towtank.workload.importers.tree_account import EACH, ONE, VALUES, Shape
 
 _WORDS: dict[str, Key] = {
     **harmless("text for readers", "description", "summary", "title", "externalDocs", "tags", "$comment"),
-    **harmless("followed at its place", "$ref"),
+    **harmless("resolved wherever it occurs", "$ref"),
 }
 _VALUE: dict[str, Key] = {**carried("example", "examples", "schema", why="value that is sent"), **_WORDS}
 _MADE = "the generated value may violate it: check that the server accepts it"
@@ -15,13 +15,13 @@ _MADE = "the generated value may violate it: check that the server accepts it"
 KEYS: Table = {
     "openapi": {
         **carried("openapi", "info", "paths", "servers", "security", "webhooks", why="transactions, targets, logins"),
-        **harmless("read at each reference", "components"),
-        **harmless("says how schemas are written", "jsonSchemaDialect"),
+        **harmless("read through the references to it", "components"),
+        **harmless("concerns the syntax of schemas", "jsonSchemaDialect"),
         **_WORDS,
     },
-    "server": {**carried("url", "variables", why="target, and what its paths begin with"), **_WORDS},
+    "server": {**carried("url", "variables", why="target, and the beginning of its paths"), **_WORDS},
     "pathitem": {
-        **carried("get", "put", "post", "delete", "head", "patch", "parameters", why="a transaction each"),
+        **carried("get", "put", "post", "delete", "head", "patch", "parameters", why="one transaction for each"),
         **carried("options", "trace", why="a note: left out"),
         **noted("servers", "requests of this path go to the first server of the description"),
         **_WORDS,
@@ -40,13 +40,13 @@ KEYS: Table = {
         **noted("explode", "lists are sent as one value, joined with commas", "false"),
         **noted("allowReserved", "reserved characters are encoded", "false"),
         **noted("allowEmptyValue", "a value is sent", "false"),
-        **noted("deprecated", "is sent like the others", "false"),
+        **noted("deprecated", "is sent like other parameters", "false"),
     },
-    "requestBody": {**carried("content"), **harmless("a body that is described is sent", "required"), **_WORDS},
+    "requestBody": {**carried("content"), **harmless("a described body is always sent", "required"), **_WORDS},
     "mediatype": {**_VALUE, **noted("encoding", "parts are sent with the media type of their kind")},
     "response": {
-        **noted("links", "links are not followed: take values from answers with `extract`"),
-        **harmless("answers are checked by their status", "headers", "content"),
+        **noted("links", "links are not followed: extract values from responses with `extract`"),
+        **harmless("only the status of a response is checked", "headers", "content"),
         **_WORDS,
     },
     "schema": {
@@ -56,14 +56,19 @@ KEYS: Table = {
         **carried("oneOf", "anyOf", "allOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
         **carried("multipleOf", "minItems", "minLength", "maxLength", "pattern", "readOnly"),
         **harmless(
-            "a value may be made without it", "nullable", "writeOnly", "deprecated", "maxItems", "maxProperties"
+            "a value can be generated without it", "nullable", "writeOnly", "deprecated", "maxItems", "maxProperties"
         ),
         **harmless(
-            "a value may be made without it", "additionalProperties", "patternProperties", "$defs", "$schema", "$id"
+            "a value can be generated without it",
+            "additionalProperties",
+            "patternProperties",
+            "$defs",
+            "$schema",
+            "$id",
         ),
         **noted("discriminator", _MADE),
         **noted("not", _MADE),
-        **noted("xml", "bodies in XML are not made"),
+        **noted("xml", "XML bodies are not generated"),
         **noted("uniqueItems", _MADE, "false"),
         **noted("minProperties", _MADE, "0"),
         **_WORDS,

@@ -1,4 +1,4 @@
-"""Generates values for OpenAPI schemas: examples if the schema has any, otherwise values that fit the schema."""
+"""Generates values for OpenAPI schemas: the example of a schema if it has one, otherwise a value that fits it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from towtank.workload.importers.bodies import escaped
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, number_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# Largest depth of recursive schemas. Deeper values are left out or null. [1]
+# Largest depth of recursive schemas; values at a greater depth are omitted or null. [1]
 DEPTH_AT_MOST = 8
-# Largest number of values, because nested schemas and nested arrays multiply. [1]
+# Largest number of generated values, because nested schemas and nested arrays multiply it. [1]
 VALUES_AT_MOST = 100_000
 
 _FORMATS = {
@@ -75,7 +75,7 @@ class References:
 
 
 class Maker:
-    """Generator of values, with templates for values that must differ between requests.
+    """Generator of values, with templates for values that must differ from request to request.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ class Maker:
     def __init__(self, references: References, note: Noter) -> None:
         self.references = references
         self.note = note
-        # Number of generated values, and number of array items for which the current value stands.
+        # Number of values generated so far, and number of array items that will be copies of the current value.
         self._made, self._times = 0, 1
         self._is_full = False
 
     def value(self, schema: Node | None, stack: tuple[int, ...] = ()) -> Any:
-        """Return a value for a schema, with templates in its texts; None if no value fits."""
+        """Return a value for a schema, in which texts may be templates; None if no value can be generated."""
         schema = self.references.resolve(schema)
         if schema is None or id(schema) in stack or len(stack) >= DEPTH_AT_MOST:
             return None
@@ -109,7 +109,7 @@ class Maker:
             choices = items_of(schema, key)
             if choices:
                 if len(choices) > 1:
-                    self.note(place_of(schema), key, "the first one is taken")
+                    self.note(place_of(schema), key, "the first schema is used")
                 return self._merged([choices[0], schema] if entries_of(schema, "properties") else [choices[0]], stack)
         if items_of(schema, "allOf"):
             return self._merged([*items_of(schema, "allOf"), schema], stack)
@@ -118,12 +118,12 @@ class Maker:
     def _refuse_more(self, schema: Node) -> None:
         if not self._is_full:
             self._is_full = True
-            why = f"stand for more than {VALUES_AT_MOST} values: the others are left out"
+            why = f"describe more than {VALUES_AT_MOST} values: further values are left out"
             self.note(place_of(schema), "schemas", why)
 
     @staticmethod
     def example(holder: Node) -> tuple[bool, Any]:
-        """Return True and the example of a schema, parameter or media type; (False, None) without an example."""
+        """Return True and the example of a schema, parameter or media type; (False, None) if it has no example."""
         for key in ("example", "default", "const"):
             node = holder.child(key)
             if node is not None and node.value is not None:
@@ -146,7 +146,7 @@ class Maker:
             resolved = self.references.resolve(part)
             if resolved is None:
                 continue
-            own = id(resolved) in stack  # the schema itself, included for its properties
+            own = id(resolved) in stack  # a part may refer to the enclosing schema; its properties are included once
             made = self._object(resolved, stack) if own else self.value(part, stack)
             if isinstance(made, dict):
                 whole.update(made)
@@ -189,7 +189,7 @@ class Maker:
             return _FORMATS[form]
         if text_of(schema, "pattern"):
             self.note(
-                place_of(schema), f"pattern {text_of(schema, 'pattern')[:60]}", "the value made does not follow it"
+                place_of(schema), f"pattern {text_of(schema, 'pattern')[:60]}", "the generated value does not match it"
             )
         least = min(int(number_of(schema, "minLength")), 1_000_000)
         most = int(number_of(schema, "maxLength", default=1e9))
@@ -202,7 +202,7 @@ class Maker:
 
 
 def _type(schema: Node) -> str:
-    """Return the type of a schema. Of several types (OpenAPI 3.1), this is the first that is not null."""
+    """Return the type of a schema; of several types (OpenAPI 3.1), the first one that is not null."""
     several = [item.value for item in items_of(schema, "type") if item.value != "null"]
     kind = text_of(schema, "type") or (str(several[0]) if several else "")
     if kind:
@@ -226,7 +226,7 @@ def _number(schema: Node, *, whole: bool) -> int | float:
 def _bounds(schema: Node, *, whole: bool) -> tuple[float, float]:
     """Return the smallest and the largest number that a schema allows.
 
-    An exclusive bound is a number in OpenAPI 3.1, and a flag of the bound in OpenAPI 3.0.
+    An exclusive bound is a number of its own in OpenAPI 3.1; in OpenAPI 3.0, a flag marks the bound as exclusive.
     """
     low, high = number_of(schema, "minimum", default=-1e15), number_of(schema, "maximum", default=1e15)
     gap = 1.0 if whole else 1e-3

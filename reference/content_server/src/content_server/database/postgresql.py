@@ -36,7 +36,7 @@ class PostgresqlDatabase(Database):
         self._psycopg = psycopg
         options = "" if synchronous else "-c synchronous_commit=off"
         try:
-            # A plain connection first: its error states the cause, whereas a pool only times out.
+            # A plain connection is opened first, because its error states the cause, whereas a pool only times out.
             psycopg.connect(dsn, connect_timeout=int(CONNECT_TIMEOUT)).close()
             self._pool = ConnectionPool(
                 dsn,

@@ -24,7 +24,7 @@ _COMMENT = 65_533
 
 @cache
 def _noise(seed: int) -> bytes:
-    """Return a random block twice in sequence, so that a block from any offset is one slice."""
+    """Return a random block followed by its copy, so that a block from any offset is a single slice."""
     return random.Random(f"padding:{seed}").randbytes(_BLOCK) * 2
 
 

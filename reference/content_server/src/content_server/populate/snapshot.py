@@ -133,7 +133,7 @@ def take(settings: Settings, population: str) -> None:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Copy a file such that after a kill at any time the target is either the old or the new file."""
+    """Copy a file atomically: if the process is killed, the target is either the old or the new file."""
     temporary = target.with_name(target.name + ".new")
     shutil.copyfile(source, temporary)
     temporary.replace(target)

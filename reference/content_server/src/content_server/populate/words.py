@@ -114,7 +114,7 @@ def vocabulary() -> tuple[str, ...]:
     text = resources.files("content_server.populate").joinpath("words.txt").read_text(encoding="utf-8")
     common = list(dict.fromkeys(text.split()))
     names = ["".join(parts) for parts in itertools.product(_FIRST, _MIDDLE, _LAST)]
-    # One fixed order for all populations: the rank of a word belongs to the language, not to the seed.
+    # All populations use the same order, because the rank of a word is a property of the language, not of the seed.
     random.Random("names").shuffle(names)
     known = set(common)
     return (*common, *[name for name in dict.fromkeys(names) if name not in known][:NAMES])

@@ -199,8 +199,8 @@ def _pattern(pattern: str) -> str:
 
 
 def _parameter(value: Literal, definition: Property) -> Any:
-    """Return a literal in the form of the column; raise InvalidArgument if the literal cannot be compared
-    with it.
+    """Return a literal in the form of the column; raise InvalidArgument if the literal cannot be compared with the
+    column.
     """
     kind = definition.kind
     if kind == "boolean" and isinstance(value, bool):

@@ -19,7 +19,7 @@ PWC = "pwc"
 class User:
     """User of a request.
 
-    A `reader` may read, an `editor` also write, an `administrator` also cancel check-outs of others.
+    A `reader` may read, an `editor` may also write, and an `administrator` may also cancel check-outs of other users.
     """
 
     name: str

@@ -104,12 +104,12 @@ def name_conflicts(name: str) -> Iterator[None]:
 
 
 def unreferenced(session: Session, contents: set[str]) -> set[str]:
-    """Return those contents that no version refers to."""
+    """Return the contents that no version refers to."""
     return contents - known_contents(session, sorted(contents))
 
 
 def known_contents(session: Session, contents: list[str]) -> set[str]:
-    """Return those contents that a version refers to."""
+    """Return the contents that a version refers to."""
     if not contents:
         return set()
     slots = ", ".join("?" * len(contents))

@@ -1,4 +1,6 @@
-"""Renders objects as JSON of the Browser Binding: succinct or full, with all properties or those of a filter."""
+"""Renders objects as JSON of the Browser Binding: succinct or full, with all properties or the properties of a
+filter.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _NUMERIC = ("integer", "decimal", "datetime")
 
 @dataclass(frozen=True)
 class View:
-    """Representation of objects that a request asks for.
+    """Requested representation of objects.
 
     Attributes
     ----------
@@ -63,7 +65,7 @@ def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, 
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
         numbers = wanted[start : start + 512]
-        # Only a few lengths, so that the prepared statements are reused.
+        # The numbers are padded to a power of two, so that a few prepared statements are reused.
         length = 1 << (len(numbers) - 1).bit_length()
         numbers += [-1] * (length - len(numbers))
         rows = session.rows(
@@ -84,7 +86,7 @@ def _number(name: str, value: float | None) -> float | int | None:
 
 
 def base_properties(stored: Stored) -> Json:
-    """Return the CMIS properties of an object that follow from its row alone."""
+    """Return the CMIS properties of an object that are computed from its row alone."""
     properties: Json = {
         "cmis:objectId": stored.object_id,
         "cmis:baseTypeId": base_of(stored.type),

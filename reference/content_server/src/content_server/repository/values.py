@@ -15,7 +15,7 @@ from content_server.types import Property, properties_of
 MAX_NAME = 255
 # Longest value; longer values belong in content, and PostgreSQL could not index them.
 MAX_VALUE = 2000
-_LARGEST_INTEGER = 2**53  # exact in JSON readers
+_LARGEST_INTEGER = 2**53  # larger integers are not exact in all JSON readers
 
 
 @dataclass

@@ -1,4 +1,4 @@
-//! Responses with randomly changed bytes: no panic, and no result that contradicts another parser.
+//! Parses responses with randomly changed bytes. There must be no panic, and no result that contradicts another parser.
 
 use super::*;
 use crate::testing::SplitMix;
@@ -55,11 +55,11 @@ fn a_hundred_thousand_mutations_neither_panic_nor_depend_on_the_split() {
         assert!(scanner.line.len() <= SIZE_LINE_BYTES.max(LIMITS.header_bytes));
         accepted += usize::from(expected.end.is_ok());
     }
-    // If all mutations were refused, or all accepted, the test would show little.
+    // The test is meaningful only if the scanner refuses some mutations and accepts others.
     assert!((15_000..80_000).contains(&accepted), "{accepted} accepted");
 }
 
-/// Status and fields as `httparse` parses them; `None` if it refuses the bytes or needs more.
+/// Status and fields as `httparse` parses them; `None` if it refuses the bytes or needs more bytes.
 fn by_oracle(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut fields);
@@ -85,14 +85,15 @@ fn heads_are_read_as_httparse_reads_them() {
     let (mut both, mut neither) = (0, 0);
     for case in 0..50_000 {
         let bytes = mutated(samples[case % samples.len()].0, &mut random);
-        // The oracle skips empty lines at the start, and accepts no minor version above 1.
+        // `httparse` skips empty lines at the start and accepts no minor version above 1, so that these cases are not
+        // compared.
         if bytes.starts_with(b"\r")
             || bytes.starts_with(b"\n")
             || matches!(bytes.get(7), Some(b'2'..=b'9'))
         {
             continue;
         }
-        // Here the parser continues with the next head after an informational response.
+        // After an informational response, the scanner continues with the next head, but `httparse` does not.
         if bytes.starts_with(b"HTTP/1.") && bytes.get(9) == Some(&b'1') {
             continue;
         }

@@ -28,7 +28,7 @@ pub(super) fn check_call(checker: &mut Checker<'_>, place: &str, call: &Call) {
         let place = format!("{place}.note");
         check_note(checker, &place, note);
         checker.require(call.can(note.does), &format!("{place}.does"), || {
-            "must be `stores` or `replaces` of `put`, `removes` of `delete`, or `reads` of a whole file"
+            "must be `stores` or `replaces` for `put`, `removes` for `delete`, or `reads` for a whole file"
                 .to_owned()
         });
     }
