@@ -9,8 +9,8 @@ from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import StudyError
-from towtank.size.machines import Machine
-from towtank.size.machines import catalogue as machines
+from towtank.size import Machine
+from towtank.size import catalogue as machines
 from towtank.study import shipped
 from towtank.system.host_model import PROVIDERS
 from towtank.system.service_model import SERVICE_KINDS

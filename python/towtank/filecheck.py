@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
@@ -96,7 +95,7 @@ def _check_model(document: Document) -> list[Fault]:
 
 
 def _check_machines(document: Document) -> list[Fault]:
-    from towtank.size.machines import check_machines  # noqa: PLC0415
+    from towtank.size import check_machines  # noqa: PLC0415
 
     return check_machines(document)
 
@@ -170,7 +169,7 @@ def path_of(name: str) -> str:
     return str(shipped) if shipped is not None else name
 
 
-def report_document(reports: list[FileReport]) -> dict[str, Any]:
+def report_document(reports: list[FileReport]) -> dict[str, object]:
     """Return the results of checks as the JSON document `towtank/validate/1`."""
     faults = sorted({fault for report in reports for fault in report.faults})
     return {

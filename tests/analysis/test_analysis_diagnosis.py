@@ -395,7 +395,9 @@ def test_a_cause_of_a_later_version_is_read_as_unknown():
 
 
 def test_what_was_not_observed_is_said():
-    assert of_seen(seen()).unknown == ("CPU, memory and connections of the target: no process of it was found on this machine",)
+    assert of_seen(seen()).unknown == (
+        "CPU, memory and connections of the target: no process of it was found on this machine",
+    )
     hidden = of_seen(seen(not_found=("127.0.0.1:80",)))
     assert "127.0.0.1:80" in hidden.unknown[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.api import notebook
 
@@ -63,7 +63,7 @@ class Validation:
         return tuple(sorted({fault for each in self.files for fault in each.faults}))
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The result as a dict, as `towtank validate --json` prints it."""
         from towtank.filecheck import FileReport, report_document  # noqa: PLC0415
 

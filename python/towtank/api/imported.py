@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from towtank.api import notebook
 from towtank.api.calls import faults_of, refuse, texts
 
-Json = Mapping[str, Any]
+if TYPE_CHECKING:
+    from towtank.workload.importers.writing import Imported
 
 
 @dataclass(frozen=True)
@@ -52,43 +52,48 @@ class ImportedWorkload:
         Text of the workload file.
     out : Path or None
         File that was written; None if none was requested.
+    targets : mapping of str to str
+        Address of each target in the imported file, by name.
+    transactions : tuple of str
+        Names of the transactions.
+    notes : tuple of ImportNote
+        Parts of the file that could not be carried over unchanged, sorted by position.
     """
 
     text: str
     out: Path | None
-    _document: Json = field(repr=False)
+    targets: Mapping[str, str]
+    transactions: tuple[str, ...]
+    notes: tuple[ImportNote, ...]
+    _imported: Imported = field(repr=False)
+
+    @classmethod
+    def of(cls, imported: Imported, out: Path | None) -> ImportedWorkload:
+        """Return the result of an import; `out` is the file that was written."""
+        draft = imported.draft
+        notes = tuple(
+            ImportNote(draft.source, *min(note.places), note.what, note.why, note.times)
+            for note in draft.notes.sorted()
+        )
+        return cls(imported.text, out, dict(draft.targets), tuple(draft.transactions), notes, imported)
 
     @property
-    def document(self) -> dict[str, Any]:
-        """Complete result as a dict, as `towtank import --json` prints it; a copy."""
-        return copy.deepcopy(dict(self._document))
+    def document(self) -> dict[str, object]:
+        """Complete result as a dict, as `towtank import --json` prints it."""
+        from towtank.workload.importers import json_document  # noqa: PLC0415
 
-    @property
-    def targets(self) -> dict[str, str]:
-        """Address of each target in the imported file, by name."""
-        return dict(self._document["targets"])
-
-    @property
-    def transactions(self) -> tuple[str, ...]:
-        """Names of the transactions."""
-        return tuple(self._document["transactions"])
-
-    @property
-    def notes(self) -> tuple[ImportNote, ...]:
-        """Parts of the file that could not be carried over unchanged, sorted by position."""
-        names = ("file", "line", "column", "what", "why", "times")
-        return tuple(ImportNote(**{name: note[name] for name in names}) for note in self._document["notes"])
+        return json_document(self._imported, None if self.out is None else str(self.out))
 
     def __repr__(self) -> str:
         return (
-            f"<ImportedWorkload of {self._document['file']} ({self._document['format']}): "
+            f"<ImportedWorkload of {self._imported.draft.source} ({self._imported.draft.form}): "
             f"{len(self.transactions)} transactions, {len(self.notes)} notes>"
         )
 
     def _repr_html_(self) -> str:
         rows = [(str(note.line), note.what, note.why, str(note.times)) for note in self.notes]
         return notebook.page(
-            notebook.heading(f"{len(self.transactions)} transactions of {self._document['file']}"),
+            notebook.heading(f"{len(self.transactions)} transactions of {self._imported.draft.source}"),
             notebook.table(("Target", "Address"), list(self.targets.items())),
             notebook.table(("Line", "Not carried over", "Reason", "Times"), rows) if rows else "",
         )
@@ -129,7 +134,6 @@ def import_workload(
     """
     from towtank.secrets import open_private  # noqa: PLC0415
     from towtank.workload.importers import FORMATS, Options, finish, read  # noqa: PLC0415
-    from towtank.workload.importers.writing import json_document  # noqa: PLC0415
 
     call = "towtank.import_workload"
     if form not in FORMATS:
@@ -146,4 +150,4 @@ def import_workload(
                     stream.write(imported.text)
             except OSError as error:
                 raise refuse(call, "out", f"must be a file that can be written, got: {error.strerror}") from None
-    return ImportedWorkload(imported.text, target, json_document(imported, None if target is None else str(target)))
+    return ImportedWorkload.of(imported, target)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from towtank.api import notebook
 from towtank.api.calls import refuse
@@ -15,9 +14,8 @@ from towtank.api.measured import Doubt
 from towtank.api.quantity import Interval, Quantity
 
 if TYPE_CHECKING:
-    from towtank.size.rating_document import Rated
+    from towtank.size import Estimate, Rated
 
-Json = Mapping[str, Any]
 UNITS = "units"
 
 
@@ -33,38 +31,41 @@ class Rating:
 
     cpus: int
     _rated: Rated = field(repr=False)
-    _document: Json = field(repr=False)
 
     @property
-    def document(self) -> dict[str, Any]:
-        """Complete rating as a dict, as `towtank rate --json` prints it (`docs/reference/rating.md`); a copy."""
-        return copy.deepcopy(dict(self._document))
+    def document(self) -> dict[str, object]:
+        """Complete rating as a dict, as `towtank rate --json` prints it (`docs/reference/rating.md`)."""
+        from towtank.size.rating_document import rating_document  # noqa: PLC0415
+
+        return rating_document(self._rated)
 
     @property
     def valid(self) -> bool:
         """True if the rating may be used: the machine was idle and the rounds agree."""
-        return bool(self._document["valid"])
+        return not self._rated.invalid_because
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:
         """Doubts about the rating."""
-        return tuple(Doubt.of(doubt) for doubt in self._document["doubts"])
+        return tuple(Doubt.of(doubt.document()) for doubt in self._rated.doubts)
 
     @property
     def scales(self) -> Mapping[str, Quantity]:
         """Rating of the whole machine by scale, for example `towtank`. [capacity units]"""
-        return MappingProxyType({name: _quantity(each["whole"]) for name, each in self._document["ratings"].items()})
+        return MappingProxyType({name: _quantity(each.whole) for name, each in self._rated.ratings.items()})
 
     @property
     def per_cpu(self) -> Mapping[str, Quantity]:
         """Rating of the whole machine divided by the number of its CPUs, by scale. [capacity units]"""
-        return MappingProxyType({name: _quantity(each["per_cpu"]) for name, each in self._document["ratings"].items()})
+        ratings = self._rated.ratings.items()
+        return MappingProxyType({name: _quantity(each.whole, share=1 / self.cpus) for name, each in ratings})
 
     @property
     def kernels(self) -> Mapping[str, Quantity]:
         """Rate of each kernel on all CPUs together, in the unit of the kernel."""
-        kernels = self._document["kernels"]
-        return MappingProxyType({name: _quantity(each["all"], each["unit"]) for name, each in kernels.items()})
+        return MappingProxyType(
+            {name: _quantity(each.all, self._rated.unit_of(name)) for name, each in self._rated.measured.items()}
+        )
 
     def save(self, out: Path | str, name: str | None = None, *, force: bool = False) -> Path:
         """Write the rating as a machine file, for `towtank size`.
@@ -92,7 +93,7 @@ class Rating:
         """
         from towtank.errors import ReportError  # noqa: PLC0415
         from towtank.files import put_text  # noqa: PLC0415
-        from towtank.size.rating_document import machine_name, machine_text  # noqa: PLC0415
+        from towtank.size import machine_name, machine_text  # noqa: PLC0415
 
         path = Path(out)
         if path.exists() and not force:
@@ -119,10 +120,8 @@ class Rating:
         )
 
 
-def _quantity(estimate: Json, unit: str = UNITS) -> Quantity:
-    low, high = estimate.get("low"), estimate.get("high")
-    interval = None if low is None or high is None else Interval(low, high)
-    return Quantity(estimate["value"], unit, interval)
+def _quantity(estimate: Estimate, unit: str = UNITS, share: float = 1.0) -> Quantity:
+    return Quantity(share * estimate.value, unit, Interval(share * estimate.low, share * estimate.high))
 
 
 def rate(
@@ -151,16 +150,15 @@ def rate(
     MeasurementError
         If the kernels cannot be measured.
     """
-    from towtank.conduct.rating import FULL, QUICK, rate_machine  # noqa: PLC0415
-    from towtank.size.rating_document import rating_document  # noqa: PLC0415
+    from towtank.conduct import FULL, QUICK, rate_machine  # noqa: PLC0415
 
     done = 0
 
-    def show(turn: dict[str, Any], total: int) -> None:
+    def show(turn: Mapping[str, object], total: int) -> None:
         nonlocal done
         done += 1
         if progress is not None:
-            progress(str(turn["kernel"]), min(1.0, done / total) if total else 0.0)
+            progress(str(turn.get("kernel")), min(1.0, done / total) if total else 0.0)
 
     rated = rate_machine(Path(folder), QUICK if quick else FULL, show)
-    return Rating(rated.measurement.cpus, rated, rating_document(rated))
+    return Rating(rated.measurement.cpus, rated)

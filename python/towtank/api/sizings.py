@@ -258,9 +258,13 @@ def size_model(
         If the data do not support a result, or if no run is valid for a model.
     """
     from towtank.results import write_json  # noqa: PLC0415
-    from towtank.size.asking import size_source, why_no_source  # noqa: PLC0415 - imports scipy
-    from towtank.size.basis import MODELS, ModelChoice  # noqa: PLC0415
-    from towtank.size.sizing import SizingSettings  # noqa: PLC0415
+    from towtank.size import (  # noqa: PLC0415 - imports scipy  # noqa: PLC0415
+        MODELS,
+        ModelChoice,
+        SizingSettings,
+        size_source,
+        why_no_source,
+    )
 
     path, call = Path(source), "towtank.size_model"
     if message := why_no_source(path):

@@ -13,8 +13,7 @@ from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
     from towtank.cli.options import OptionCheck
-    from towtank.size.machines import Machine
-    from towtank.size.rating_document import Rated
+    from towtank.size import Machine, Rated
 
 
 def command(
@@ -38,7 +37,8 @@ def command(
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rate_table import rate_lines  # noqa: PLC0415
-    from towtank.size.rating_document import against_document, machine_name, rating_document  # noqa: PLC0415
+    from towtank.size import against_document, machine_name  # noqa: PLC0415
+    from towtank.size.rating_document import rating_document  # noqa: PLC0415
 
     check = OptionCheck()
     check.new_file("--out", out, force=force)
@@ -74,7 +74,7 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
     """Return the machine to compare with: the only machine of a file, or a machine of the catalogue; None if no
     comparison was requested.
     """
-    from towtank.size.machines import catalogue, load_machines  # noqa: PLC0415
+    from towtank.size import catalogue, load_machines  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
 
     if against is None:
@@ -94,8 +94,12 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
 
 
 def _rate(folder: Path, *, quick: bool, quiet: bool) -> Rated:
-    from towtank.conduct.rating import FULL, QUICK, rate_machine  # noqa: PLC0415
-    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
+    from towtank.conduct import (  # noqa: PLC0415
+        FULL,
+        QUICK,
+        StopRequest,
+        rate_machine,
+    )
 
     with _progress(quiet=quiet) as progress, StopRequest() as stop:
         return rate_machine(folder, QUICK if quick else FULL, progress, stop)
@@ -125,7 +129,7 @@ def _write(out: Path, rated: Rated, name: str) -> None:
     """Write the machine file as a whole or not at all."""
     from towtank.errors import ReportError  # noqa: PLC0415
     from towtank.files import put_text  # noqa: PLC0415
-    from towtank.size.rating_document import machine_text  # noqa: PLC0415
+    from towtank.size import machine_text  # noqa: PLC0415
 
     try:
         put_text(out, machine_text(rated, name))

@@ -82,8 +82,8 @@ def proxy(
 ) -> None:
     """Record the requests of a browser or another client through a local proxy."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
+    from towtank.conduct import StopRequest  # noqa: PLC0415
     from towtank.conduct.envelope import state_folder  # noqa: PLC0415
-    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
     from towtank.record.authority import authority_in  # noqa: PLC0415
     from towtank.record.finishing import Recording, archive_at  # noqa: PLC0415
     from towtank.record.proxy import USER, Proxy, trust_of  # noqa: PLC0415
@@ -145,7 +145,7 @@ def browser(
 ) -> None:
     """Record a session in a headless Chromium."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
-    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
+    from towtank.conduct import StopRequest  # noqa: PLC0415
     from towtank.record.finishing import Recording, archive_at  # noqa: PLC0415
     from towtank.record.proxy import Proxy, trust_of  # noqa: PLC0415
     from towtank.record.recorder import Recorder  # noqa: PLC0415

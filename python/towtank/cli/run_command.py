@@ -61,10 +61,10 @@ def command(
 ) -> int:
     """Run a study and write its report. A study starts programs, so read another person's study before you run it."""
     from towtank.cli.output import console  # noqa: PLC0415
+    from towtank.conduct import StopRequest  # noqa: PLC0415
     from towtank.conduct.display import display_for  # noqa: PLC0415
     from towtank.conduct.request import StudyRequest, new_folder, recorded_request  # noqa: PLC0415
     from towtank.conduct.side_effects import side_effects  # noqa: PLC0415
-    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
     from towtank.conduct.study import run_study  # noqa: PLC0415
 
     if quick and preset not in (None, QUICK):

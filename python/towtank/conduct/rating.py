@@ -19,9 +19,7 @@ from towtank.conduct.stopping import StopRequest
 from towtank.engine import binary
 from towtank.errors import EngineError, StudyError
 from towtank.observe.host import host_facts
-from towtank.size.machines import catalogue
-from towtank.size.rating import Measurement
-from towtank.size.rating_document import Rated, reference_values
+from towtank.size import Measurement, Rated, catalogue, reference_values
 
 # Free space that the kernels need: the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024
@@ -50,7 +48,10 @@ FULL = RatingLength(rounds=6, turn_s=0.6)
 
 
 def rate_machine(
-    folder: Path, length: RatingLength, progress: Callable[[Json, int], None] | None = None, stop: StopRequest | None = None
+    folder: Path,
+    length: RatingLength,
+    progress: Callable[[Json, int], None] | None = None,
+    stop: StopRequest | None = None,
 ) -> Rated:
     """Measure the kernels in a folder, and rate this machine against the reference machine of the catalogue.
 
@@ -63,7 +64,10 @@ def rate_machine(
 
 
 def measure(
-    folder: Path, length: RatingLength, progress: Callable[[Json, int], None] | None = None, stop: StopRequest | None = None
+    folder: Path,
+    length: RatingLength,
+    progress: Callable[[Json, int], None] | None = None,
+    stop: StopRequest | None = None,
 ) -> Measurement:
     """Run the kernels in turns in a folder, and then remove their files.
 

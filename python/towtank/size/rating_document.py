@@ -73,6 +73,10 @@ class Rated:
         """Kinds of the doubts that make the rating invalid, as text."""
         return [str(doubt.kind) for doubt in self.doubts if doubt.level == Level.INVALID]
 
+    def unit_of(self, kernel: str) -> str:
+        """Return the unit of a kernel's rate, for example `bytes/s`."""
+        return f"{KERNELS[kernel].unit}/s"
+
     def machine(self, name: str) -> Machine:
         """Return the rated machine as an entry of the machine catalogue."""
         return Machine.of(name, MachineEntry.model_validate(machine_entry(self)))
@@ -140,7 +144,7 @@ def _kernel(rated: Rated, name: str) -> Json:
     return {
         "area": kernel.area,
         "resource": kernel.resource,
-        "unit": f"{kernel.unit}/s",
+        "unit": rated.unit_of(name),
         "single": measured.single.document(),
         "all": measured.all.document(),
         "reference": rated.reference.get(name),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from towtank.claim_words import ANSWERED, WORDS, answer
+from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Section, Table, paragraph, strong
 from towtank.report.source import Json, Results
@@ -153,7 +154,7 @@ def _claim(number: int, claim: Json) -> _Claim:
         measured=measured(claim),
         levels=levels,
         suspect_runs=list(claim["suspect_runs"]),
-        decided_after=claim.get("decided_after"),
+        decided_after=dig(claim, "decided_after"),
     )
 
 

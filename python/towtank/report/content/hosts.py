@@ -55,19 +55,19 @@ def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
 
 
 def _hosts(runs: list[RunResult]) -> Table:
-    swaps = any(host.get("swap_bytes") for run in runs for host in run.summary["hosts"].values())
+    swaps = any(dig(host, "swap_bytes") for run in runs for host in run.summary["hosts"].values())
     rows = tuple(
         (
             run.run_id,
             name,
-            people.listing([str(tier) for tier in host.get("tiers") or ()]) or people.ABSENT,
-            people.plain(host.get("cpus_allotted")),
-            people.plain_estimate(host.get("cpus_used")),
-            people.share(host.get("utilization")),
-            people.share(host.get("throttled_share")),
-            people.size(host.get("memory_bytes")),
-            people.rate(host.get("page_cache_refaults_per_s")),
-            *((people.size(host.get("swap_bytes")), people.rate(host.get("major_faults_per_s"))) if swaps else ()),
+            people.listing([str(tier) for tier in dig(host, "tiers") or ()]) or people.ABSENT,
+            people.plain(dig(host, "cpus_allotted")),
+            people.plain_estimate(dig(host, "cpus_used")),
+            people.share(dig(host, "utilization")),
+            people.share(dig(host, "throttled_share")),
+            people.size(dig(host, "memory_bytes")),
+            people.rate(dig(host, "page_cache_refaults_per_s")),
+            *((people.size(dig(host, "swap_bytes")), people.rate(dig(host, "major_faults_per_s"))) if swaps else ()),
         )
         for run, name, host in _each(runs)
     )

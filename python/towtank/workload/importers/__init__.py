@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from towtank.workload.importers.draft import Draft, Options, identifier, literal, steps_of
-from towtank.workload.importers.writing import finish, note_lines
+from towtank.workload.importers.writing import finish, json_document, note_lines
 
 # Formats: the name on the command line, with a description of the files. The package of this name reads the
 # format.
@@ -46,4 +46,15 @@ def read(form: str, path: Path, options: Options) -> Draft:
     return draft
 
 
-__all__ = ["FORMATS", "Draft", "Options", "finish", "identifier", "literal", "note_lines", "read", "steps_of"]
+__all__ = [
+    "FORMATS",
+    "Draft",
+    "Options",
+    "finish",
+    "identifier",
+    "json_document",
+    "literal",
+    "note_lines",
+    "read",
+    "steps_of",
+]
