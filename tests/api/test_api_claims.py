@@ -32,9 +32,9 @@ def test_a_claim_has_its_value_verdict_doubts_and_what_to_do() -> None:
     decided = judged({"value": {"of": "throughput"}}, "> 50 /s")
     assert (decided.says, decided.verdict, decided.holds, decided.why) == ("So it is.", "confirmed", "> 50 /s", "")
     assert (float(decided.measured), decided.measured.low, decided.measured.unit) == (100.0, 90.0, "1/s")
-    assert (decided.doubts, decided.do) == (("it leans on the suspect run r001",), "")
+    assert (decided.doubts, decided.do) == (("it depends on the suspect run r001",), "")
     undecided = judged({"value": {"of": "throughput"}}, "> 95 /s")
-    assert (undecided.verdict, undecided.why) == ("undecided", "the interval crosses what must hold")
+    assert (undecided.verdict, undecided.why) == ("undecided", "the interval contains the bound of the claim")
     assert undecided.do == "repeat the runs (--repetitions)"
 
 
@@ -42,4 +42,4 @@ def test_a_claim_that_cannot_be_tested_has_no_value() -> None:
     missing = judged({"value": {"of": "machine.steal"}}, "< 1")
     assert (missing.verdict, missing.measured) == ("not_testable", None)
     assert missing.why == "machine.steal was not measured at any level"
-    assert missing.do == "name a quantity that the summaries of these runs have, or record this one"
+    assert missing.do == "name a quantity that the summaries of these runs contain, or record this quantity"

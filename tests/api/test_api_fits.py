@@ -119,7 +119,7 @@ def test_a_fit_is_sized(shop: towtank.Fit) -> None:
     assert sizing.configuration in sizing._repr_html_()
     none = shop.size(users=5000, cpus={"bottleneck": 4}, nodes={"bottleneck": 1}, beyond=True, **options)
     assert not none.found and none.tiers == {} and none.probability is None
-    assert "Nothing meets the objectives" in none._repr_html_()
+    assert "No hardware meets the objectives" in none._repr_html_()
 
 
 def test_arguments_are_named_as_they_were_given(shop: towtank.Fit) -> None:
@@ -134,9 +134,9 @@ def test_arguments_are_named_as_they_were_given(shop: towtank.Fit) -> None:
     ):
         with pytest.raises(StudyError, match=message):
             towtank.fit(MEASURED, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(StudyError, match=r"towtank\.fit\(\): source: .* is not there"):
+    with pytest.raises(StudyError, match=r"towtank\.fit\(\): source: .* does not exist"):
         towtank.fit("nothing.csv")
-    with pytest.raises(StudyError, match=r"towtank\.size_model\(\): source: .* is not there"):
+    with pytest.raises(StudyError, match=r"towtank\.size_model\(\): source: .* does not exist"):
         towtank.size_model("nothing.yaml", users=5)
 
 

@@ -93,7 +93,7 @@ def test_a_limit_within_the_interval_is_said(ended) -> None:  # type: ignore[no-
             "E * objective: below 0.43 s",
             "E * its 95 % interval holds the limit: the miss is not certain",
             "E * objective: at least 3 1/s",
-            "E * without an interval: how sure the value is, is not known",
+            "E * the value has no interval, so its uncertainty is not known",
         ]
     )
 
@@ -121,7 +121,7 @@ def test_a_measurement_that_is_not_valid_is_an_error(ended, pytester: pytest.Pyt
     done.stdout.fnmatch_lines(
         [
             "*ERROR at measurement of test_saturated*",
-            "the load on http://127.0.0.1/checkout is no valid measurement:",
+            "the load on http://127.0.0.1/checkout is not a valid measurement:",
             "  invalid: it had no CPU left (add threads)",
         ]
     )

@@ -126,7 +126,7 @@ def test_results_cannot_be_changed(results: towtank.Results) -> None:
 def test_a_folder_without_results_is_refused(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(StudyError, match="must be"):
         towtank.open(tmp_path)
-    with pytest.raises(StudyError, match="the folder of one of its runs"):
+    with pytest.raises(StudyError, match="got the folder of a run"):
         towtank.open(folder / "runs" / "r001")
 
 
@@ -160,4 +160,4 @@ def test_a_part_that_cannot_be_made_is_named(folder: Path, monkeypatch: pytest.M
     results = towtank.open(folder)
     assert results.messages == ("headline: this part could not be made: RuntimeError: no words",)
     assert len(results.points) == 8
-    assert "none allows a conclusion" in results.headline
+    assert "none of them allows a conclusion" in results.headline

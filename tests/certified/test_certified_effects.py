@@ -71,7 +71,7 @@ def test_a_missing_run_leaves_effects_of_means_with_their_exact_error():
 
 @pytest.mark.parametrize("cells", [[], [[1.0]], [[1.0], [2.0], [3.0]], [[1.0], []]])
 def test_what_is_no_factorial_is_refused(cells):
-    with pytest.raises(ValueError, match="two levels"):
+    with pytest.raises(ValueError, match="two-level factorial design"):
         two_level_effects(cells)
 
 

@@ -107,4 +107,4 @@ def test_nothing_that_ends_is_not_rest():
     count = 30
     none = np.zeros(count)
     seconds = Seconds(np.arange(1.0, count + 1), np.ones(count), none, none, none, none, users=5.0)
-    assert look(seconds).why == "nothing has ended yet"
+    assert look(seconds).why == "no transaction has ended yet"

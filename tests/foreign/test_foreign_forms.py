@@ -199,7 +199,7 @@ def test_summary_of_wrk2(tmp_path: Path) -> None:
     assert summary.percentiles_s["p50"] == pytest.approx(0.0015)
     # The p99 lies between the rows of 95 % and 99.0625 %.
     assert 0.0055 < summary.percentiles_s["p99"] < 0.006
-    assert any("1,000 of them" in note for note in found.notes)
+    assert any("only the 1,000 requests after" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("text", [LOCUST, LOCUST_STATS], ids=["history", "stats"])

@@ -141,5 +141,5 @@ def test_a_source_that_is_not_of_this_host(bench: Bench) -> None:
         assert document["errors"] == 0
         code, _, errors = drive(bench, f"http://127.0.0.1:{server.server_port}/", "--source", "192.0.2.1")
     assert code != 0
-    assert "connections cannot leave from 192.0.2.1" in errors
+    assert "connections cannot use the source address 192.0.2.1" in errors
     assert "Traceback" not in errors

@@ -62,4 +62,4 @@ def test_a_server_without_http2_is_reported(bench: Bench) -> None:
         document = drive(bench, f"http://{address}/", "--http2")
     assert document["errors_by_kind"]["connect"] == document["errors"] == document["requests"] > 0
     (reason,) = document["connect_failures"]
-    assert reason.startswith("closed before the settings of HTTP/2: ")
+    assert reason.startswith("the server closed the connection before it had sent its HTTP/2 settings: ")

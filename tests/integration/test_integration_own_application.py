@@ -328,4 +328,4 @@ def test_processes_that_a_name_leads_to_are_tiers(bench: Bench) -> None:
         finally:
             worker.kill()
     done = bench.towtank("drive", "http://127.0.0.1:1/", "--watch", f"command={mark}$", "--duration", "1s")
-    assert (done.returncode, f"command {mark}$: no process of this machine" in done.stderr) == (6, True)
+    assert (done.returncode, f"command {mark}$: no matching process runs on this machine" in done.stderr) == (6, True)

@@ -202,7 +202,8 @@ def test_resuming_without_the_secrets_is_refused(bench: Bench) -> None:
     (bench.results / "secrets.json").unlink()
     ended = bench.towtank("run", "--resume", bench.results)
     assert ended.returncode == 2
-    assert "secrets.json: must exist to resume the study: it holds the values of parameters.mine=***" in ended.stderr
+    message = "secrets.json: must exist to resume the study, because it contains the values of parameters.mine=***"
+    assert message in ended.stderr
 
 
 def test_one_url_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
@@ -239,7 +240,7 @@ def test_the_login_of_a_target_of_a_workload_is_used(bench: Bench) -> None:
         (["http://127.0.0.1:9/", "--connect-to", "u:PW@127.0.0.1:9"], "--connect-to: must have no login"),
         (["workload.yaml", "--address", "tcp://u:PW@127.0.0.1:9"], "must have no login: tcp:// uses none"),
         (["workload.yaml", "--address", "u:PW@127.0.0.1:x"], "must have a port from 0 to 65535"),
-        (["ftp://u:PW@127.0.0.1/"], "must be a URL as http://host:port/path"),
+        (["ftp://u:PW@127.0.0.1/"], "must be a URL such as http://host:port/path"),
         (
             ["workload.yaml", "--address", "http://u:PW@127.0.0.1:9", "--address", "http://127.0.0.1:9"],
             "--address: must have the same login in each address",

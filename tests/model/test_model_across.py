@@ -200,7 +200,7 @@ def test_a_refusal_is_written_with_its_reason(tmp_path: Path, monkeypatch: pytes
     found = write_prediction(tmp_path)
     assert found is not None
     assert found["made_before"]
-    assert found["refused"] == "no run of the configuration that is measured may be modelled"
+    assert found["refused"] == "no run of the measured configuration can be modelled"
     assert json.loads((tmp_path / "prediction.json").read_text())["schema"] == "towtank/prediction/1"
 
 

@@ -138,7 +138,7 @@ def test_invalid_runs_are_left_out_with_what_made_them_invalid() -> None:
     assert findings == []
     assert excluded == [
         {"run": "r001", "load": 30, "why": "invalid: a thread is missing"},
-        {"run": "r002", "load": 40, "why": "nothing ended in its window"},
+        {"run": "r002", "load": 40, "why": "no transaction ended in its window"},
     ]
 
 
@@ -174,7 +174,7 @@ def test_a_counter_in_another_unit_is_named_first(
     wrong = [replace(run, **{attribute: getattr(run, attribute) * factor}) for run in runs]
     findings = [finding for finding in audit(wrong) if finding.law.startswith("N")]
     assert {finding.suspect for finding in findings} == {counter}
-    assert all(f"the law holds if it was written {unit}" in finding.message for finding in findings)
+    assert all(f"the law holds if it was recorded {unit}" in finding.message for finding in findings)
 
 
 def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None:

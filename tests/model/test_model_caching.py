@@ -73,7 +73,7 @@ def test_an_access_log_is_a_trace(tmp_path: Path) -> None:
         found = "1 with method POST, 1 with status 304, 1 with status 404"
         assert document["warnings"] == [
             "1 times in the log, line is not in common or combined format",
-            f"lines of the log that are no successful read of a file were left out: {found}",
+            f"log lines that do not record a successful read of a file were skipped: {found}",
         ]
 
 
@@ -121,7 +121,7 @@ def test_an_index_that_does_not_fit_is_read_in_part() -> None:
 
 
 def test_a_trace_that_is_no_file_is_reported(tmp_path: Path) -> None:
-    for path, got in ((tmp_path, "a folder"), (tmp_path / "none.csv", "none of that name")):
+    for path, got in ((tmp_path, "a folder"), (tmp_path / "none.csv", "a path that does not exist")):
         with pytest.raises(StudyError, match=got):
             trace_document(str(path), CacheRequest())
 

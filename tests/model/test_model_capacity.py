@@ -85,4 +85,4 @@ def test_no_results_are_reported_in_a_line_that_does_not_say_where_they_lie(tmp_
         shutil.rmtree(run.path)
     found = capacity_document(folder.path)
     assert found["configurations"] == []
-    assert found["refused"] == "no run may be modelled"
+    assert found["refused"] == "no run can be modelled"

@@ -159,9 +159,9 @@ def observed(cpus: float | None, tiers: dict[str, Any] | None = None) -> dict[st
 @pytest.mark.parametrize(
     ("points", "resources", "why"),
     [
-        ([], (), "no run of it may be modelled"),
+        ([], (), "no run of the configuration can be modelled"),
         ([observed(None, {})], (), "no CPU time of a tier was recorded at 1 load levels"),
-        ([observed(None)], (Resource("content", 1, ("content",)),), "the CPU time of content is not known"),
+        ([observed(None)], (Resource("content", 1, ("content",)),), "the CPU time of content is unknown"),
         ([observed(0.5)], (Resource("content", 1, ("content",)),), ""),
     ],
 )
@@ -190,7 +190,7 @@ def test_only_a_command_with_out_speaks_of_it(tmp_path: Path) -> None:
     )
     with pytest.raises(MeasurementError) as refused:
         basis._write(answer, "results", tmp_path / "model.yaml")
-    assert "no closed curve describes them: two points" in str(refused.value)
+    assert "no closed curve describes the points: two points" in str(refused.value)
     assert "--out" not in str(refused.value)
     with pytest.raises(ModelError, match="--out: must have a closed curve to write, got none: two points"):
         written_model(answer, "results", tmp_path / "model.yaml", option="--out")

@@ -226,7 +226,7 @@ def test_without_the_use_of_the_bottleneck_there_is_no_such_curve() -> None:
     curve = DependentCurve(1, 1.0, with_busy=True)
     points = measured(curve, (0.008, 0.02, 1.3), 1)
     blind = observations(points.load, points.throughput, think=points.think)
-    with pytest.raises(ModelError, match="must have the use of the bottleneck"):
+    with pytest.raises(ModelError, match="must have the utilization of the bottleneck"):
         fit_curve(DependentCurve(1, 1.0), blind)
     near = points.chosen(points.load >= 140)
     with pytest.raises(ModelError, match=r"at least 0\.25 apart"):

@@ -139,7 +139,7 @@ stations: {a: {service_time: 1 s}, b: {service_time: 1 s}}
 routing: {web: {start: {a: 1}, a: {b: 1}, b: {a: 1}}}
 """
     (found,) = faults(tmp_path / "m.yaml", text)
-    assert found.startswith("3:16: routing.web: must have a way to 'end'")
+    assert found.startswith("3:16: routing.web: must have a path to 'end'")
 
 
 def test_values_can_be_set_and_varied(file):
@@ -165,9 +165,9 @@ def test_a_variant_without_steady_state_does_not_hide_the_others(file):
         (["--set", "stations.gpu.servers=8"], "stations.gpu.servers: must lead to a key of the model"),
         (["--set", "stations.cpu.servers=0"], "stations.cpu.servers: must be at least 1, got 0"),
         (["--set", "nonsense"], "--set: must be PATH=VALUE"),
-        (["--users", "web=1,,2"], "--users: must be values with commas between"),
+        (["--users", "web=1,,2"], "--users: must be values separated by commas"),
         (["--method", "magic"], "--method: must be one of auto, exact"),
-        (["--method", "exact"], "must be one that this model allows, got 'exact'"),
+        (["--method", "exact"], "must be an approximate method or 'auto' for this model, got 'exact'"),
     ],
 )
 def test_wrong_options_are_reported_in_one_line(file, options, words):

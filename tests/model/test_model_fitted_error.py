@@ -174,7 +174,9 @@ def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: 
 def test_simulation_says_that_its_intervals_are_without_the_error_of_the_fit(tmp_path: Path, capsys: Any) -> None:
     options = ["--precision", "5 %"]
     answer = document_of(capsys, "model", "simulate", written(tmp_path, fitted(FACTORS)), *options)
-    assert any("those of the simulation only" in text for text in answer["warnings"])
+    assert any(
+        "include the error of the simulation, but not the error of the fit" in text for text in answer["warnings"]
+    )
     assert document_of(capsys, "model", "simulate", written(tmp_path, OPEN), *options)["warnings"] == []
 
 

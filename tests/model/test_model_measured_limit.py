@@ -38,7 +38,7 @@ def test_servers_that_the_user_gives_are_asserted_where_nothing_shows_them() -> 
     for asserted, kind in ((True, ASSERTED), (False, OTHER)):
         found = of_curve(blind, shape("unknown"), asserted=asserted)
         assert found is not None
-        assert (found.kind, found.why.partition(":")[0]) == (kind, "no CPU of the system was observed")
+        assert (found.kind, found.why.partition(",")[0]) == (kind, "no CPU of the system was observed")
     assert of_curve(None, None, asserted=False) is None
 
 

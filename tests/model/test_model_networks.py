@@ -122,7 +122,9 @@ def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) ->
     solved = solve(spoilt, [(network.parameters, condition) for condition in conditions(spoilt)])
     verdict = judged(network, solved, found, [])
     assert verdict["level"] == REJECTED
-    assert f"made without {LEVELS[-1]} users, it predicts the throughput there" in str(verdict["reasons"])
+    assert f"fitted without the level of {LEVELS[-1]} users, the network predicts the throughput there" in str(
+        verdict["reasons"]
+    )
 
 
 @pytest.mark.filterwarnings("error")

@@ -24,7 +24,9 @@ def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
     """A request of 10 ms takes 10 ms when it runs alone, but 13.3 ms in the model."""
     (found,) = quota_assumptions(configuration(1.5, 1.5, 0.0, 0.25, None))
     assert found["assumes"] == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
-    assert found["tested"].startswith("no: alone a transaction is served 1.33 times as fast; if more run at once")
+    assert found["tested"].startswith(
+        "no: a lone transaction is served 1.33 times as fast; if more run at the same time"
+    )
     assert found["tested"].endswith("; up to 25 % of the periods were used up")
 
 
@@ -32,7 +34,9 @@ def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
 def test_whole_cpus_of_a_quota_are_servers_that_may_stand_still(cpus: float) -> None:
     (found,) = quota_assumptions(configuration(cpus, cpus, 0.4))
     assert found["assumes"].endswith("is 1 server" if cpus == 1 else "is 2 servers")
-    assert found["tested"].startswith("no: if more run at once they stand still for the rest of each period of 100 ms")
+    assert found["tested"].startswith(
+        "no: if more run at the same time, they pause for the rest of each period of 100 ms"
+    )
 
 
 def test_cpus_that_a_tier_is_pinned_to_are_servers() -> None:
@@ -45,4 +49,4 @@ def test_the_limit_of_a_container_is_a_quota() -> None:
     limited.runs[0]["tiers"]["web"]["cpu_control_group"] = "/docker/web"
     (found,) = quota_assumptions(limited)
     assert found["assumes"] == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
-    assert found["tested"].endswith("which computed high percentiles do not contain")
+    assert found["tested"].endswith("computed high percentiles do not include these pauses")

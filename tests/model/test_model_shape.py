@@ -101,7 +101,7 @@ def pool_of_ten() -> Configuration:
 def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_response_rises() -> None:
     found = classify(pool_of_ten())
     assert found["kind"] == "contention"
-    assert "44 % below the line" in found["sentence"]
+    assert "44 % below the proportional line" in found["sentence"]
     assert "no limit" not in found["sentence"]
     # 14 users wait 20 ms. At a utilization of 45 %, M/M/1 would take 1.8 times the service time, and two servers 1.25
     # times.
@@ -169,7 +169,7 @@ def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> No
     found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
     assert found["kind"] == "none"
     document = {row["what"]: row["at_highest"] for row in found["evidence"]}
-    assert document["the same growth, at most, from queues at the observed resources"] == pytest.approx(2 * rise)
+    assert document["largest growth that queues at the observed resources explain"] == pytest.approx(2 * rise)
 
 
 @pytest.mark.parametrize(("servers", "users", "think"), [(1, 7, 5.0), (1, 16, 17.0), (2, 10, 5.0), (4, 5, 0.5)])
@@ -189,7 +189,7 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     found = classify(levels)
     assert found["kind"] == "none", found["sentence"]
     if users == 7:
-        assert "which queues at CPUs so busy explain" in found["sentence"]
+        assert "which queues at CPUs of this utilization explain" in found["sentence"]
     # If throughput is lower than response times explain, users think longer, or the generator starts them late.
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)

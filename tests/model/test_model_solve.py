@@ -327,7 +327,9 @@ def test_no_steady_state_is_refused_with_every_station_that_has_none():
 
 def test_exact_is_refused_where_there_is_none():
     stations = {"s": {"demand": {"a": 0.1, "b": 0.2}}}
-    with pytest.raises(StudyError, match="must be one that this model allows, got 'exact': station \"s\""):
+    with pytest.raises(
+        StudyError, match="must be an approximate method or 'auto' for this model, got 'exact': station \"s\""
+    ):
         solved(model({"a": {"users": 2}, "b": {"users": 2}}, stations), "exact")
 
 

@@ -143,9 +143,9 @@ def test_percentiles_of_a_class_are_those_of_the_mixture_of_its_transactions() -
     [
         (
             "    users: 3\n    transactions: {a: {share: 60 %}, b: {share: 30 %}}",
-            "shares that make 100 % together, got 90 %",
+            "shares that add up to 100 %, got 90 %",
         ),
-        ("    users: 3\n    transactions: {a: {share: 60 %}, web: {share: 40 %}}", "a name of its own, got 'web'"),
+        ("    users: 3\n    transactions: {a: {share: 60 %}, web: {share: 40 %}}", "a unique name, got 'web'"),
         ("    rate: 3 /s\n    transactions: {a: {share: 60 %}, b: {share: 40 %}}", "must be left out: an open class"),
     ],
 )

@@ -36,7 +36,7 @@ def test_a_value_that_is_too_large_is_left_out_and_the_others_are_kept(tmp_path:
     assert [sample["values"] for sample in stream.samples] == [{"requests_total": 7.0, "edge": 1e30}] * 3
     assert [sample["left_out"] for sample in stream.samples] == [2, 2, 2]
     assert stream.damage.bad_lines == 0
-    assert target.report() == "api: left out the values of 2 metrics, such as depth, which exceed 1e+30"
+    assert target.report() == "api: the values of 2 metrics, such as depth, were left out because they exceed 1e+30"
 
 
 def test_a_page_of_usual_values_is_recorded_as_it_is(tmp_path: Path) -> None:

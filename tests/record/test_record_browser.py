@@ -56,7 +56,7 @@ def test_a_scripted_session_runs_again(bench: Bench, site: Site) -> None:
     assert pages["login_2"][0]["form"]["csrf"] == "${csrf}"
     assert pages["login_2"][0]["form"]["language"] == "de"
     assert pages["api/orders"][0]["json"] == {"item": "${id}"}
-    assert "parallel requests of a page: made one after the other, as they began" in ended.stderr
+    assert "parallel requests of a page: are sent one after the other, in the order of their starts" in ended.stderr
     archive = json.loads((bench.folder / "shop.har").read_text())["log"]
     assert [page["title"] for page in archive["pages"]][1:] == ["click #login", "click #go", "click #first"]
     assert {entry["pageref"] for entry in archive["entries"]} == {page["id"] for page in archive["pages"]}

@@ -58,7 +58,7 @@ def test_a_session_through_the_proxy_runs_again(bench: Bench, site: Site) -> Non
     log_in(site, address)
     ended = bench.stop(process)
     assert (ended.returncode, ended.stdout) == (0, "")
-    assert "recorded: 6 requests, 0 of them without a whole answer" in ended.stderr
+    assert "recorded: 6 requests, 0 of them without a complete response" in ended.stderr
     assert "in the workload: 5 requests on 2 pages, 1 left out, 2 correlated values" in ended.stderr
     assert "shop.har:2:1: password in the field password: is copied to parameters.password" in ended.stderr
     assert stat.S_IMODE((bench.folder / "shop.har").stat().st_mode) == 0o600
@@ -148,7 +148,7 @@ def test_the_authority_is_kept_only_where_asked(
 def test_a_proxy_with_a_password_prints_and_requires_it(bench: Bench, site: Site) -> None:
     process, address = bench.start_proxy("--out", "w.yaml", "--password")
     assert process.stderr is not None
-    reported = re.fullmatch(r"it lets in user (\w+) with password ([\w-]{16})\n", process.stderr.readline())
+    reported = re.fullmatch(r"the proxy accepts user (\w+) with password ([\w-]{16})\n", process.stderr.readline())
     assert reported is not None
     with httpx.Client(proxy=f"http://{address}", timeout=30) as stranger:
         assert stranger.get(f"{site.url}/login").status_code == 407
@@ -165,8 +165,8 @@ WRONG = [
     (("proxy", "--out", "no/where.yaml"), "--out: must be in a folder that exists"),
     (("proxy", "--out", "a", "--har", "a"), "--har: must be another file than --out"),
     (("proxy", "--cacert", "nowhere.pem"), "--cacert: must be a PEM file of certificate authorities"),
-    (("browser",), "URL: must be given, or else --script, got neither"),
-    (("browser", "http://a/", "--script", "x"), "URL: must be given, or else --script, got both"),
+    (("browser",), "URL: must be given, or --script, but not both, got neither"),
+    (("browser", "http://a/", "--script", "x"), "URL: must be given, or --script, but not both, got both"),
     (("browser", "a"), "URL: must be an http or https URL, got 'a' instead"),
     (("browser", "--script", "nowhere.yaml"), "nowhere.yaml: must be a file that exists"),
     (("browser", "http://a/", "--think", "x", "--timeout", "0 s"), "--timeout: must be more than 0 s"),
@@ -244,7 +244,7 @@ def test_root_gives_up_the_sandbox_by_name_only(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert run(["record", "browser", f"{site.url}/"]) == 6
-    assert "Chromium has no sandbox as root" in capsys.readouterr().err
+    assert "Chromium cannot isolate pages in a sandbox as root" in capsys.readouterr().err
     assert not (tmp_path / "arguments").exists(), "it is not started"
     for sandbox, user in ((False, 0), (True, 1000)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)

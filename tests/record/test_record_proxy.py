@@ -140,7 +140,7 @@ def test_a_server_that_dies_in_its_answer(site: Site, run_proxy: Start) -> None:
         browser.get(f"{site.url}/dies")
     (entry,) = proxy.entries(1)
     assert entry["response"]["status"] == 200
-    assert "the server broke off" in entry["_error"]
+    assert "the connection to the server failed" in entry["_error"]
 
 
 def test_a_server_that_is_not_there(run_proxy: Start) -> None:

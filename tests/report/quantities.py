@@ -78,9 +78,9 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     ("response time", rf"{_ANSWER} throughput reaches [^;]*?{_AT} with a mean response time of {_VALUE}"),
     ("throughput", rf", throughput grows from {_VALUE} {_AT}"),
     ("throughput", rf", throughput grows from .*? users to {_VALUE} {_AT}"),
-    ("response time", rf", the mean response time goes from {_VALUE} {_AT}"),
-    ("response time", rf", the mean response time goes from .*? users to {_VALUE} {_AT}"),
-    ("p95", rf", the mean response time goes from .*? users to .*? {_AT}, .*?; p95 is {_VALUE} there"),
+    ("response time", rf", the mean response time changes from {_VALUE} {_AT}"),
+    ("response time", rf", the mean response time changes from .*? users to {_VALUE} {_AT}"),
+    ("p95", rf", the mean response time changes from .*? users to .*? {_AT}, .*?; p95 is {_VALUE} there"),
     ("CPUs of {tier}", rf", {_AT} (?P<tier>\S+) uses {_VALUE}, "),
     ("CPU demand at {tier}", rf", {_AT} (?P<tier>\S+) uses [^;]*?, {_VALUE} of CPU time per transaction"),
     ("highest throughput", rf", the limit is .*?; the highest throughput seen is {_VALUE}"),
@@ -146,7 +146,7 @@ _TABLES: dict[str, dict[str, str]] = {
         "Mean response time": "response time",
         "95th percentile of response time": "p95",
     },
-    "The curve at the levels that it was fitted to": {
+    "Fitted curve and measured values by level": {
         "Throughput measured": "throughput",
         "Response time measured": "response time",
     },

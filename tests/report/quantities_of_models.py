@@ -30,10 +30,18 @@ _METHODS: tuple[tuple[str, str, str], ...] = (
     (r"highest throughput", r"measured", "highest throughput"),
     (r"highest throughput", r"limit of the curve \(\S+\)", "limit of the curve"),
     (r"highest throughput", r"limit of the network, at \S+", "limit of the network"),
-    (r"throughput at (?P<load>\S+) \S+ over that without waiting", r"line of ideal scaling, .*", "share of ideal"),
-    (r"throughput at \S+ \S+ over that without waiting", r"line through the lowest level", "share of the lowest line"),
-    (r"CPU demand of (?P<of>.+) at (?P<load>\S+) \S+", r"CPU time over .*", "CPU demand at {of}"),
-    (r"CPU demand of (?P<of>.+) at \S+ \S+", r"slope of the utilization .*", "slope of the demand at {of}"),
+    (
+        r"throughput at (?P<load>\S+) \S+ relative to the throughput without waiting",
+        r"line of ideal scaling, .*",
+        "share of ideal",
+    ),
+    (
+        r"throughput at \S+ \S+ relative to the throughput without waiting",
+        r"line through the lowest level",
+        "share of the lowest line",
+    ),
+    (r"CPU demand of (?P<of>.+) at (?P<load>\S+) \S+", r"CPU time divided by .*", "CPU demand at {of}"),
+    (r"CPU demand of (?P<of>.+) at \S+ \S+", r"slope of utilization .*", "slope of the demand at {of}"),
 )
 FAMILIES: tuple[tuple[str, ...], ...] = (
     tuple(_KNEES.values()),
@@ -49,22 +57,22 @@ COLUMNS: dict[str, dict[str, str]] = {
         "Relative throughput": "growth of throughput",
         "Share of ideal": "share of ideal",
     },
-    "The curve at the levels that it was fitted to": {"Misses by": "residual of the curve"},
+    "Fitted curve and measured values by level": {"Misses by": "residual of the curve"},
     "Residuals of the models": {"Residual of the throughput": "residual of the {Model}"},
     "Utilization by load": {"Measured": "utilization of {Resource}"},
-    "Held-out levels: predicted by the curve against measured": {
+    "Held-out levels: prediction of the curve and measurement": {
         "Throughput measured": "throughput",
         "Response time measured": "response time",
         "Error": "held-out error",
     },
-    "Held-out levels: predicted by the network against measured": {
+    "Held-out levels: prediction of the network and measurement": {
         "Throughput measured": "throughput",
         "Response time measured": "response time",
     },
-    "Held-out levels by transaction: predicted by the network against measured": {
+    "Held-out levels by transaction: prediction of the network and measurement": {
         "Response time measured": "response time of {Transaction}",
     },
-    "CPU demand of one transaction, from the line of CPUs used over throughput": {
+    "CPU demand of one transaction, from the slope of CPU use against throughput": {
         "CPU demand per transaction": "slope of the demand at {Tier}",
     },
     "Demands of the mean transaction by resource": {
@@ -87,7 +95,7 @@ _CPU_LIMIT = rf", the limit is the CPU of \S+: {_AT} throughput is "
 SENTENCES: tuple[tuple[str, str], ...] = (
     ("growth of throughput", rf", throughput grows from .*? users to [^:]*?{_AT}: {_BARE} as much"),
     ("share of ideal", rf", throughput grows from .*? users to [^:]*?{_AT}: .*? the load, {_PERCENT} of ideal scaling"),
-    ("growth of response time", rf", the mean response time goes from .*? users to .*? {_AT}, {_BARE} as long"),
+    ("growth of response time", rf", the mean response time changes from .*? users to .*? {_AT}, {_BARE} as long"),
     ("growth of response time of the levels", rf", .*?response time grew by a factor of {_FACTOR}"),
     ("100 - share of ideal", rf"{_CPU_LIMIT}{_PERCENT} below the ideal line"),
     ("utilization of {tier}", rf"{_CPU_LIMIT}.*? while (?P<tier>\S+) uses \S+ CPUs, {_PERCENT} of its CPUs"),
@@ -97,7 +105,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
      rf", .*?with the highest utilization is (?P<tier>\S+), {_PERCENT} at most"),
     ("limit of the curve", rf", .*?the limit of the curve is {_RATE}"),
     ("limit of the network", rf", network, .*?[Bb]ottleneck is \S+: \S+ carries {_RATE} at most"),
-    ("100 - share of the lowest line", rf", .*?throughput is {_SIGNED} below the line of the lowest load"),
+    ("100 - share of the lowest line", rf", .*?throughput is {_SIGNED} below the proportional line through the lowest load"),
     ("largest held-out error", rf": \d+ points? .*held-out error of the throughput {_SIGNED}"),
 )  # fmt: skip
 

@@ -167,12 +167,12 @@ OBSTACLES: dict[str, tuple[dict[str, Any], str, str]] = {
     "missing": (
         {"missing": tuple(RUNS)},
         "no run at ",
-        "make the missing runs (towtank run --resume), or name levels that the design joins",
+        "make the missing runs (towtank run --resume), or name levels that the design combines",
     ),
     "another preset": (
         {"indices": ("present",)},
         "search_index ",
-        "run a preset that has it (--preset), or name levels of this one",
+        "run a preset that contains it (--preset), or name factors and levels of this preset",
     ),
 }
 
@@ -199,11 +199,11 @@ def test_what_cannot_be_tested_has_its_reason_and_what_to_do(kind: str, obstacle
 def test_a_claim_that_the_study_cannot_test_and_a_quantity_that_was_not_recorded() -> None:
     for place, text in answers(studied({"says": SAYS, "not_testable": "there is one node"})).items():
         assert "because there is one node" in text, place
-        assert "Do: compare it in a study whose system has what is missing here." in text, place
+        assert "Do: test the claim in a study of a system that meets its conditions." in text, place
     steal = {"says": SAYS, "measure": {"value": {"of": "machine.steal", "at": AT_MOST}}, "holds": "< 1"}
     for place, text in answers(studied(steal)).items():
         assert "because machine.steal was not measured at search_index present, users 120" in text, place
-        assert "Do: name a quantity that the summaries of these runs have, or record this one." in text, place
+        assert "Do: name a quantity that the summaries of these runs contain, or record this quantity." in text, place
 
 
 @pytest.mark.parametrize(("kind", "outcome"), CASES)
@@ -211,7 +211,7 @@ def test_an_answer_that_leans_on_suspect_runs_has_its_doubt(kind: str, outcome: 
     results = studied(asked(kind, outcome), verdicts=dict.fromkeys(RUNS, "suspect"))
     assert verdict_of(results) == outcome
     for place, text in answers(results).items():
-        assert "Doubt: it leans on " in text, place
+        assert "Doubt: it depends on " in text, place
     assert ("†" in of_report(results)) == (outcome != "undecided")
 
 
@@ -224,7 +224,7 @@ def test_of_many_claims_those_that_are_not_confirmed_stand_first_in_the_summary(
     (table,) = [block for block in summary.blocks if isinstance(block, Table) and block.caption == "Expected and found"]
     assert [row[0] for row in table.rows] == ["6", "7", "8", "1", "2", "3", "4", "5", "9"]
     assert table.shown == 3
-    assert table.footnotes[-1] == "The section on claims has the reasons of the others."
+    assert table.footnotes[-1] == "The section on claims has the reasons for the other answers."
 
 
 def test_claims_with_the_same_reason_and_next_step_share_a_note() -> None:

@@ -75,7 +75,7 @@ def test_every_test_has_a_row_with_asked_and_seen():
     assert found[0][-4:] == ("3.12", "1,200", "0.37", "ok")
     assert found[1][1:5] == ("gaps between arrivals", "steady 50", "fixed, mean 20.0 ms", "mean 21.0 ms")
     assert found[1][-2:] == ("< 1e-12", "suspect")
-    assert "1 of 3 tests says that the load was another" in words(section)
+    assert "1 of 3 tests shows a load that differs from the requested load" in words(section)
 
 
 def test_sound_loads_and_what_was_not_tested():

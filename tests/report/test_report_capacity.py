@@ -116,8 +116,10 @@ def test_a_curve_that_misses_a_level_by_two_standard_errors_says_so() -> None:
     configuration = fitted((20, 19.2, 0.72, 18.9), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 67.1))
     (callout,) = misfits.callouts([configuration])
     said = callout.content[0][0].text
-    assert "more than two standard errors away from the throughput measured at 160; it misses 160 by +21.8 %" in said
-    assert said.endswith("What it predicts there and beyond may be off by as much or more.")
+    assert (
+        "by more than two standard errors from the throughput measured at 160; at 160 the difference is +21.8 %" in said
+    )
+    assert said.endswith("Its predictions there and at higher loads may be as wrong or worse.")
     assert [found.is_beyond for found in residuals.misfits(configuration)] == [False, False, True]
     last = list(residuals.misfits(configuration))[-1]
     assert last.fitted_response_s == pytest.approx(160 / 67.1 - 1)
@@ -127,8 +129,8 @@ def test_a_miss_says_nothing_of_higher_levels_that_the_curve_meets() -> None:
     configuration = fitted((20, 19.2, 0.2, 25.0), (20, 19.1, 0.2, 25.0), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 55.0))
     (callout,) = misfits.callouts([configuration])
     said = callout.content[0][0].text
-    assert "measured at 20; it misses 20 by +30.9 %. What it predicts there may be off by as much." in said
-    assert "beyond" not in said
+    assert "measured at 20; at 20 the difference is +30.9 %. Its predictions there may be as wrong." in said
+    assert "higher loads" not in said
 
 
 def test_a_curve_within_its_intervals_or_without_any_is_not_blamed() -> None:
@@ -138,7 +140,7 @@ def test_a_curve_within_its_intervals_or_without_any_is_not_blamed() -> None:
 
 
 def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:
-    found = tables(capacity_model.build(results))["The curve at the levels that it was fitted to"]
+    found = tables(capacity_model.build(results))["Fitted curve and measured values by level"]
     modelled = [configuration for configuration in results.model["configurations"] if configuration["curve"]]
     wanted = [row for configuration in modelled for row in configuration["points"] if row["fitted_throughput"]]
     assert len(found.rows) == len(wanted) > 0
@@ -154,10 +156,10 @@ def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:
 def test_predicted_against_measured_stands_in_a_table(results: Results) -> None:
     section = capacity_model.build(results)
     found = tables(section)
-    held = found["Held-out levels: predicted by the curve against measured"]
+    held = found["Held-out levels: prediction of the curve and measurement"]
     assert [row[1] for row in held.rows] == ["72", "72"]
     assert all(row[4].endswith("] %") for row in held.rows)
-    assert "Knees: where the curve bends, by several definitions" in found
+    assert "Knees of the curve by several definitions" in found
 
 
 def test_demands_are_told_by_resource_and_by_transaction(results: Results) -> None:
@@ -171,9 +173,9 @@ def test_demands_are_told_by_resource_and_by_transaction(results: Results) -> No
 
 def test_what_it_rests_on_names_assumptions_and_other_curves(results: Results) -> None:
     found = tables(model_trust.build(results))
-    assumed = " ".join(row[1] for row in found["Assumptions, and what was tested of them"].rows)
+    assumed = " ".join(row[1] for row in found["Assumptions and their tests"].rows)
     assert "one bottleneck" in assumed
-    tried = found["Curves that were tried"].rows
+    tried = found["Compared curves"].rows
     assert any(row[1].endswith("(chosen)") for row in tried)
     linear = next(row for row in tried if row[1] == "linear")
     # The half width has two digits in per cent, so the value and both ends are printed in whole per cent.
@@ -205,7 +207,7 @@ def test_without_a_model_a_line_says_why() -> None:
     assert demand_table.build(bare) is None
     assert model_trust.build(bare) is None
     modelled = ["".join(run.text for run in item) for item in limits.design_limits(bare)]
-    assert "No capacity model was made: a curve needs 3 load levels." in modelled
+    assert "There is no capacity model: a curve needs 3 load levels." in modelled
 
 
 def test_points_of_suspect_runs_are_open_in_the_figures_of_the_model(results: Results) -> None:
@@ -221,4 +223,4 @@ def test_points_of_suspect_runs_are_open_in_the_figures_of_the_model(results: Re
         assert all(row["state"] == states[row["configuration"], row["load"]] for row in rows)
     for figure in (capacity_curve.figure(results), utilization_by_load.figure(results)):
         assert figure is not None
-        assert "Open symbols lean on a suspect run." in figure.note
+        assert "Open symbols depend on a suspect run." in figure.note

@@ -69,7 +69,10 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
     assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
     assert rows[0][1:3] == ("Without the index the system carries less.", "table 4")
     assert plain(rows[0][4]).startswith("0.62 [")
-    assert rows[0][5:] == ("< 0.9", "Confirmed. Doubt: single runs, 5 % from run to run assumed.")
+    assert rows[0][5:] == (
+        "< 0.9",
+        "Confirmed. Doubt: single runs: a standard deviation of 5 % from run to run is assumed.",
+    )
     # One run each has 100 /s at 120 users and 89 /s at 90 users. A variation of 5 % between runs may reverse their
     # order.
     assert rows[1][4] == "120 (or 90)"
@@ -78,7 +81,7 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
     assert plain(rows[3][4]).startswith("200 [")
     assert plain(rows[3][4]).endswith("ms")
     assert rows[4][6] == (
-        "Not answered, because there is none. Do: compare it in a study whose system has what is missing here."
+        "Not answered, because there is none. Do: test the claim in a study of a system that meets its conditions."
     )
 
 
@@ -92,10 +95,10 @@ def test_levels_behind_trends_and_places_have_a_table_of_their_own() -> None:
 def test_suspect_runs_are_marked_and_named() -> None:
     found = table(with_claims(verdicts={"r004": "suspect"}))
     assert found.rows[0][6] == (
-        "Confirmed †. Doubt: it leans on the suspect run r004; without it the claim cannot be tested; "
-        "single runs, 5 % from run to run assumed."
+        "Confirmed †. Doubt: it depends on the suspect run r004; without it the claim cannot be tested; "
+        "single runs: a standard deviation of 5 % from run to run is assumed."
     )
-    assert found.footnotes == ("† Leans on suspect runs: r004.",)
+    assert found.footnotes == ("† Depends on suspect runs: r004.",)
     invalid = table(with_claims(verdicts={"r004": "invalid"})).rows[0]
     assert invalid[6] == (
         "Not answered, because every run at search_index present, users 120 is invalid (r004). "

@@ -51,9 +51,12 @@ def test_without_pool_and_tls_there_are_no_columns_for_them() -> None:
 
 def test_the_run_that_waited_most_is_told() -> None:
     paragraph, table = connections.blocks(results(counted(wait_time_s=waits(0.1)), counted(wait_time_s=waits(0.3))))
-    assert "most in r002: 12.0 % of them, 2.00 ms on average, 5.00 ms at the 99th percentile" in str(paragraph)
-    assert "30.0 % of response time" in str(paragraph)
-    assert columns(table)[-3:] == ["Waited for one", "Wait", "Wait"]
+    assert (
+        "longest in r002: 12.0 % of the requests waited, 2.00 ms on average and 5.00 ms at the 99th percentile."
+        in str(paragraph)
+    )
+    assert "This is 30.0 % of the response time." in str(paragraph)
+    assert columns(table)[-3:] == ["Waited for a connection", "Wait", "Wait"]
 
 
 def test_tls_and_failures_are_told() -> None:
@@ -61,7 +64,7 @@ def test_tls_and_failures_are_told() -> None:
         tls_time_s=TIMES, handshakes={"full": 1, "resumed": 10}, connect_failures={"Connection refused": 1200}
     )
     paragraph, table = connections.blocks(results(recorded))
-    assert "Connections that could not be made: 1,200 times Connection refused." in str(paragraph)
+    assert "Connections that failed: 1,200 times Connection refused." in str(paragraph)
     assert "1, 10" in table.rows[0]
 
 

@@ -103,7 +103,7 @@ def test_results_in_brief_say_why_a_value_has_no_interval() -> None:
         return table.footnotes
 
     assert notes(95.0) == ()
-    assert notes(None) == ("A value without brackets has no interval: too little was recorded for one.",)
+    assert notes(None) == ("A value without brackets has no interval, because too few data were recorded.",)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_missed_objective_has_the_load_up_to_which_it_holds(more: dict[str, An
     [
         ({}, "objective missed beyond 430 users [410, 450]"),
         ({"is_lower_bound": True, "high": None, "failure": None}, "not reached: 430 users or more"),
-        ({"value": None, "low": None, "high": None}, "no load that was tried passed"),
+        ({"value": None, "low": None, "high": None}, "no tested load passed"),
     ],
 )
 def test_what_a_search_found_stands_in_brief(searched: dict[str, Any], said: str) -> None:
@@ -159,7 +159,7 @@ def test_what_a_search_found_stands_in_brief(searched: dict[str, Any], said: str
 def test_a_configuration_without_a_run_that_counts_has_no_value_in_brief() -> None:
     verdicts = {f"r00{number}": "invalid" for number in (1, 2, 3, 4)}
     present = rows(headline.build(synthetic.results(verdicts=verdicts)), "Results in brief")[0]
-    assert present[1:5] == ("–", "–", "not answered: no run counts", "–")
+    assert present[1:5] == ("–", "–", "not answered: no valid or suspect run", "–")
 
 
 def test_of_many_configurations_the_best_and_the_worst_come_first_in_brief() -> None:
@@ -188,12 +188,14 @@ def test_the_summary_names_three_doubts_and_what_to_do() -> None:
     assert "Doubt 0.   Do:  Mend 0." in said
     assert "Doubt 2.   Do:  Mend 2." in said
     assert "doubt 3" not in said.lower()
-    assert "2 further doubts: see what limits the conclusions." in said
+    assert "2 further doubts: see the limits of the conclusions." in said
 
 
 def test_headline_without_one_states_the_facts() -> None:
     results = with_summary(synthetic.results(levels=(30,), indices=("present",)), headline="")
-    assert headline.headline(results) == "Of 1 run of this study, 1 could be judged and none allows a conclusion."
+    assert (
+        headline.headline(results) == "Of 1 run of this study, 1 could be judged, and none of them allows a conclusion."
+    )
 
 
 def test_counts_of_verdicts_add_up() -> None:
@@ -350,7 +352,7 @@ def test_configuration_explains_the_percentiles_of_a_throttled_disk() -> None:
     texts = [str(block) for block in configuration.build(dataclasses.replace(results, runs=runs)).blocks]
     said = [text for text in texts if "Disk data of host web was limited by its control group to 200 reads/s" in text]
     assert len(said) == 1
-    assert "describe the throttle" in said[0]
+    assert "describe this limit" in said[0]
 
 
 def test_configuration_names_only_the_factors_that_a_value_goes_with() -> None:
@@ -405,9 +407,9 @@ def test_answers_are_counted_by_transaction_and_status_code() -> None:
     results = synthetic.results(levels=(30,), indices=("present",))
     ((point,),) = [each_configuration["points"] for each_configuration in results.configurations]
     captions = [block.caption for block in tables.build(results).blocks if isinstance(block, Table)]
-    assert "Answers by status code" not in captions
+    assert "Responses by status code" not in captions
     point["status_codes"] = {"search": {"200": 1200, "302": 3}, "view": {"302": 7}, "call": {}}
-    shown = rows(tables.build(results), "Answers by status code")
+    shown = rows(tables.build(results), "Responses by status code")
     assert [row[2:] for row in shown] == [("search", "1,200", "3"), ("view", "0", "7")]
 
 
@@ -415,7 +417,7 @@ def test_answers_of_a_point_without_status_codes_are_not_recorded() -> None:
     results = synthetic.results(levels=(30, 60), indices=("present",))
     (points,) = [each_configuration["points"] for each_configuration in results.configurations]
     points[0]["status_codes"], points[1]["status_codes"] = {"search": {"200": 4}}, None
-    shown = rows(tables.build(results), "Answers by status code")
+    shown = rows(tables.build(results), "Responses by status code")
     assert [row[2:] for row in shown] == [("search", "4"), ("all", "not recorded")]
 
 
@@ -484,8 +486,8 @@ def test_suspect_values_are_marked_and_invalid_ones_left_out() -> None:
     shown = rows(section, "Results by configuration")
     assert shown[1][1] == "60 †"
     assert set(shown[2][2:7]) == {"–"}
-    assert "† Leans on a suspect run" in words(section)
-    assert "No value: no run at this point counts." in words(section)
+    assert "† Depends on a suspect run" in words(section)
+    assert "No value: no run at this point is valid or suspect." in words(section)
 
 
 def test_missing_runs_are_named() -> None:
@@ -527,7 +529,7 @@ def test_doubt_of_the_study_that_repeats_one_of_a_run_is_told_once() -> None:
 def test_single_runs_and_one_machine_limit_the_conclusions() -> None:
     text = words(limits.build(synthetic.results()))
     assert "8 of 8 points rest on a single run." in text
-    assert "ran on one machine, on CPUs of their own" in text
+    assert "ran on one machine, on separate CPUs" in text
 
 
 def test_verdict_of_every_run_is_listed() -> None:
@@ -658,12 +660,12 @@ def test_effects_of_two_level_factors_have_a_section_with_shares_and_notes():
         ("cpus × search_index", "100 [50, 150] ms", "30.0 %", "yes"),
         ("repetitions of the same configuration", "–", "10.0 %", "–"),
     ]
-    assert "rather multiply than add" in words(section)
+    assert "usually multiply and do not add" in words(section)
 
 
 def test_a_study_without_a_run_that_counts_states_no_value() -> None:
     results = synthetic.results(verdicts={f"r{number:03d}": "invalid" for number in range(1, 9)})
-    assert "No point has a value, because no run counts." in words(tables.build(results))
+    assert "No point has a value, because no run is valid or suspect." in words(tables.build(results))
     assert "rest on a single run" not in " ".join(
         "".join(run.text for run in item) for item in limits.design_limits(results)
     )
@@ -675,12 +677,12 @@ def test_a_study_without_a_run_that_counts_states_no_value() -> None:
 @pytest.mark.parametrize(
     ("needs", "said"),
     [
-        ([], "because too little was recorded for one."),
-        ([320], "A steady window of 320 s would probably be long enough for the one such value."),
-        ([90, 90], "A steady window of 90 s would probably be long enough for the 2 such values."),
+        ([], "because too few data were recorded."),
+        ([320], "A steady window of 320 s would probably give this value an interval."),
+        ([90, 90], "A steady window of 90 s would probably give these 2 values an interval."),
         (
             [1320, 40, 90],
-            "A steady window of 90 s would probably be long enough for half of the 3 such values, one of 1,320 s for "
+            "A steady window of 90 s would probably give half of these 3 values an interval, a window of 1,320 s for "
             "all of them.",
         ),
     ],

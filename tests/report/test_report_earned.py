@@ -228,9 +228,10 @@ def test_limits_knees_and_verdicts_follow_the_runs() -> None:
 
 
 def test_what_is_not_answered_has_its_reason_and_what_to_do() -> None:
-    (sentence,) = re.findall(r"Not answered with .*", STUDIED["invalid"].summary["headline"])
+    (sentence,) = re.findall(r"There is no result for .*", STUDIED["invalid"].summary["headline"])
     assert sentence.startswith(
-        "Not answered with search_index absent: no run of it counts, because start lag is 38 ms at p99, limit 1 ms"
+        "There is no result for search_index absent: no run of it is usable, because start lag is 38 ms at p99, "
+        "limit 1 ms"
     )
     assert "Do: lower the load, or give the engine more threads" in sentence
 

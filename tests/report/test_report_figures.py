@@ -83,7 +83,7 @@ def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_b
         assert find(numbers.points, label, 60).value == pytest.approx(1.0)
     figure = scaling.figure(synthetic.results(verdicts={"r001": "invalid"}))
     assert figure is not None
-    assert "divided by its own value at 60, the lowest level that counts in all of them" in figure.note
+    assert "divided by the value of the same configuration at 60, the lowest common level." in figure.note
 
 
 def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
@@ -172,7 +172,7 @@ def test_a_tier_with_a_limit_of_its_own_is_not_drawn_below_the_cpus_of_the_whole
     assert cpu_by_tier.compute(results).capacity is None
     figure = cpu_by_tier.figure(results)
     assert figure is not None
-    assert "content may use 0.500 CPUs and was 81.0 % busy at most." in figure.note
+    assert "content may use 0.500 CPUs and used at most 81.0 % of them." in figure.note
     assert "of the system" not in " ".join(texts(static_svg(figure.spec or {})))
     assert cpu_by_tier.compute(with_cpus(synthetic.results(), 1.0)).capacity == 1
 
@@ -612,7 +612,7 @@ def test_there_is_no_figure_of_a_single_point(module: Any) -> None:
     assert module.figure(one) is None
     section = figures.build(one)
     texts = [run.text for block in section.blocks if isinstance(block, Paragraph) for run in block.content]
-    assert "No figure of response time: it needs two points, and the tables have the one." in texts
+    assert "No figure of response time: it needs two points, and the only point is in the tables." in texts
 
 
 def test_several_runs_at_one_load_stand_over_it_beside_their_mean() -> None:

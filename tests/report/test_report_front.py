@@ -88,7 +88,7 @@ def test_the_contents_are_folded_and_name_the_parts() -> None:
     page = render(build_document(synthetic.results()))
     contents = page[page.index("<nav") : page.index("</nav>")]
     assert "<details><summary>Contents</summary>" in contents
-    for part in ("What limits, and why", "How it was measured", APPENDICES):
+    for part in ("Limits and their causes", "Measurement", APPENDICES):
         assert f'<p class="part">{part}</p>' in contents
     assert '<p class="part">Results</p>' not in contents, "a section of the name follows"
     assert page.index("</nav>") < page.index("<h1>")
@@ -126,7 +126,7 @@ def test_each_configuration_and_the_effect_have_a_sentence_of_the_answer(verdict
         "With search_index present",
         "With search_index absent",
     ]
-    assert re.search(r"throughput reaches|the system carries", said[1])
+    assert re.search(r"throughput reaches|the system sustains", said[1])
     assert ("suspect run" in said[1]) == (verdict == "suspect")
     assert " ".join(said) == plain(str(STUDIED[verdict].summary["headline"]))
 
@@ -134,7 +134,9 @@ def test_each_configuration_and_the_effect_have_a_sentence_of_the_answer(verdict
 def test_what_is_not_answered_has_a_sentence_with_reason_and_next_step_and_no_value() -> None:
     results = STUDIED["invalid"]
     said = answered(results)
-    assert said[1].startswith("Not answered with search_index absent: no run of it counts, because start lag is")
+    assert said[1].startswith(
+        "There is no result for search_index absent: no run of it is usable, because start lag is"
+    )
     assert "Do: lower the load" in said[1]
     assert [words(block) for block in front(results).blocks if OWN.search(plain(words(block)))] == []
 
@@ -152,7 +154,7 @@ def test_a_study_without_a_run_that_counts_gives_no_value_on_the_first_screen() 
     found = synthetic.results(verdicts=dict.fromkeys(runs, "invalid"))
     (table,) = [block for block in front(found).blocks if name(block) == "Results in brief"]
     assert isinstance(table, Table)
-    assert {row[1:5] for row in table.rows} == {("–", "–", "not answered: no run counts", "–")}
+    assert {row[1:5] for row in table.rows} == {("–", "–", "not answered: no valid or suspect run", "–")}
 
 
 def test_an_objective_of_invalid_runs_is_not_judged_on_the_first_screen() -> None:

@@ -66,7 +66,7 @@ def test_machines_of_their_own_have_no_machine_below() -> None:
     section = hosts.build(results(hosts={"far": far}, machine=None))
     assert section is not None
     assert [block.caption for block in section.blocks if isinstance(block, Table)] == [
-        "What each host was given and used",
+        "Assigned and used resources of each host",
         "Network of the hosts",
     ]
     assert hosts.sentence([RunResult("r001", {}, {"hosts": {"far": far}})]).startswith("Each host is a machine")
@@ -79,7 +79,7 @@ def test_of_many_hosts_the_extremes_are_shown() -> None:
     given = next(block for block in section.blocks if isinstance(block, Table))
     assert [row[1] for row in given.rows] == [f"server-{number}" for number in (*range(1, 7), *range(35, 41))]
     assert (
-        given.footnotes[-1] == "The table shows the 12 hosts with the least and the most CPU used, of up to 40 a run."
+        given.footnotes[-1] == "The table shows the 12 hosts with the least and the most CPU use, of up to 40 in a run."
     )
 
 

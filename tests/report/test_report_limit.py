@@ -97,19 +97,19 @@ def test_figure_has_the_plateaus_in_the_unit_of_the_axis(results):
 
 
 def test_a_plateau_without_an_answer_is_shown_above_all_values(results):
-    text = f"{OBJECTIVE}: some requests were under way for longer, and none ended"
+    text = f"{OBJECTIVE}: some requests were in flight for longer, and none ended"
     silent = plateau(200, 0.0, passed=False)
     silent |= {"failure": {"kind": "objective_missed", "text": text, "seen": None, "limit": 0.2}}
     silent["objective"] = {**silent["objective"], "seen": None}
     limit = {**LIMIT, "plateaus": [*LIMIT["plateaus"], silent], "binding": silent["objective"]}
     run = dataclasses.replace(results.runs[0], summary={**results.runs[0].summary, "limit": limit})
     numbers = figure.compute(results, run)
-    assert [(row["load"], row["outcome"]) for row in numbers.rows][-1] == (200.0, "failed without an answer")
+    assert [(row["load"], row["outcome"]) for row in numbers.rows][-1] == (200.0, "failed without a response")
     layer = figure.draw(numbers)["layer"][-1]
     assert (layer["mark"]["text"], layer["encoding"]["y"]) == ("▲", {"value": 0})
     assert "of which 2 failed" in figure.description(numbers)
     assert "Triangles at the top are plateaus" in figure.figure(results, run).note
-    assert figure.figure(results, run).table.rows[-1][2:] == ("–", "failed without an answer")
+    assert figure.figure(results, run).table.rows[-1][2:] == ("–", "failed without a response")
 
 
 def test_without_an_objective_the_figure_shows_throughput(results):
@@ -128,6 +128,6 @@ def test_studies_without_a_search_have_no_such_section():
 
 def test_backlog_is_told(results):
     section = backlog.build(results)
-    assert "1 run of 1 began the window with more" in words(section.blocks)
+    assert "1 run of 1 began the window with significantly more" in words(section.blocks)
     table = next(block for block in section.blocks if isinstance(block, Table))
     assert table.rows[0][1:] == ("40", "11", "11.4", "0", "0", "2.50 s")

@@ -48,15 +48,15 @@ def test_lines_of_utilization_are_predicted_by_the_network(results: Results) -> 
 
 def test_the_level_held_out_stands_beside_that_of_the_curve(results: Results) -> None:
     found = tables(capacity_model.build(results))
-    whole = found["Held-out levels: predicted by the network against measured"]
+    whole = found["Held-out levels: prediction of the network and measurement"]
     assert [row[1] for row in whole.rows] == [str(LEVELS[-1])]
-    by_name = found["Held-out levels by transaction: predicted by the network against measured"]
+    by_name = found["Held-out levels by transaction: prediction of the network and measurement"]
     assert [row[2] for row in by_name.rows] == list(TRANSACTIONS)
-    assert "Held-out levels: predicted by the curve against measured" in found
+    assert "Held-out levels: prediction of the curve and measurement" in found
 
 
 def test_what_the_network_is_made_of_stands_with_the_demands(results: Results) -> None:
-    table = tables(demand_table.build(results))["What the network is made of: all runs"]
+    table = tables(demand_table.build(results))["Demands of the network: all runs"]
     network = network_model.networks(modelled(results))[0]
     assert [row[0] for row in table.rows] == list(TRANSACTIONS)
     assert len(table.columns) == 5 + len(TIERS) - 1

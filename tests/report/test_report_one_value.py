@@ -147,7 +147,7 @@ def with_table(document: Document, caption: str, old: str, new: str) -> Document
         ("Utilization by load", ("98.6", "97.6"), "utilization of content"),
         ("Throughput relative to the lowest level", ("4.75", "4.85"), "growth of throughput"),
         ("Residuals of the models", ("+5.61", "−5.61"), "residual of the curve"),
-        ("CPU demand of one transaction, from the line of CPUs used over throughput", ("18.9", "19.9"),
+        ("CPU demand of one transaction, from the slope of CPU use against throughput", ("18.9", "19.9"),
          "slope of the demand at content"),
     ],
 )  # fmt: skip

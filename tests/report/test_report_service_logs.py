@@ -52,14 +52,14 @@ def test_rows_are_bounded_and_errors_come_first() -> None:
     assert made is not None
     assert len(made.rows) == service_logs.ROWS_AT_MOST
     assert made.rows[0][-1] == FULL["text"]
-    assert made.footnotes == ("web: 2 more lines that differ.",)
+    assert made.footnotes == ("web: 2 further different lines.",)
 
 
 def test_parts_of_logs_that_were_not_read_are_reported() -> None:
     made = table(run("r1", {"web": log(FULL, unread=2**20), "database": None}, "invalid"))
     assert made is not None
     assert made.footnotes == (
-        "r1: 1.00 MiB in the middle of the log of web was not read; counts are of the rest.",
+        "r1: 1.00 MiB in the middle of the log of web was not read; the counts cover the rest of the log.",
         "r1: the log of database could not be read.",
     )
 

@@ -73,7 +73,7 @@ def test_a_cache_that_is_counted_wrong_is_told() -> None:
         section = storage.build(results(storage={**TOLD, "mounts": {"area": mount}}))
         assert section is not None
         table = [block for block in section.blocks if isinstance(block, Table)][-1]
-        assert any("counted wrong by GlusterFS" in note for note in table.footnotes) == is_noted
+        assert any("GlusterFS counts its size wrongly" in note for note in table.footnotes) == is_noted
 
 
 def test_no_section_where_nothing_was_told() -> None:

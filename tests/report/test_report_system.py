@@ -101,7 +101,7 @@ def test_copies_are_drawn_once_with_their_numbers(system: dict[str, Any]) -> Non
     assert table.rows == (("database", "postgresql", "server × 1 or 6", "CPU 0", "–"),)
     assert texts(figure).count("database") == 1
     assert "host server × 1 or 6" in texts(figure)
-    assert "A frame with a number stands for that many equal hosts" in figure.note
+    assert "A frame with a number represents this number of equal hosts" in figure.note
 
 
 def test_copies_are_known_before_anything_ran() -> None:
@@ -154,7 +154,7 @@ def test_a_tier_that_moves_is_drawn_where_it_mostly_was() -> None:
     runs = [run(n, {**manifest, **at["server"]}, link="veth") for n in (1, 2)]
     figure, table = shown(results(SYSTEM, *runs, run(3, {**manifest, **at["client"]}, link="loopback")))
     assert table.rows[0][2] == "server; client (link loopback)"
-    assert "database was on client (link loopback) in others" in figure.note
+    assert "The drawing shows database as in most runs; in others it was on client (link loopback)." in figure.note
 
 
 def test_nodes_are_asked_like_their_service() -> None:

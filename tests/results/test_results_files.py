@@ -169,11 +169,11 @@ def test_a_folder_of_another_user_is_refused_for_results(
         asked.symlink_to(folder)
     require_no_results(asked)
     folder.chmod(0o757)
-    with pytest.raises(StudyError, match="others cannot write"):
+    with pytest.raises(StudyError, match="must not be writable by other users"):
         require_no_results(asked)
     folder.chmod(0o755)
     monkeypatch.setattr("os.geteuid", lambda: folder.stat().st_uid + 1)
-    with pytest.raises(StudyError, match="folder of your own"):
+    with pytest.raises(StudyError, match="must belong to the current user"):
         require_no_results(asked)
 
 

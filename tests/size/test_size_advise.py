@@ -176,7 +176,7 @@ def test_idle_cpus_are_those_that_are_not_used():
 
 
 def test_a_level_that_nobody_ran(results):
-    with pytest.raises(MeasurementError, match="no run at 13 users may be trusted"):
+    with pytest.raises(MeasurementError, match="no run at 13 users can be used"):
         situations(results, users=13)
 
 

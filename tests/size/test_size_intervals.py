@@ -290,10 +290,10 @@ def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: An
     assert answer["headroom_interval"]["low"] > 0
     assert main(["size", model, "--for", file]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("it carries"))
-    assert "until a time or a utilization is missed" in line
+    assert "until an objective of a time or a utilization is missed: headroom " in line
     chance = share_text(missed.mean(), share_between(int(missed.sum()), 200))
     assert "[" in chance
-    assert line.endswith(f"to spare; a throughput alone is missed in {chance} of the draws")
+    assert line.endswith(f"; only a throughput objective is missed in {chance} of the draws")
 
 
 def test_a_refusal_by_probability_has_its_interval(tmp_path: Path, capsys: Any) -> None:
@@ -362,7 +362,7 @@ def test_a_row_states_that_its_percentile_was_not_simulated(tmp_path: Path, caps
     runs, faster = found["what_if"]
     assert runs["objectives"][0]["by"] == "simulated"
     assert not runs["notes"]
-    assert "simulated over the computed value of the answer" in faster["objectives"][0]["by"]
+    assert "ratio of simulated to computed value of the answer" in faster["objectives"][0]["by"]
     assert any(note.startswith("p95 of in < 90 ms: not simulated") for note in faster["notes"])
 
 

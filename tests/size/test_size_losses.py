@@ -42,7 +42,9 @@ def test_candidates_with_more_servers_than_room_are_left_out(tmp_path: Path, cap
     for more in ((), ("--exhaustive",)):
         found = sized(capsys, *question, *more)
         assert cpus(found) == 3
-        assert any("15 options have more CPUs" in doubt for doubt in found["trust"]["doubts"])
+        assert any(
+            "15 options were left out because they have more CPUs" in doubt for doubt in found["trust"]["doubts"]
+        )
 
 
 def test_a_tier_without_an_option_that_fits_is_refused(tmp_path: Path, capsys: Any) -> None:
@@ -137,7 +139,7 @@ def test_waits_where_jobs_share_the_servers_are_refused(tmp_path: Path, capsys: 
 
     model = written(tmp_path, "model.yaml", AGENTS.replace("180 s", "180 s, discipline: ps"))
     assert main(["size", model, "--objective", "80 % wait < 20 s"]) == 2
-    assert "objectives[0]: must be about a class that waits in turn" in capsys.readouterr().err
+    assert "objectives[0]: must be about a class that waits in a queue" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("percent", ["80", "97.5"])

@@ -134,7 +134,7 @@ def test_a_limit_of_many_users_has_the_interval_of_its_dates_or_a_reason(
     alone = sized(capsys, model, *options)
     assert alone["answer"]["load_at_limit_interval"] is None
     reason = alone["trust"]["no_limit_interval"]
-    assert reason.endswith("users that is carried has no interval: 200 draws of it take too long to solve")
+    assert reason.endswith("users has no interval: 200 draws take too long to solve")
     assert reason in alone["what_if"][1]["notes"]
     assert main(["size", model, *options]) == 0
     assert f"no interval: {reason}" in capsys.readouterr().out

@@ -134,7 +134,7 @@ def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, 
     assert "[" in needed
     notes = [row["notes"][-1] for row in found["what_if"][1:]]
     assert [note.split(": ")[1] for note in notes] == [f"it needs {needed}"] * 3
-    enough = ["too little", "enough at the best estimate", "enough"]
+    enough = ["too little", "enough for the best estimate", "enough"]
     assert [note.split(" is ")[1].split(":")[0] for note in notes] == enough
     (refused,) = found["neighbours"]
     assert refused["why_not"] == [f"a node of app needs {needed} of memory, small has 128 MiB"]

@@ -87,7 +87,7 @@ def test_growth_without_an_interval_is_a_doubt(tmp_path: Path, capsys: Any) -> N
     file = asked(tmp_path, "growth: 50 % / year, horizon: 1 year", "uncertainty: 10 %", "tiers: {app: {cpus: 1..16}}")
     found = sized(capsys, model, "--for", file)
     assert found["trust"]["counted"] == ["demands"]
-    assert any("the uncertainty of the growth is not known" in doubt for doubt in found["trust"]["doubts"])
+    assert any("the uncertainty of the growth is unknown" in doubt for doubt in found["trust"]["doubts"])
 
 
 def weeks(count: int, *, growth: float = 0.0, noise: float = 0.03, seed: int = 1) -> tuple[tuple[date, ...], Any]:
@@ -152,7 +152,7 @@ def test_a_step_is_not_growth() -> None:
     assert growing.factor(365) == pytest.approx(1, rel=0.25)
     # With 3 % of noise, three standard errors of the step are 6 %.
     assert math.expm1(found.parameters[-1]) == pytest.approx(0.5, abs=0.06)
-    assert "the load steps by" in found.notes[0]
+    assert "the load changes by" in found.notes[0]
 
 
 @pytest.mark.parametrize("day", [3, 40, 60])
@@ -237,9 +237,9 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     # 200 users on 2 CPUs have at most 50 /s, so the response time is at least 200 / 50 - 1 = 3 s.
     found = sized(capsys, model, "--objective", "mean < 2 s", "--cpus", "app=1,2", status=3)
     assert found["answer"] is None
-    assert "not even its bound" in found["strongest"]["why_not"][0]
+    assert "missed even at the theoretical bound" in found["strongest"]["why_not"][0]
     assert main(["size", model, "--objective", "mean < 2 s", "--cpus", "app=1..4"]) == 2
-    assert "outside of its bounds (app used 150 %)" in capsys.readouterr().err
+    assert "exceeds its theoretical bounds (utilization of app 150 %)" in capsys.readouterr().err
 
 
 LIMITED = """
@@ -269,7 +269,7 @@ def test_a_model_file_is_sized_by_what_limited_its_measurements(
         assert "no measurement shows that more CPUs help: a lock" in capsys.readouterr().err
     found = sized(capsys, *options, *(["--beyond"] if status else []))
     assert (found["answer"]["probability"] is None) == bool(doubt)
-    document = [text for text in found["trust"]["doubts"] if "the probability is not known" in text]
+    document = [text for text in found["trust"]["doubts"] if "the probability is unknown" in text]
     assert bool(document) == bool(doubt)
     assert all(doubt in text for text in document)
 
@@ -299,4 +299,4 @@ def test_a_guess_is_refused_or_has_no_probability(
         assert "no CPU of the system was observed" in capsys.readouterr().err
     found = sized(capsys, *options, *(["--beyond"] if status else []))
     assert found["answer"]["probability"] is None
-    assert any("the probability is not known: no CPU" in doubt for doubt in found["trust"]["doubts"])
+    assert any("the probability is unknown: no CPU" in doubt for doubt in found["trust"]["doubts"])

@@ -98,7 +98,7 @@ def test_all_faults_at_once_each_at_its_place(tmp_path):
         ("ceil(rate / each)", "rate", "rules.pods.formula", "must give a plain number, as {pods}"),
         ("ceil(rate / each)", "rate > each", "rules.pods.formula", "got a formula that gives a yes or no"),
         ("unit: 1/s, above", "unit: 1/parsec, above", "rules.pods.inputs.rate.unit", "known unit"),
-        ("      rate:", "      result:", "rules.pods.inputs.result", "the language has this word"),
+        ("      rate:", "      result:", "rules.pods.inputs.result", "which is a word of the formula language"),
         ("{inputs: {rate: 250}", "{inputs: {rate: 250 GB}", "rules.pods.examples[0].inputs.rate", "which is B"),
         ("{inputs: {rate: 250}", "{inputs: {rat: 250}", "rules.pods.examples[0].inputs.rat", "did you mean 'rate'?"),
         ("{inputs: {rate: 250}", "{inputs: {}", "rules.pods.examples[0].inputs", "must give rate"),

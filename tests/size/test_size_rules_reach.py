@@ -111,7 +111,7 @@ def test_a_rule_without_an_answer_somewhere_in_the_intervals_has_no_verdict(tmp_
     rule = own_rule(tmp_path, "demand * throughput / (throughput * 1 s - 190)", "-0.005291005291005291")
     found = advice(rule, estimate(200, 10), 0.010)
     assert (found.verdict, found.answer.text) == ("cannot_be_told", "0.2 CPUs")
-    assert found.why.startswith("no answer everywhere within the interval of throughput: ")
+    assert found.why.startswith("no answer at some points within the interval of throughput: ")
 
 
 QUEUE = """
@@ -192,7 +192,7 @@ def test_a_verdict_on_a_value_without_an_interval_says_so() -> None:
     rule = SHIPPED["cpu_utilization"]
     bare = measured(OF_A_TIER, {"cpus": 1, "cpu_utilization": 0.69}, "test")
     (found,) = advise({rule.name: rule}, Situation("here", "one run", {}, {"web": ("httpd", bare)}))
-    assert (found.verdict, found.why) == ("follows", "no interval of utilization is known")
+    assert (found.verdict, found.why) == ("follows", "the interval of utilization is unknown")
     known = measured(OF_A_TIER, {"cpus": 1, "cpu_utilization": estimate(0.60, 0.05)}, "test")
     (found,) = advise({rule.name: rule}, Situation("here", "one run", {}, {"web": ("httpd", known)}))
     assert (found.verdict, found.why) == ("follows", "")

@@ -15,7 +15,10 @@ from towtank.size import simulated
 from towtank.size.factors import Factor, drawn_factors
 
 ASKED = ("--objective", "p95 < 280 ms", "--cpus", "app=2", "--cpus", "db=1")
-SHORT = "measured for only 1.8 times the 10.286 s in which the network forgets how it began: allow more events"
+SHORT = (
+    "measured for only 1.8 times the relaxation time of 10.286 s, in which the influence of the initial state "
+    "disappears: allow more events"
+)
 Json = dict[str, Any]
 
 
@@ -61,14 +64,14 @@ def test_a_simulation_that_was_too_short_gives_no_factor(
     assert found["answer"]["scenarios"][0]["simulated"] == {}
     (doubt,) = [text for text in found["trust"]["doubts"] if text.startswith("simulation")]
     assert doubt.startswith(f"simulation: {SHORT}; percentiles stay approximate (")
-    assert "simulation only" not in found["trust"]["no_interval"]
+    assert "the error of the simulation" not in found["trust"]["no_interval"]
 
 
 def test_a_warning_of_the_simulator_is_a_doubt(tmp_path: Path, capsys: Any, changed: Any) -> None:
     model = written(tmp_path, "model.yaml", CLOSED_TIERS)
-    changed(lambda answer: answer["warnings"].append("stopped by the bound on events"))
+    changed(lambda answer: answer["warnings"].append("stopped by the limit on events"))
     found = sized(capsys, model, *ASKED)
-    assert "simulation: stopped by the bound on events" in found["trust"]["doubts"]
+    assert "simulation: stopped by the limit on events" in found["trust"]["doubts"]
     assert found["answer"]["scenarios"][0]["simulated"]
 
 
@@ -138,7 +141,7 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
     rough = sized(capsys, model, *objective, "--no-simulation")
     assert rough["answer"]["objectives"][0]["value"] < 0.75 * exact
     (doubt,) = [text for text in rough["trust"]["doubts"] if "no exact solution" in text]
-    assert doubt.endswith("too small or too large; no value counts that error")
+    assert doubt.endswith("too small or too large; no interval includes this error")
     found = sized(capsys, model, *objective)
     scenario = found["answer"]["scenarios"][0]
     (value,) = (objective["value"] for objective in scenario["objectives"])
@@ -147,7 +150,7 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
     assert 0.97 * low <= exact <= 1.03 * high
     assert scenario["classes"]["lo"]["response_time_s"] == value
     (doubt,) = [text for text in found["trust"]["doubts"] if "no exact solution" in text]
-    assert doubt.endswith("only what was simulated does not have that error")
+    assert doubt.endswith("only simulated values do not have this error")
 
 
 def test_a_coarse_approximation_within_the_objective_is_no_answer(tmp_path: Path, capsys: Any) -> None:

@@ -282,11 +282,9 @@ def uncounted_and_doubts(document: Json) -> Iterator[str]:
     """Uncertainty outside the probability raises a doubt: growth taken as certain, or demands without an error."""
     doubts = " ".join(document["trust"]["doubts"])
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
-    if "as if certain" in growth["text"] and document["_horizon_d"] and "uncertainty of the growth" not in doubts:
-        yield "growth as if certain without a doubt"
-    if "demands" not in document["trust"]["counted"] and not (
-        "demands is not known" in doubts or "not known:" in doubts
-    ):
+    if "without uncertainty" in growth["text"] and document["_horizon_d"] and "uncertainty of the growth" not in doubts:
+        yield "growth without uncertainty and without a doubt"
+    if "demands" not in document["trust"]["counted"] and not ("demands is unknown" in doubts or "unknown:" in doubts):
         yield "demands without an error and without a doubt"
 
 

@@ -124,7 +124,7 @@ def test_a_population_runs_no_command(tmp_path: Path) -> None:
     for number, command in enumerate((r"\! touch", "system touch")):
         seen = tmp_path / f"seen-{number}"
         (tmp_path / "commands.sql").write_text(f"create table a (n int);\n{command} {seen}\n")
-        with pytest.raises(TargetError, match="its population could not be made"):
+        with pytest.raises(TargetError, match="its population could not be created"):
             System([service(population={"script": str(tmp_path / "commands.sql")})], tmp_path, tmp_path / "logs").up()
         assert not seen.exists()
 
@@ -136,7 +136,7 @@ def test_wrong_setting_and_wrong_population_show_the_servers_own_words(tmp_path:
         System([service(settings={"more": {"no_such_setting": 1}})], tmp_path / "data", tmp_path / "logs").up()
     (tmp_path / "wrong.sql").write_text("create table a (n int);\ncreate tabel b;\n")
     wrong = service(population={"script": str(tmp_path / "wrong.sql")})
-    with pytest.raises(TargetError, match=r"(?s)its population could not be made: .*ERROR 1064 \(42000\) at line 2"):
+    with pytest.raises(TargetError, match=r"(?s)its population could not be created: .*ERROR 1064 \(42000\) at line 2"):
         System([wrong], tmp_path / "data", tmp_path / "logs").up()
 
 

@@ -122,7 +122,7 @@ def test_files_that_no_package_has_are_needed_and_fetched(monkeypatch: pytest.Mo
     assert files.found() is None
     assert files.install == "towtank doctor SYSTEM --install fetches 72 MB"
     offer = next(offer for offer in examine_services() if offer.name == "cmis_files")
-    assert (offer.status, offer.note) == ("note", "not fetched; for a CMIS repository that others wrote")
+    assert (offer.status, offer.note) == ("note", "not fetched; for a third-party CMIS repository")
     fetched = []
     monkeypatch.setattr(packages.downloads, "fetch", lambda artefacts, note: fetched.extend(artefacts))
     # If only downloads are missing, the installation needs neither apt-get nor root.

@@ -81,5 +81,5 @@ def test_many_ports_do_not_cost_as_many_open_files() -> None:
 
 
 def test_more_ports_in_a_row_than_there_are_is_refused() -> None:
-    with pytest.raises(TargetError, match="20000 ports in a row are not free"):
+    with pytest.raises(TargetError, match="no 20000 consecutive ports are free"):
         free_ports("127.0.0.1", 20_000)

@@ -15,7 +15,7 @@ from towtank.system.repository_model import JvmSettings
 
 pytestmark = pytest.mark.waits
 
-OUT = "which leads out of the server"
+OUT = "which gives access to files"
 OWN = "which Towtank sets itself"
 
 
@@ -84,7 +84,7 @@ def test_settings_that_tune_are_taken() -> None:
     ],
 )
 def test_options_of_the_jvm_lead_nowhere_else(option: str) -> None:
-    with pytest.raises(ValidationError, match="leads to no files, programs or ports"):
+    with pytest.raises(ValidationError, match="gives no access to files, programs or ports"):
         JvmSettings(options=[option])
 
 

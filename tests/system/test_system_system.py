@@ -142,7 +142,7 @@ def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal:
     system.stop("content")
     (_, ended) = system._processes[1]
     ended.stop = system.down  # simulates another thread that takes the system down at the same time
-    with pytest.raises(TargetError, match="content is not started again: the system goes down"):
+    with pytest.raises(TargetError, match="content is not restarted, because the system is going down"):
         system.start("content")
     assert system.status() == {}
 

@@ -70,7 +70,9 @@ def test_the_roots_of_a_name_are_found(proc: Path, text: str, roots: list[int]) 
     "text", ["unit=sho", "container=3f3f", "container=no-such-container", "command=nothing", "port=9"]
 )
 def test_a_name_without_a_process_is_an_error(proc: Path, text: str) -> None:
-    with pytest.raises(TargetError, match=re.escape(f"{text.replace('=', ' ', 1)}: no process of this machine")):
+    with pytest.raises(
+        TargetError, match=re.escape(f"{text.replace('=', ' ', 1)}: no matching process runs on this machine")
+    ):
         roots_of(parse_watched(text), proc=proc)
 
 
@@ -108,7 +110,7 @@ def test_a_search_without_end_is_refused() -> None:
 
 def test_only_the_beginning_of_a_command_line_is_searched(proc: Path) -> None:
     (proc / "23" / "cmdline").write_text("x" * 4096 + "beyond")
-    with pytest.raises(TargetError, match="no process of this machine"):
+    with pytest.raises(TargetError, match="no matching process runs on this machine"):
         roots_of(Watched(command="beyond"), proc=proc)
     assert roots_of(Watched(command="^x+$"), proc=proc) == [23]
 
@@ -119,7 +121,7 @@ def test_a_pattern_for_many_processes_is_refused_with_their_names(proc: Path) ->
         (proc / str(pid) / "stat").write_text(f"{pid} (x) S 1 1 1 0")
         (proc / str(pid) / "comm").write_text(f"w{pid}\n")
         (proc / str(pid) / "cmdline").write_text("work\0")
-    with pytest.raises(TargetError, match=r"must stand for at most 20 .*, got 21: 100 'w100', .* and 1 more"):
+    with pytest.raises(TargetError, match=r"must match at most 20 .*, got 21: 100 'w100', .* and 1 more"):
         roots_of(Watched(command="^work$"), proc=proc)
 
 
@@ -137,7 +139,7 @@ def test_the_listener_on_a_port_of_any_address_is_found(proc: Path) -> None:
 
 def test_this_process_and_those_above_it_are_never_the_target() -> None:
     for pid in (os.getpid(), os.getppid()):
-        with pytest.raises(TargetError, match="it is this process, or one that started it"):
+        with pytest.raises(TargetError, match="must not be this process or a process that started it"):
             roots_of(Watched(pid=pid))
 
 
@@ -146,9 +148,9 @@ def test_this_process_and_those_above_it_are_never_the_target() -> None:
     [
         ("shop", "must be one of pid=VALUE, pid_file=VALUE"),
         ("name=shop", "must be one of pid=VALUE, pid_file=VALUE"),
-        ("pid=x", "must be a right pid in pid=VALUE, got 'pid=x'"),
-        ("port=70000", "must be a right port"),
-        ("unit=a/b", "must be a right unit"),
+        ("pid=x", "must be a valid pid in pid=VALUE, got 'pid=x'"),
+        ("port=70000", "must be a valid port"),
+        ("unit=a/b", "must be a valid unit"),
         ("command=(", "must be a regular expression"),
     ],
 )

@@ -109,10 +109,10 @@ def test_filters_are_those_of_the_standard(text: str) -> None:
         ("uid=x", "with ( at its beginning"),
         ("(uid=x", "with ) after '(uid=x'"),
         ("(uid=x))", "one filter in brackets"),
-        ("(${a}=b)", "places ${...} in values only"),
+        ("(${a}=b)", "placeholders ${...} in values only"),
         ("(a=(b)", "with ) after"),
-        ("(a=**)", "without two * side by side"),
-        ("(a>=b*)", "with = only"),
+        ("(a=**)", "without two adjacent *"),
+        ("(a>=b*)", "only in values that are compared with ="),
         (r"(a=\zz)", "two hexadecimal digits"),
         (r"(a=\ff)", "values are texts"),
         (r"(a=\24${b})", "without $ before a place"),
@@ -121,7 +121,7 @@ def test_filters_are_those_of_the_standard(text: str) -> None:
         ("(:=x)", "an attribute or a rule"),
         ("(a)", "with = after '(a'"),
         ("(a=${b)", "close every"),
-        ("(!" * 40 + "(a=b)" + ")" * 40, "at most 30 brackets"),
+        ("(!" * 40 + "(a=b)" + ")" * 40, "brackets nested at most 30 deep"),
     ],
 )
 def test_an_invalid_filter_is_reported(text: str, reported: str) -> None:
@@ -222,8 +222,8 @@ def test_other_operations_become_calls(tmp_path: Path) -> None:
         ("- ldap: {search: x, scope: all}", "ldap.scope"),
         ("- ldap: {unbind: false}", "ldap.unbind"),
         ("- ldap: {search: x}\n  expect: {rows: 1}", "rows"),
-        ("- ldap: {search: x, attributes: cn}\n  extract: {m: mail}", "columns of the answer (dn, cn), got mail"),
-        ("- ldap: {delete: x}\n  expect: {value: {cn: x}}", "columns of the answer (it has none), got cn"),
+        ("- ldap: {search: x, attributes: cn}\n  extract: {m: mail}", "columns of the response (dn, cn), got mail"),
+        ("- ldap: {delete: x}\n  expect: {value: {cn: x}}", "columns of the response (it has none), got cn"),
         ("- sql: select 1", "target that speaks SQL, got none"),
     ],
 )

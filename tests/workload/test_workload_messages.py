@@ -32,8 +32,8 @@ def workload(folder: Path, text: str = TEXT) -> Path:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ("{wait: 1 s}", "got 'wait' instead: 'think' does this here"),
-        ("{parallel: []}", "got 'parallel' instead: no step does this, see docs/guides/write-a-workload.md"),
+        ("{wait: 1 s}", "got 'wait' instead: the equivalent step is 'think'"),
+        ("{parallel: []}", "got 'parallel' instead: there is no equivalent step, see docs/guides/write-a-workload.md"),
         ("{gett: /}", "got 'gett' instead, did you mean 'get'?"),
         ("{name: x, check: {}}", "got 'name', 'check' instead, see docs"),
         ("{}", "got an empty mapping instead"),

@@ -43,7 +43,7 @@ def of_step(folder: Path, step: str) -> Fault:
         ("⟦{get: '${uuid}/a'}", "must be a path that begins with /"),
         ("⟦{get: '/$${a b}'}", "without blanks"),
         ("⟦{get: '/a#b'}", "without a fragment"),
-        ("⟦{get: '/c#${uuid}'}", "write %23 for a # of a name"),
+        ("⟦{get: '/c#${uuid}'}", "write %23 if the # belongs to the path"),
         ("{post: /, multipart: [⟦{name: a}]}", "must have one of value, file and generated"),
         ("{post: /, multipart: [⟦{value: a}]}", "must have the key 'name'"),
         ("{post: /, multipart: [{name: a, file: ⟦nowhere.bin}]}", "must be a file that exists"),

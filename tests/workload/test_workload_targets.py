@@ -99,7 +99,7 @@ def test_names_are_resolved_once_for_all(names: None) -> None:
 
 
 def test_unknown_name_is_a_target_that_cannot_be_reached(names: None) -> None:
-    with pytest.raises(TargetError, match=r"nowhere.test: must be a host that can be found"):
+    with pytest.raises(TargetError, match=r"nowhere.test: must be a host that can be resolved"):
         check_targets(["nowhere.test:80"])
 
 

@@ -335,7 +335,7 @@ fn a_sample_of_all_keys_is_certain_and_one_of_none_is_refused() {
         keys_at_most: None,
     };
     let faults = analyse(text.as_bytes(), &settings(none)).unwrap_err();
-    assert!(faults.faults[0].message.contains("sample more"));
+    assert!(faults.faults[0].message.contains("increase the sample"));
 }
 
 #[test]

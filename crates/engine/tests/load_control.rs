@@ -297,12 +297,12 @@ fn what_cannot_be_done_is_refused_with_the_reason_and_changes_nothing() {
     let wrong = [
         (
             r#"{"do":"next","stage":2}"#,
-            "stage 2 is not under way, stage 1 is",
+            "stage 2 is not the current stage, stage 1 is",
         ),
         (r#"{"do":"next","stage":7}"#, "there is no stage 7 of 3"),
         (
             r#"{"do":"append","stages":[]}"#,
-            "stages: must have one or more",
+            "stages: must have at least one entry",
         ),
     ];
     for (line, why) in wrong {
@@ -339,7 +339,10 @@ fn a_stage_that_does_not_wait_to_be_told_goes_on() {
     let mut session = Session::start(&load, 1, &[]);
     session.await_stage(1);
     let why = session.refused(r#"{"do":"next","stage":1}"#);
-    assert_eq!(why, "stage 1 has no until: command");
+    assert_eq!(
+        why,
+        "stage 1 cannot be ended, since it has no until: command"
+    );
 }
 
 #[test]

@@ -320,15 +320,15 @@ fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
     assert_eq!(why(&next(half, 2), 0), "there is no stage 2 of 2");
     assert_eq!(
         why(&next(half, 1), 0),
-        "stage 1 is not under way, stage 0 is"
+        "stage 1 is not the current stage, stage 0 is"
     );
     assert_eq!(
         why(&next(SECOND, 0), half),
-        "stage 0 is about to end by itself"
+        "stage 0 is about to end anyway"
     );
     assert_eq!(
         why(&next(3 * half, 1), SECOND),
-        "stage 1 has no until: command"
+        "stage 1 cannot be ended, since it has no until: command"
     );
     let more = [stage("steady", 1.0, "users", 4.0)];
     assert_eq!(

@@ -250,7 +250,9 @@ fn an_absolute_url_in_a_path_is_named_with_its_step_and_place() {
     let (reason, count) = reasons.iter().next().expect("a reason");
     assert_eq!(reasons.len(), 1);
     assert!(
-        reason.starts_with("t0 / one: the path is \"http://other.example\": a path begins with /"),
+        reason.starts_with(
+            "t0 / one: the path is \"http://other.example\": a path must begin with /"
+        ),
         "{reason}"
     );
     assert_eq!(count, results.failed()["internal"]);

@@ -88,7 +88,7 @@ fn connections_that_cannot_be_are_told() {
         (
             "/connections",
             json!({"mode": "per_user", "size": 3}),
-            "connections.size: goes with mode `pool`",
+            "connections.size: is allowed only with mode `pool`",
         ),
         (
             "/connections",
@@ -98,7 +98,7 @@ fn connections_that_cannot_be_are_told() {
         (
             "/connections",
             json!({"mode": "per_user", "sources": ["192.0.2.1"]}),
-            "connections.sources[0]: connections cannot leave from 192.0.2.1",
+            "connections.sources[0]: connections cannot use the source address 192.0.2.1",
         ),
         (
             "/targets/0/addresses",
@@ -225,7 +225,7 @@ fn each_fault_has_its_place() {
         (
             "/groups/0/think",
             json!({"dist": "normal", "mean_s": 1, "sd_s": 0.1, "min_s": 5, "max_s": 6}),
-            "groups[0].think: must have min_s to max_s within three",
+            "groups[0].think: must have an interval from min_s to max_s that begins or ends within three",
         ),
         ("/load/kind", json!("half"), "load: unknown variant"),
         (
@@ -263,7 +263,7 @@ fn each_fault_of_an_operation_has_its_place() {
         (json!({"op": "sleep"}), ": unknown variant `sleep`"),
         (
             json!({"op": "transaction", "transaction": 0}),
-            ": `transaction` stands in",
+            ": `transaction` is allowed only in",
         ),
         (
             json!({"op": "page", "page": 3, "ops": []}),
@@ -310,7 +310,7 @@ fn each_fault_of_an_operation_has_its_place() {
         ),
         (
             with("headers", json!([["Content-Length", ["1"]]])),
-            ".headers[0]: Content-Length is the engine's own",
+            ".headers[0]: must not be Content-Length: the engine sets this header",
         ),
         (
             with("body", json!({"kind": "file", "path": "/none"})),
@@ -343,7 +343,7 @@ fn each_fault_of_an_operation_has_its_place() {
                 "extract",
                 json!([{"into": {"variable": 0}, "from": "regex", "expression": "x", "pick": "all"}]),
             ),
-            ".extract[0]: `all` and `append` go into a list",
+            ".extract[0]: `all` and `append` require a list",
         ),
         (with("timeout_s", json!(0)), ".timeout_s: must be above 0"),
         (with("retries", json!(3)), ": unknown field `retries`"),
@@ -385,7 +385,10 @@ fn an_open_load_needs_a_user_of_each_group_in_each_thread() {
         {"name": "s", "phase": "steady", "level": 0, "duration_s": 1, "rate": 1}]});
     let found = faults(&plan);
     assert!(
-        found.len() == 1 && found[0].starts_with("load.users_at_most: must give each"),
+        found.len() == 1
+            && found[0].starts_with(
+                "load.users_at_most: must be large enough for a user of each group in each"
+            ),
         "{found:?}"
     );
 }

@@ -308,14 +308,14 @@ fn stages_that_are_wrong_are_told_with_their_place() {
                 "users_by_group",
                 &json!([8, 3]),
             ))),
-            "load.users_at_most: must be at least the most users of every group together, 11, got 10",
+            "load.users_at_most: must be at least 11, the sum of the largest numbers of users of all groups, got 10",
         ),
         (
             closed(&json!([
                 stage("steady", 1.0, "users_by_group", &json!([1, 1])),
                 stage("steady", 1.0, "users", &json!(2)),
             ])),
-            "load.stages[1]: must be by group as all stages are, or none",
+            "load.stages[1]: must be stated by group in all stages or in none",
         ),
     ];
     for (load, expected) in cases {
@@ -332,6 +332,6 @@ fn appended_stages_keep_to_the_users_of_each_group() {
     let faults = read_stages(&plan, more(json!([0, 2]))).expect_err("a fault");
     assert_eq!(
         faults[0].to_string(),
-        "stages[0].users_by_group[1]: must be at most the plan's number for the group, 1, got 2"
+        "stages[0].users_by_group[1]: must be at most 1, the largest number of users of the group in the plan, got 2"
     );
 }

@@ -347,7 +347,7 @@ fn a_run_of_heavy_tails_goes_on_until_they_were_met() {
     let short = simulate(std::slice::from_ref(&plan), &fixed(400_000)).unwrap();
     let warnings = short.answers[0].warnings.join("; ");
     assert!(
-        warnings.contains("met too seldom") || warnings.contains("few long times"),
+        warnings.contains("occurred too seldom") || warnings.contains("few long times"),
         "{warnings}"
     );
 }
@@ -525,7 +525,7 @@ fn a_run_that_is_too_short_for_its_response_time_says_so() {
     assert!(!little.holds && little.difference > 0.0, "{little:?}");
     let warnings = answer.warnings.join("; ");
     assert!(
-        warnings.contains("in which the network forgets how it began")
+        warnings.contains("in which the influence of the initial state disappears")
             && warnings.contains("Little's law does not hold"),
         "{warnings}"
     );

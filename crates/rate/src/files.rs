@@ -108,7 +108,7 @@ mod tests {
         let folder = Folder::new("files-left").expect("a folder");
         let mut work = Files::new(folder.path().join("own"), false).expect("work");
         fs::write(folder.path().join("own/stray"), "x").expect("a file");
-        assert_eq!(work.check().unwrap_err(), "1 files were left behind");
+        assert_eq!(work.check().unwrap_err(), "1 files were not deleted");
         fs::remove_dir_all(folder.path().join("own")).expect("removed");
         assert!(work.batch().is_err());
     }

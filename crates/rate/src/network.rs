@@ -104,6 +104,6 @@ mod tests {
         let mut work = Exchanges::new(4).expect("a connection");
         work.stream.write_all(&[9]).expect("a request too many");
         let failed = work.batch().unwrap_err();
-        assert!(failed.contains("not that of its request"), "{failed}");
+        assert!(failed.contains("did not belong to its request"), "{failed}");
     }
 }

@@ -155,7 +155,7 @@ def browser(
     think_s, timeout_s = check.duration("--think", think), check.positive("--timeout", timeout)
     _files(check, out, har, force=force)
     if bool(url) == (script is not None):
-        check.fault("URL", f"must be given unless --script is given, got {'both' if url else 'neither'}")
+        check.fault("URL", f"must be given, or --script, but not both, got {'both' if url else 'neither'}")
     check.refuse_faults()
     session = Session(_actions(url or [], script), think_s, timeout_s, sandbox=not no_sandbox)
     with StopRequest() as stop, archive_at(har, _note) as archive:

@@ -104,6 +104,6 @@ def _guarded(path: Path, call: Callable[[], _Content]) -> _Content:
     try:
         return call()
     except FileNotFoundError:
-        raise StudyError.at(path, "must be an existing result file, got a path without a file instead") from None
+        raise StudyError.at(path, "must be a result file, got a path that does not exist instead") from None
     except (OSError, ValueError) as fault:
         raise StudyError.at(path, f"must be a result file that can be read, got {fault} instead") from None

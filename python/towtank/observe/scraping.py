@@ -103,7 +103,7 @@ class _Target:
             parts.append(f"no conclusion: {self.concluded_not}")
         if self.too_large:
             what = f"the values of {len(self.too_large)} metrics, such as {min(self.too_large)}"
-            parts.append(f"{what} were left out, because they exceed {stream_forms.LARGEST_METRIC:.0e}")
+            parts.append(f"{what}, were left out because they exceed {stream_forms.LARGEST_METRIC:.0e}")
         return f"{self.scraper.service}: {'; '.join(parts)}" if parts else None
 
     def close(self) -> None:

@@ -101,7 +101,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
     if tiers[len(shown) :]:
         left.append(f"CPU of {', '.join(tiers[len(shown) :])}")
     if left:
-        console.print(Text(f"{'; '.join(left)}: see the report, or use a wider terminal\n"), soft_wrap=True)
+        console.print(Text(f"{'; '.join(left)}: see the report, or a wider terminal\n"), soft_wrap=True)
 
 
 def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:

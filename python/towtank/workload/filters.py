@@ -75,7 +75,7 @@ class _Reader:
         self.tokens = _TOKEN.findall(self.text)
 
     def wrong(self, message: str) -> ValueError:
-        return ValueError(f"{message}, as (&(uid=ada)(mail=*)), got {self.text!r} instead")
+        return ValueError(f"{message}, such as (&(uid=ada)(mail=*)), got {self.text!r} instead")
 
     @property
     def next(self) -> str:

@@ -51,7 +51,7 @@ class _Reader:
     factor: int = 1
 
     def wrong(self, message: str) -> ValueError:
-        return ValueError(f"{message}, got another text at position {self.at + 1} of {self.pattern[:200]!r}")
+        return ValueError(f"{message}, got an error at position {self.at + 1} of {self.pattern[:200]!r}")
 
     def read(self) -> None:
         while self.at < len(self.pattern):

@@ -2,8 +2,10 @@
 
 A workload file can state a pause in these forms:
 
-    think: 2 s think: {exponential: 2 s} think: {uniform: {min: 1 s, max: 3 s}} think: {normal: {mean: 2 s, sd: 500 ms,
-    min: 0 s, max: 5 s}}
+    think: 2 s
+    think: {exponential: 2 s}
+    think: {uniform: {min: 1 s, max: 3 s}}
+    think: {normal: {mean: 2 s, sd: 500 ms, min: 0 s, max: 5 s}}
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def test_time_outs_are_the_slowest_and_untimed_failures_say_so(rows):
     assert {row["elapsed"] for row in rows if row["responseCode"] == "timeout"} == {"310"}
     untimed = [row for row in rows if row["responseCode"] in UNTIMED]
     assert {(row["elapsed"], row["Latency"]) for row in untimed} == {("0", "0")}
-    assert all("0 stands for it" in row["responseMessage"] for row in untimed)
-    assert not any("0 stands for it" in row["responseMessage"] for row in rows if row not in untimed)
+    assert all("no time was recorded, so it is 0" in row["responseMessage"] for row in untimed)
+    assert not any("no time was recorded, so it is 0" in row["responseMessage"] for row in rows if row not in untimed)
 
 
 def test_rows_end_in_the_second_in_which_they_ended(rows):

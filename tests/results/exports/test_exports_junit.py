@@ -48,11 +48,13 @@ def test_objectives_are_cases(export):
     met, missed = export()["objectives"]
     assert met.get("name") == "p95 of open_all_searches < 1 s (search_index present)"
     # The objective is met, but by a suspect run.
-    assert [(part.tag, part.text) for part in met] == [("system-out", "leans on a suspect run: r005")]
+    assert [(part.tag, part.text) for part in met] == [("system-out", "depends on a suspect run: r005")]
     assert missed.get("name") == "p95 of open_all_searches < 1 s (search_index absent)"
     failure = missed.find("failure")
     assert failure is not None
-    assert failure.get("message") == ("seen 1.9 s at users 72, search_index absent; the objective holds up to load 48")
+    assert failure.get("message") == (
+        "measured 1.9 s at users 72, search_index absent; the objective is met up to load 48"
+    )
 
 
 def test_valid_and_suspect_runs_pass_and_list_their_doubts(export):
@@ -92,9 +94,9 @@ def test_objective_without_a_deciding_run_is_an_error(export, results):
 @pytest.mark.parametrize(
     ("text", "value", "shown"),
     [
-        ("throughput > 100 /s", 100.0, "seen 11.4 /s"),
-        ("errors < 0 %", 0.0, "seen 0 %"),
-        ("mean < 1 ms", 0.001, "seen 311 ms"),
+        ("throughput > 100 /s", 100.0, "measured 11.4 /s"),
+        ("errors < 0 %", 0.0, "measured 0 %"),
+        ("mean < 1 ms", 0.001, "measured 311 ms"),
     ],
 )
 def test_what_was_seen_is_in_the_unit_of_the_objective(export, results, text, value, shown):

@@ -50,10 +50,10 @@ def test_page_has_headline_verdict_and_numbers_of_the_summary(page):
 def test_objectives_are_a_table(page):
     rows = table(page, "Objectives")
     name = "p95 of open_all_searches \\< 1 s"
-    doubted = "met; leans on a suspect run: r005"
+    doubted = "met; depends on a suspect run: r005"
     assert rows[2] == [name, "search_index present", doubted, "689 ms", "72", "72"]
     assert [rows[3][0], rows[3][1], *rows[3][3:]] == [name, "search_index absent", "1.9 s", "72", "48"]
-    assert rows[3][2].startswith("**missed**; leans on ")
+    assert rows[3][2].startswith("**missed**; depends on ")
 
 
 def test_doubts_and_missing_runs_are_listed(towtank, results):

@@ -219,7 +219,7 @@ def test_pauses_grow_and_end(receiver):
         ((302, {"Location": "/elsewhere"}, b""), "refused the metrics with status 302"),
         (
             (200, {}, b'{"partialSuccess": {"rejectedDataPoints": "5", "errorMessage": "too old"}}'),
-            "took the metrics in part: 5 data points dropped: too old",
+            "accepted only part of the metrics: 5 data points dropped: too old",
         ),
     ],
 )
@@ -242,7 +242,7 @@ def test_an_unreachable_receiver_is_reported(towtank, results):
         answer = towtank("export", results, "--to", "otlp", "--run", "r004", "--endpoint", url)
     assert answer.status == 6
     assert f"{url}/v1/metrics could not be reached" in answer.err
-    assert "the file is written and can be sent again" in answer.err
+    assert "the file has been written and can be sent again" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_an_unreachable_receiver_is_reported(towtank, results):
 def test_what_is_no_endpoint_is_refused(towtank, results, url):
     answer = towtank("export", results, "--to", "otlp", "--endpoint", url)
     assert answer.status == 2
-    assert "--endpoint: must be a URL as http://127.0.0.1:4318" in answer.err
+    assert "--endpoint: must be a URL such as http://127.0.0.1:4318" in answer.err
     assert not (results / "exports").exists()
 
 
@@ -271,7 +271,7 @@ def test_what_is_no_endpoint_is_refused(towtank, results, url):
 def test_what_is_no_header_is_refused(send, receiver, header):
     answer = send("--header", header)
     assert answer.status == 2
-    assert "--header: must be a header as HTTP allows it" in answer.err
+    assert "--header: must be a valid HTTP header" in answer.err
     assert receiver.requests == []
 
 

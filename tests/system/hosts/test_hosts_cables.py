@@ -172,7 +172,7 @@ PEERS = "services:\n  one: {kind: tcp_peer, host: a}\n  two: {kind: tcp_peer, ho
         ),
         (
             TWO + "  c: {provider: namespaces}\nnetwork: {link: veth}\ngenerator: {host: c}\n" + PEERS,
-            ["7:17: network.link: must join exactly two hosts of provider namespaces that are in use as veth, got "],
+            ["7:17: network.link: must be veth only with exactly two hosts of provider namespaces in use, got "],
         ),
         (
             TWO + "network: {link: veth}\n" + PEERS,
@@ -197,7 +197,7 @@ PEERS = "services:\n  one: {kind: tcp_peer, host: a}\n  two: {kind: tcp_peer, ho
             "hosts:\n  a: {provider: namespaces}\n  b: {provider: namespaces, copies: 2}\n"
             "network: {link: veth}\ngenerator: {host: b}\n" + PEERS,
             [
-                "6:17: network.link: must join exactly two hosts of provider namespaces that are in use as veth, got "
+                "6:17: network.link: must be veth only with exactly two hosts of provider namespaces in use, got "
                 "veth with 3 (a, b-1, b-2) instead",
                 "7:19: generator.host: must be a host without copies, got 'b' instead",
             ],

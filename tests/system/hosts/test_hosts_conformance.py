@@ -170,7 +170,7 @@ def test_what_listens_on_a_host_is_reached_from_here_and_its_port_is_taken(host:
     process.start()
     try:
         until(lambda: refuses_connection(f"{host.address}:{port}") is None)
-        with pytest.raises(TargetError, match=f"other: port {port} on {host.address} is taken"):
+        with pytest.raises(TargetError, match=f"other: port {port} on {host.address} is already in use"):
             host.require_free(port, "other")
     finally:
         process.stop()

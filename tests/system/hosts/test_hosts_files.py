@@ -45,10 +45,10 @@ def test_all_faults_are_reported_with_their_places(tmp_path: Path) -> None:
         "6:24: hosts.c.cpus: ",
         "8:58: hosts.e.disks.data.rate: ",
         "9:6: hosts.f: must be a provider among local, namespaces",
-        "11:34: services.one.host: must be a host on which services can be started (a null_server is), got 'd' "
+        "11:34: services.one.host: must be a host on which Towtank can start a null_server, got 'd' "
         "instead, which is of provider existing",
         "12:42: services.two.disk: must be a disk of host e (data), got 'date' instead, did you mean 'data'?",
-        "13:35: services.three.host: must be a host on which services can be started",
+        "13:35: services.three.host: must be a host on which Towtank can start a postgresql",
         "13:44: services.three.disk: must be a disk of host d, which has none, got 'data' instead",
     ]
     assert [any(line.startswith(start) for line in reported) for start in expected] == [True] * len(expected), reported

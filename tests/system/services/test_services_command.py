@@ -87,7 +87,7 @@ def test_texts_and_files_are_filled_and_closed_to_others(tmp_path: Path) -> None
 
 def test_variables_of_towtank_are_passed_only_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = system_of(tmp_path, environment_from={"DB_PASSWORD": "TOWTANK_SHOP_PASSWORD"})
-    with pytest.raises(TargetError, match=r"SHOP_PASSWORD is not set, which environment_from\.DB_PASSWORD names"):
+    with pytest.raises(TargetError, match=r"SHOP_PASSWORD, which environment_from\.DB_PASSWORD names, is not set"):
         system.up()
     monkeypatch.setenv("TOWTANK_SHOP_PASSWORD", "hunter2")
     with system:
@@ -148,8 +148,8 @@ def test_each_check_waits_until_the_program_is_ready(tmp_path: Path, ready: dict
 @pytest.mark.parametrize(
     ("ready", "words"),
     [
-        ({"page": "/late"}, "answers with status 503"),
-        ({"page": "/", "status": 204}, "answers with status 200"),
+        ({"page": "/late"}, "responds with status 503"),
+        ({"page": "/", "status": 204}, "responds with status 200"),
         ({"log": "^ready$"}, "no line of its output matches '^ready$'"),
         ({"command": ["sh", "-c", "echo not yet; exit 7"]}, "the command sh ends with status 7: not yet"),
     ],

@@ -92,7 +92,7 @@ def test_all_faults_are_reported_at_once_those_of_templates_with_their_own_place
         ({"port": ""}, "must have a port, or ready with"),
         ({"port": "", "ready": "{log: x}", "metrics": "/metrics"}, "must have a port for metrics, got none"),
         ({"port": "", "ready": "{page: /}"}, "must have a port for ready.page, got none"),
-        ({"port": "", "ready": "{log: x}", "arguments": "['${port}']"}, "must have a port in place of ${port}"),
+        ({"port": "", "ready": "{log: x}", "arguments": "['${port}']"}, "must be a service with a port for ${port}"),
         ({"ready": "{log: x, page: /}"}, "must have exactly one of port, page, log and command, got page and log"),
         ({"ready": "{}"}, "must have exactly one of port, page, log and command, got none"),
         ({"ready": "{port: 5, status: 204}"}, "must have a status only with a page"),
@@ -118,7 +118,9 @@ def test_programs_that_need_each_other_are_refused(tmp_path: Path) -> None:
         program(arguments="['${services.front.address}']"),
         "front: {kind: haproxy, host: here, members: [app]}",
     )
-    assert [line for line in found if "must not need itself through the services that it refers to (front)" in line]
+    assert [
+        line for line in found if "must not depend on itself through the services that it refers to (front)" in line
+    ]
 
 
 def test_a_service_with_copies_is_not_one_address(tmp_path: Path) -> None:

@@ -55,10 +55,10 @@ def test_faults_are_reported_all_at_once_with_their_places(tmp_path: Path) -> No
         "system.yaml:10:39: services.area.host: must be a host of provider namespaces for a glusterfs_mount",
         "services.second.servers[0]: must be a service of this file",
         "did you mean 'store'",
-        "services.second.servers[1]: must be a glusterfs_server, got 'web' instead, a null_server",
+        "services.second.servers[1]: must be a glusterfs_server, got 'web' of kind null_server instead",
         "services.second.servers[3]: must name each server once, got 'store' again",
         "services.content.storage: must be a disk or a mount of host far (data), got 'second' instead",
-        "services.third: must have two servers at least for two copies, got 1 instead",
+        "services.third: must have at least two servers for two copies, got 1 instead",
         "services.fourth.settings: must have a cache of 0 B or at least 4 MiB",
         "services.fifth.settings: must have a cache of 0 B or at least 4 MiB",
     ):
@@ -98,8 +98,8 @@ def test_hosts_of_mounts_and_of_nodes_are_checked_together(tmp_path: Path) -> No
             "mean 'far'?",
             f"16:72: services.alone.storage: {everywhere} 'single' instead, which is not on far",
             f"17:70: services.own.storage: {everywhere} 'data' instead",
-            "18:69: services.apart.disk: must be left out with nodes on other hosts than web (far), which do not see "
-            "it, got 'data' instead",
+            "18:69: services.apart.disk: must be left out if nodes run on hosts other than web (far), because these "
+            "hosts cannot access the disk, got 'data' instead",
             f"20:74: services.others.storage: {everywhere} 'single' instead, which is not on far",
             "21:3: services.area-2: must not be the name of a process of service 'area', got 'area-2'",
         ]

@@ -110,17 +110,20 @@ NOTED = {
     ),
     "tests later": (
         script(f"{_BAD}visit('/1');\nif (!{_CHECK}) return;\nvisit('/2');"),
-        "stands behind other steps",
+        "is tested after other steps",
     ),
-    "text without a type": (script("http.post(base + '/x', 'text');"), "k6 sends texts without it"),
-    "JSON without a type": (script("http.post(base + '/x', JSON.stringify({ a: 1 }));"), "k6 sends JSON without it"),
+    "text without a type": (script("http.post(base + '/x', 'text');"), "k6 sends texts without this header"),
+    "JSON without a type": (
+        script("http.post(base + '/x', JSON.stringify({ a: 1 }));"),
+        "k6 sends JSON without this header",
+    ),
     "cookies of one name": (
         script("visit('/set/own');\nvisit('/x', { cookies: { own: 'mine' } });"),
-        "replaces a cookie of the same name",
+        "replaces a server cookie with this name",
     ),
     "a branch by status": (
         script("if (visit('/1').status === 200) { visit('/2'); } else { visit('/3'); }\nvisit('/4');"),
-        "its branches are left out",
+        "left out: its condition is not known before the run",
     ),
     "a request in the branch of a failure": (
         script(f"{_BAD}if (!{_CHECK}) {{ visit('/report'); return; }}\nvisit('/1');"),

@@ -59,7 +59,7 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     file = str(EXAMPLES / "commands.sh")
     refused = towtank("import", "curl", file, "--out", str(out))
     assert refused.returncode == 2
-    assert "<command line>: --out: must not be there yet (or give --force)" in refused.stderr
+    assert "<command line>: --out: must not exist yet (--force overwrites it)" in refused.stderr
     assert out.read_text() == "mine\n"
     assert towtank("import", "curl", file, "--out", str(out), "--force").returncode == 0
     assert "towtank/workload/1" in out.read_text()
@@ -82,7 +82,7 @@ def test_wrong_command_lines(arguments: tuple[str, ...], message: str) -> None:
 
 
 BAD = [
-    ("har", '{"log": {"entries": [}}', ":1:22: must be JSON, got '}}' where a value must be"),
+    ("har", '{"log": {"entries": [}}', ":1:22: must be JSON, got '}}' instead of a value"),
     ("har", '{"log": 1}', ":1:1: must be an HTTP Archive with log.entries, got none"),
     ("har", '{"log": {"entries": [{"request": {"method": "GET"}}]}}', ":1:22: log.entries[0]: must have request.url"),
     (

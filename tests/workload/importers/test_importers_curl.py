@@ -261,7 +261,7 @@ def test_json_with_a_key_twice_stays_as_it_is(import_text: Importer) -> None:
 def test_of_several_data_none_is_a_file(import_text: Importer) -> None:
     found = import_text("curl", "curl http://a/1\ncurl -d a=b -d @x http://a/2\ncurl -G -d @x http://a/3\n")
     assert [step["get"] for step in found.requests()] == ["/1"]
-    assert [line for line, _, why in found.notes() if "one is a file" in why] == [2, 3]
+    assert [line for line, _, why in found.notes() if "got several bodies with a file" in why] == [2, 3]
     assert import_text("curl", "curl -d a=b --data-raw @x http://a/2\n").requests()[0]["body"] == "a=b&@x"
 
 
@@ -295,9 +295,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("--data-binary @many", "application/x-www-form-urlencoded", ""),
         ("--json @one", "application/json", ""),
         ("-d @one -H 'Content-Type: text/x'", "text/x", ""),
-        ("-T one", None, "uploads without one"),
+        ("-T one", None, "uploads without a media type"),
         ("-T one -H 'Content-Type: text/x'", "text/x", ""),
-        ("-d a=b -H 'Content-Type:'", None, "sends the body without it"),
+        ("-d a=b -H 'Content-Type:'", None, "sends the body without this header"),
         ("-F 'f=<one'", None, "as a field"),
         ("-F 'f=@one'", None, ""),
     ],

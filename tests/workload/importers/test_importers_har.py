@@ -221,17 +221,22 @@ FORM = "application/x-www-form-urlencoded"
 @pytest.mark.parametrize(
     ("method", "url", "changed", "why"),
     [
-        ("GET", "http://a/favicon.ico", {}, "an icon that browsers request by themselves"),
-        ("OPTIONS", "http://a/api", {"_resourceType": "preflight"}, "a preflight of the browser"),
-        ("POST", "http://a/beacon", {"_resourceType": "ping"}, "a report of the browser"),
-        ("GET", "http://a/old", {"_fromCache": "prefetch"}, "the browser had it in its cache"),
+        ("GET", "http://a/favicon.ico", {}, "an icon that browsers request once without an action of the user"),
+        (
+            "OPTIONS",
+            "http://a/api",
+            {"_resourceType": "preflight"},
+            "a preflight request of the browser for another origin",
+        ),
+        ("POST", "http://a/beacon", {"_resourceType": "ping"}, "a report that the browser sends"),
+        ("GET", "http://a/old", {"_fromCache": "prefetch"}, "the browser had the content in its cache"),
         ("GET", "http://a/sw", {"response": {"_fetchedViaServiceWorker": True}}, "a script in the browser answered it"),
-        ("GET", "http://a/cut", {"_error": "the server broke off"}, "its answer is not whole: the server broke off"),
+        ("GET", "http://a/cut", {"_error": "the server broke off"}, "its response is incomplete: the server broke off"),
         (
             "GET",
             "http://a/blocked",
             {"response": {"status": 0, "_error": "net::ERR_BLOCKED_BY_CLIENT"}},
-            "the recording has no answer: net::ERR_BLOCKED_BY_CLIENT",
+            "the recording has no response: net::ERR_BLOCKED_BY_CLIENT",
         ),
     ],
 )
@@ -244,7 +249,7 @@ def test_what_browsers_do_beside_their_users(
     found = import_text("har", recording(entry(0, "GET", "http://a/"), {**odd, **changed}))
     assert [step.get("get") for step in found.requests()] == ["/"]
     assert next(reported for _, what, reported in found.notes() if what == f"{method} {url}").startswith(
-        f"dropped: {why}"
+        f"left out: {why}"
     )
 
 
@@ -354,7 +359,7 @@ def test_a_header_with_a_name_of_several_lines_is_left_out(import_text: Importer
     found = import_text("har", recording(sent))
     assert "X-C: kept" in found.text
     assert "X-B" not in found.text
-    assert ("header 'X-A\\nX-B'", "dropped: no header has such a name") in [said[1:] for said in found.notes()]
+    assert ("header 'X-A\\nX-B'", "left out: this is not a valid header name") in [said[1:] for said in found.notes()]
 
 
 def test_a_token_that_came_with_an_answer_stays_a_variable(import_text: Importer) -> None:
@@ -370,15 +375,15 @@ def test_what_becomes_of_a_value_without_an_answer_is_said(import_text: Importer
     assert found.requests()[0]["query"] == {"csrf_token": "${parameters.token}", "viewstate": "9f8e7d6c5b1b"}
     said = {what: why.rpartition(": ")[2] for _, what, why in found.notes() if what.startswith("field")}
     assert said == {
-        "field csrf_token": "a parameter is sent",
-        "field viewstate": "the workload sends the recorded one",
+        "field csrf_token": "a parameter replaces it",
+        "field viewstate": "the workload sends the recorded value",
     }
 
 
 def test_the_pause_after_the_session_is_said_to_be_made_up(import_text: Importer) -> None:
     found = import_text("har", recording(entry(0, "GET", "http://a/x")))
     assert [why for _, what, why in found.notes() if what == "pause after the session"] == [
-        "is not in the recording: users wait for 1 s before they begin again"
+        "is not in the recording: users pause for 1 s before the next session"
     ]
     found = import_text("har", recording(entry(0, "GET", "http://a/x"), entry(2, "GET", "http://a/y")))
     assert found.workload["groups"]["users"]["loop"]["think"] == {"exponential": "${parameters.think_short}"}
@@ -395,7 +400,7 @@ def test_empty_json_bodies_are_sent(body: str, import_text: Importer) -> None:
 def test_what_is_no_basic_login_is_said_so(import_text: Importer) -> None:
     found = import_text("har", recording(entry(0, "GET", "http://a/x", headers={"Authorization": "Basic stuffz"})))
     assert [why for _, what, why in found.notes() if "Authorization" in what] == [
-        "dropped: no user and password in base64 follow"
+        "left out: its value is not a user and a password in base64"
     ]
 
 

@@ -77,7 +77,7 @@ def test_think_time_is_a_flow_control_with_a_timer_below(import_text: Importer) 
 def test_a_flow_control_that_stops_is_noted(import_text: Importer) -> None:
     found = import_text("jmx", group(element("TestAction", ActionProcessor__target="0") + request("/x")))
     assert [why for _, what, why in found.notes() if "TestAction" in what] == [
-        "stops the thread or the test: a user cannot do this, and goes on with the next step"
+        "stops the thread or the test: a workload cannot do this, and the user continues with the next step"
     ]
 
 
@@ -151,7 +151,7 @@ def test_cookies_of_a_manager_are_those_of_its_users(import_text: Importer) -> N
     assert of_group(found) == {"given": [{"name": "own", "value": "v1", "path": "/p", "target": "a"}]}
     assert [step.get("headers") for step in found.requests()] == [None, None, None]
     assert [why for _, what, why in found.notes() if "cookie" in what.lower()] == [
-        "no request goes to its domain: it is not sent"
+        "is not sent, because no request goes to its domain"
     ]
 
 
@@ -203,7 +203,7 @@ def test_a_cookie_manager_of_some_requests_is_noted(import_text: Importer) -> No
     found = import_text("jmx", group(below))
     assert of_group(found) == {"kept": "per_round"}
     assert [why for _, what, why in found.notes() if what == "CookieManager 'C'"] == [
-        "holds for some requests of 'G'; here all of them have one store of cookies"
+        "applies to some requests of 'G'; in the workload all requests share one store of cookies"
     ]
 
 
@@ -233,7 +233,7 @@ def test_the_outermost_manager_of_logins_and_cookies_holds(import_text: Importer
     found = import_text("jmx", group(below))
     assert [step["auth"]["user"] for step in found.requests()] == ["outer", "outer"]
     assert of_group(found) == {}
-    assert [what for _, what, why in found.notes() if "outside of it" in why] == [
+    assert [what for _, what, why in found.notes() if "JMeter uses the outer" in why] == [
         "AuthManager 'A'",
         "CookieManager 'C'",
     ]
@@ -363,7 +363,9 @@ def test_a_number_that_is_absent_takes_any_match_as_in_jmeter(number: str | None
         found = import_text("jmx", group(request("/x", element(kind, **properties, **more))))
         spec = found.requests()[0]["extract"]["t"]
         assert ("pick" in spec) == (number in {None, "", "0"}), (kind, spec)
-        assert bool(found.noted(kind) and number == "-1") == any("first one" in why for _, _, why in found.notes())
+        assert bool(found.noted(kind) and number == "-1") == any(
+            "the first match is extracted" in why for _, _, why in found.notes()
+        )
 
 
 def test_a_timer_without_a_delay_makes_no_pause(import_text: Importer) -> None:
@@ -379,7 +381,7 @@ def test_the_time_of_a_page_has_no_think_times_in_it(timers: str | None, said: b
     below = request("/x") + request("/y", timer)
     found = import_text("jmx", group(element("TransactionController", below, **properties)))
     assert [why for _, what, why in found.notes() if "TransactionController" in what] == (
-        ["JMeter's time has the timers in it; that of the page is without think times"] if said else []
+        ["JMeter's time includes the timers; the page time excludes think times"] if said else []
     )
 
 
@@ -387,7 +389,7 @@ def test_a_once_only_controller_inside_another_is_said_to_be_done_each_time(impo
     once = element("OnceOnlyController", request("/login"))
     found = import_text("jmx", group(element("LoopController", once, LoopController__loops="2")))
     assert [why for _, what, why in found.notes() if "OnceOnly" in what] == [
-        "is inside another controller: its steps are done each time"
+        "is inside another controller: its steps are executed each time"
     ]
 
 
@@ -581,7 +583,7 @@ def test_every_property_of_an_element_is_accounted_for(kind: str, import_notes: 
 def test_a_property_that_nobody_knows_is_noted(import_text: Importer) -> None:
     found = import_text("jmx", group(request("/x", new_setting="on")))
     assert [(what, why) for _, what, why in found.notes() if "new_setting" in what] == [
-        ("HTTPSamplerProxy: HTTPSampler.new_setting = 'on'", "was not carried: this key is not known to the importer")
+        ("HTTPSamplerProxy: HTTPSampler.new_setting = 'on'", "was not imported: the importer does not know this key")
     ]
 
 
@@ -621,7 +623,7 @@ def test_a_cookie_of_a_whole_domain_is_noted(import_text: Importer) -> None:
     def said(domain: str) -> bool:
         manager = cookie_manager(cookie("own", domain=domain, domain_specified="true", path="/"))
         found = import_text("jmx", group(manager + request("/x", host="b")))
-        return any("for a whole domain" in why for _, what, why in found.notes() if what == "cookie 'own'")
+        return any("applies to a whole domain" in why for _, what, why in found.notes() if what == "cookie 'own'")
 
     assert said(".b")
     assert not said("b")

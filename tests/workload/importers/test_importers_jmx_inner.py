@@ -155,5 +155,5 @@ def test_a_sign_of_an_argument_is_noted(import_notes: Importer) -> None:
         return [why for _, what, why in import_notes("jmx", text).notes() if what == "argument 'a'"]
 
     assert (said("=", ""), said("=", "1")) == ([], [])
-    assert said("", "") == ["is sent with `=`; JMeter sends the name alone"]
-    assert said(":", "1") == ["is sent with `=`; JMeter has ':' between name and value of a query"]
+    assert said("", "") == ["is sent with `=`; JMeter sends only the name"]
+    assert said(":", "1") == ["is sent with `=`; JMeter sends ':' between the name and the value in a query"]

@@ -160,7 +160,7 @@ def test_a_group_without_threads_is_left_out_of_the_others(users: int, import_te
     found = import_text("jmx", plan(*given, threads("b", 6, request("/b"))))
     assert {name: group["share"] for name, group in found.workload["groups"].items()} == {"a": "40 %", "b": "60 %"}
     assert pacings(found)["a"] == "1 s"
-    assert (1, "ThreadGroup 'idle'", f"left out: it has {users} threads, so that it does nothing") in found.notes()
+    assert (1, "ThreadGroup 'idle'", f"left out: it has {users} threads and does nothing") in found.notes()
 
 
 def test_a_plan_whose_groups_all_do_nothing_is_refused_with_the_reasons(import_text: Importer) -> None:
@@ -172,10 +172,10 @@ def test_a_plan_whose_groups_all_do_nothing_is_refused_with_the_reasons(import_t
 @pytest.mark.parametrize(
     ("number", "why"),
     [
-        ("${__P(users,)}", "is not known before the run (${__P(users,)}): 1 is taken"),
-        ("${users}", "is not known before the run (${users}): 1 is taken"),
-        ("1e12", "is no number below 1e+12 (1e12): 1 is taken"),
-        ("NaN", "is no number below 1e+12 (NaN): 1 is taken"),
+        ("${__P(users,)}", "is not known before the run (${__P(users,)}): 1 is used"),
+        ("${users}", "is not known before the run (${users}): 1 is used"),
+        ("1e12", "is no number below 1e+12 (1e12): 1 is used"),
+        ("NaN", "is no number below 1e+12 (NaN): 1 is used"),
     ],
 )
 def test_a_number_of_threads_that_is_not_known_is_noted(number: str, why: str, import_text: Importer) -> None:
@@ -214,8 +214,8 @@ def test_groups_of_plugins_have_the_users_of_their_rows(import_text: Importer) -
         "g2": "1 %",
     }
     assert [(what, why) for _, what, why in found.notes() if what.startswith("users of")] == [
-        ("users of 'g0'", "are the sum of its 2 rows, which need not overlap"),
-        ("users of 'g2'", "are no number of the plan: 1 is taken"),
+        ("users of 'g0'", "are the sum over its 2 rows, although the rows may not overlap in time"),
+        ("users of 'g2'", "are not stated in the plan: 1 is assumed"),
     ]
     assert not found.noted("TargetLevel")
 
@@ -228,6 +228,9 @@ def test_values_that_jmeter_computes_once_are_noted(import_text: Importer) -> No
     )
     found = import_text("jmx", plan(variables, threads("a", 1, request("/${id}/${__Random(1,9,n)}"))))
     assert [(what, why) for _, what, why in found.notes() if what.startswith("variable ")] == [
-        ("variable id", "JMeter evaluates its functions once, before the test; here each place evaluates them"),
-        ("variable n", "__Random stores its value in it; here other places do not have this value"),
+        (
+            "variable id",
+            "JMeter evaluates its functions once, before the test; the workload evaluates them at each use",
+        ),
+        ("variable n", "__Random stores its value in it; in the workload, other uses do not have this value"),
     ]

@@ -13,9 +13,9 @@ HEAD = (
     "const visit = (path) => http.get('http://a' + path);\nconst is200 = { ok: (r) => r.status === 200 };\n"
     "const good = (r) => check(r, { ok: (r) => r.status === 200 });\n"
 )
-LEAVES = "leaves only its function in k6; here a failed request ends the whole round"
-LATER = "follows other steps: here a failed request ends the round before them"
-UNKNOWN = "its condition is not known before the run: its branches are left out"
+LEAVES = "leaves only its function in k6; in the workload, a failed request ends the whole round"
+LATER = "is tested after other steps; in the workload, a failed request ends the round before these steps"
+UNKNOWN = "left out: its condition is not known before the run"
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def course(found: Any) -> list[tuple[str, str | None]]:
 
 
 def reasons(found: Any) -> list[str]:
-    return [why for _, what, why in found.notes() if what != "redirects" and "counts as a failed step" not in why]
+    return [why for _, what, why in found.notes() if what != "redirects" and "the step counts as failed" not in why]
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_a_branch_that_leaves_in_its_else_goes_on_in_the_other(script: Callable[
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("if (good(visit('/1'))) return;", "is done only if an answer is good: left out"),
-        ("if (!good(visit('/1'))) { visit('/2'); }", "is done only if an answer is not good: left out"),
+        ("if (good(visit('/1'))) return;", "left out: it runs only after a successful response"),
+        ("if (!good(visit('/1'))) { visit('/2'); }", "left out: it runs only after a failed response"),
         ("if (visit('/1').status === 200) return;", UNKNOWN),
         ("if (visit('/1').status === 200) { visit('/2'); } else { visit('/3'); }", UNKNOWN),
         ("if (visit('/1').json('id') === 7) { visit('/2'); }", UNKNOWN),

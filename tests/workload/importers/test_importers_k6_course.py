@@ -235,7 +235,7 @@ def test_what_is_caught_is_left_out_and_what_comes_finally_is_done(script: Calla
     found = script(body)
     assert [step["get"] for step in found.requests()] == ["/1", "/3"]
     assert [why for _, what, why in found.notes() if what.startswith("catch")] == [
-        "is left out: nothing is thrown here"
+        "left out: a workload has no exceptions"
     ]
 
 
@@ -249,7 +249,7 @@ def test_a_threshold_of_a_request_is_noted(script: Callable[..., Any]) -> None:
     options = "export const options = { thresholds: { 'http_req_duration{name:orders}': ['p(95)<300'] } };"
     found = script("http.get('http://a/');", options)
     assert [why for _, what, why in found.notes() if what.startswith("threshold")] == [
-        "objectives are about transactions, not about the request 'orders': make it a transaction of its own"
+        "left out: objectives limit transactions, not the request 'orders'; make it a separate transaction"
     ]
 
 

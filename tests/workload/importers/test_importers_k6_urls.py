@@ -11,7 +11,7 @@ import pytest
 
 Importer = Callable[..., Any]
 HEAD = "import http from 'k6/http';\n"
-_ELSEWHERE = "where requests go to is not in the script"
+_ELSEWHERE = "the destination of requests is not in the script"
 
 
 @pytest.fixture

@@ -115,8 +115,8 @@ HEAD = (
 )
 CHAIN = {"/a": 0.5, "/b": 0.34, "/c": 0.12, "/d": 0.04}
 ODD = (
-    "is decided by a number of its own; k6 decides it by the number that was drawn before",
-    "returns in some rounds only: the steps after it are done in all of them",
+    "depends on a new random number; in k6 it depends on the number that was drawn before",
+    "returns in some rounds only: in the workload, the steps after it run in all rounds",
 )
 
 

@@ -24,7 +24,7 @@ def script(body: str) -> str:
     return f"import http from 'k6/http';\nlet token;\nexport default function () {{\n{body}\n}}\n"
 
 
-ONCE = "is done once by each user, before its rounds"
+ONCE = "is executed once by each user, before its rounds"
 
 
 @pytest.mark.parametrize("condition", ["__ITER === 0", "__ITER == 0", "exec.vu.iterationInScenario === 0"])
@@ -41,7 +41,7 @@ def test_what_a_variable_waits_for_is_tried_again_by_k6(import_text: Importer) -
     body = "if (!token) { token = http.get('http://a/login').json('t'); } http.get('http://a/x?t=' + token);"
     found = import_text("k6", script(body))
     assert [why for _, what, why in found.notes() if what.startswith("if")] == [
-        f"{ONCE}; k6 tries again in the next round if it failed"
+        f"{ONCE}; k6 repeats it in the next round if it failed"
     ]
 
 
@@ -55,7 +55,7 @@ def test_no_callback_for_answers_is_noted(import_text: Importer) -> None:
     """`null` is not the default of `responseCallback`: with it, k6 counts no response as a failure."""
     found = import_text("k6", script("http.get('http://a/x', { responseCallback: null });"))
     assert [why for _, what, why in found.notes() if "responseCallback" in what] == [
-        "2xx and 3xx are good, or what `check` says"
+        "a response is successful if its status is 2xx or 3xx, or if it passes `check`"
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_page_inside_a_controller_has_a_note_for_its_time(import_text: Importe
     page = element("TransactionController", sampler("/x"), TransactionController__includeTimers="true")
     found = import_text("jmx", plan(element("LoopController", page, LoopController__loops="2")))
     (why,) = [why for _, what, why in found.notes() if what.startswith("TransactionController")]
-    assert why == "pages cannot be inside other controllers: its steps are kept, its time is not measured"
+    assert why == "a page cannot be inside another controller: its steps are kept, but its time is not measured"
     assert found.requests() == [{"get": "/x", "name": "/x", "on_failure": "go_on"}]
 
 
@@ -73,14 +73,14 @@ def test_a_login_of_another_kind_is_named_in_full(import_text: Importer) -> None
     entry = {"startedDateTime": "2026-01-01T10:00:00Z", "time": 1, "request": request, "response": {"status": 200}}
     found = import_text("har", json.dumps({"log": {"entries": [entry]}}), "s.har")
     assert [why for _, what, why in found.notes() if "Authorization" in what] == [
-        "dropped: it is neither Basic nor Bearer"
+        "left out: only Basic authentication and bearer tokens are supported"
     ]
 
 
 def test_cookies_of_a_command_are_left_out_with_a_note(import_text: Importer) -> None:
     found = import_text("curl", "curl -b k=v http://a/x", "commands.sh")
     (why,) = [why for _, what, why in found.notes() if "--cookie" in what]
-    assert why.startswith("is left out: ")
+    assert why.startswith("left out: ")
     assert "k=v" not in json.dumps(found.workload)
 
 
@@ -88,8 +88,8 @@ def test_a_condition_that_is_not_kept_has_no_note_that_it_is_asked(import_text: 
     below = element("IfController", sampler("/x"), IfController__condition="${c} > 1", IfController__evaluateAll="true")
     found = import_text("jmx", plan(below))
     whys = [why for _, what, why in found.notes() if what.startswith("IfController")]
-    assert [why for why in whys if why.startswith("the condition is asked")] == []
-    assert any(why.endswith(": its steps are always done") for why in whys)
+    assert [why for why in whys if why.startswith("the condition is evaluated")] == []
+    assert any(why.endswith(": its steps are always executed") for why in whys)
 
 
 def test_no_note_looks_like_a_secret() -> None:
@@ -154,7 +154,7 @@ def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Impo
     found = import_text("k6", head + rows + script(f"const r = rows[{index}]; http.get('http://a/' + r.id);"))
     assert found.workload["data"]["u"]["order"] == "sequential"
     (why,) = [why for _, what, why in found.notes() if what.startswith("rows[")]
-    assert why == "rows are dealt one after the other, at each draw the next one, whoever draws"
+    assert why == "rows are drawn in order: each draw gets the next row, regardless of the user"
 
 
 def test_the_time_of_a_page_begins_after_its_first_pause(import_text: Importer) -> None:

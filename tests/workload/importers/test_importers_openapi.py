@@ -271,7 +271,7 @@ def test_ways_to_sign_in_that_are_not_taken_are_noted(import_text: Importer) -> 
     operation["security"] = [{"missing": []}, {"key": []}]
     found = import_text("openapi", json.dumps(whole))
     assert [why for _, what, why in found.notes() if what.startswith("security")] == [
-        "left out: components.securitySchemes has none of this name",
+        "left out: components.securitySchemes has no entry with this name",
     ]
     assert found.noted("POST /x: security")
 

@@ -53,7 +53,7 @@ def test_schemas_of_schemas_stand_for_so_many_values(schema: Any) -> None:
     made = Maker(References(root, lambda *_: None), lambda *note: notes.append(note)).value(root.child("schema"))
     assert count(made) < 2 * VALUES_AT_MOST
     assert [why for _, what, why in notes if what == "schemas"] == [
-        f"stand for more than {VALUES_AT_MOST} values: the others are left out"
+        f"describe more than {VALUES_AT_MOST} values: further values are left out"
     ]
 
 
@@ -63,7 +63,7 @@ def test_variables_of_variables_are_refused_where_they_double(first: str) -> Non
         texts = Texts(Draft("plan.jmx", "jmx", "plan"))
         doubled = {f"A{step}": f"${{A{step - 1}}}${{A{step - 1}}}" for step in range(1, 41)}
         texts.constants = {"A0": first or "${A00}", "A00": first, **doubled}
-        with pytest.raises(StudyError, match="must have variables of at most 20 MB in all"):
+        with pytest.raises(StudyError, match="must have variables of at most 20 MB in total"):
             translate(texts)
 
 

@@ -40,5 +40,5 @@ def test_an_oversight_of_an_importer_is_an_exception_in_tests_and_a_note_for_use
     Ledger(notes, table).settle("kind", "other", "y", (5, 1))
     assert [(note.places, note.what, note.why) for note in notes.sorted()] == [
         ([(3, 4)], "kind: key = 'x'", "was not carried"),
-        ([(5, 1)], "kind: other = 'y'", "was not carried: this key is not known to the importer"),
+        ([(5, 1)], "kind: other = 'y'", "was not imported: the importer does not know this key"),
     ]

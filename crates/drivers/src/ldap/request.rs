@@ -323,7 +323,10 @@ mod tests {
         let fault = modify(&json!([1])).fault(3).expect("a fault");
         assert!(fault.contains("must have 2 values, got 3"), "{fault}");
         let fault = modify(&json!([2])).fault(2).expect("a fault");
-        assert!(fault.contains("must name values 1 to 1"), "{fault}");
+        assert!(
+            fault.contains("must use each of the values 1 to 1"),
+            "{fault}"
+        );
         assert!(request(&json!({"bind": {}})).fault(1).is_some());
     }
 }

@@ -124,7 +124,7 @@ fn one_that_closes_before_it_says_anything_is_told_apart() {
     results.check_identity();
     assert_eq!(
         reasons_of(&results),
-        ["closed before the settings of HTTP/2"]
+        ["the server closed the connection before it had sent its HTTP/2 settings"]
     );
 }
 

@@ -26,6 +26,8 @@ SHARP = 2.0
 """Smallest ratio of the response time at the highest load to the response time at the lowest load that counts as
 growth. [ratio]
 """
+BELOW_LINE = "throughput below the proportional line through the lowest load"
+"""Name of the evidence for a shortfall of throughput. The report looks for this name."""
 SHORTFALL = 0.10
 """Smallest shortfall of throughput, below the proportional line through the lowest load, that counts. [ratio]"""
 FULL = 0.90
@@ -107,9 +109,7 @@ def classify(configuration: Configuration) -> Json:
     below = None if reached.low is None or reached.high is None else (1 - reached.high, 1 - reached.low)
     evidence = [
         Evidence("mean response time, relative to the lowest load", 1.0, rise, SHARP, None, (grown.low, grown.high)),
-        Evidence(
-            "throughput below the proportional line through the lowest load", 0.0, shortfall, SHORTFALL, None, below
-        ),
+        Evidence(BELOW_LINE, 0.0, shortfall, SHORTFALL, None, below),
         *_generator(configuration),
         *_memory(configuration),
         *_disks(configuration),

@@ -48,7 +48,7 @@ def table(results: Results) -> Table | None:
     rows, left = tuple(_row(results, configuration) for configuration in ordered), len(found) - _SHOWN
     notes = [
         f"Only the highest and lowest throughputs are shown; {people.plural(left, 'configuration')} between them "
-        "folded."
+        f"{'is' if left == 1 else 'are'} folded."
     ]
     notes = notes if left > 0 else []
     if any(MARK in cell for row in rows for cell in row):

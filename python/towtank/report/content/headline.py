@@ -64,7 +64,12 @@ def sentences(results: Results) -> list[str]:
     configurations = [each for each in results.summary.get("configurations") or () if isinstance(each, dict)]
     factors = [str(name) for each in configurations for name in each.get("key") or ()]
     heads = [f"With {each.get('label')}, " for each in configurations]
-    heads += ["Not answered with ", *(f"{name[:1].upper()}{name[1:]} " for name in dict.fromkeys(factors))]
+    # Results of older versions of Towtank have `Not answered with`.
+    heads += [
+        "There is no result for ",
+        "Not answered with ",
+        *(f"{name[:1].upper()}{name[1:]} " for name in dict.fromkeys(factors)),
+    ]
     begins = re.compile(rf"(?<=\.) (?={'|'.join(map(re.escape, heads))})")
     return begins.split(headline(results))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from towtank.analysis.ideal import share_of
 from towtank.analysis.statistics.estimates import from_document
 from towtank.digging import dig
+from towtank.model.fitting.shape import BELOW_LINE
 from towtank.report import format as people
 from towtank.report.content import network_model
 from towtank.report.document import Column, Table
@@ -151,7 +152,7 @@ def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
     share = share_of(ideal, rate, load_of(top))
     yield _Value("line of ideal scaling, N / (R + Z)", people.plain_estimate(share.scaled(100).document(), "%"))
     seen = dig(model, "shape", "evidence") or ()
-    below = next((row for row in seen if row["what"] == "throughput below the line of the lowest load"), None)
+    below = next((row for row in seen if row["what"] == BELOW_LINE), None)
     if below is None or below["at_highest"] is None:
         return
     low, high = below.get("at_highest_interval") or (None, None)

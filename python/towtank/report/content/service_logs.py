@@ -89,7 +89,7 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
     counts = {row.service: 0 for row in rows}
     for row in rows:
         counts[row.service] += row not in kept
-    return [f"{service}: {people.count(left)} further different lines." for service, left in counts.items() if left]
+    return [f"{service}: {people.plural(left, 'further different line')}." for service, left in counts.items() if left]
 
 
 def _notes(run: RunResult) -> list[str]:

@@ -55,8 +55,10 @@ def _said(results: Results) -> str:
         return "No point has a value, because no run is valid or suspect. The verdict of every run gives the reasons."
     of, together = confidence(results), ""
     if any(_by_run(point) != people.ABSENT for _, point in _all_points(results)):
-        together = " A percentile over several runs is computed from all their requests together, not as a mean of "
-        "percentiles."
+        together = (
+            " A percentile over several runs is computed from all their requests together, not as a mean of "
+            "percentiles."
+        )
     if of is None:
         return (
             f"Values are means over the steady window.{together} They have no intervals, because too few data were "

@@ -108,7 +108,11 @@ def _authorization(value: str, place: Place, carried: ImportedHeaders, notes: No
     if scheme.lower() == "bearer" and rest.strip():
         carried.bearer = rest.strip()
         return
-    notes.add(place, f"header Authorization ({scheme[:20]})", "left out: only Basic and Bearer are supported")
+    notes.add(
+        place,
+        f"header Authorization ({scheme[:20]})",
+        "left out: only Basic authentication and bearer tokens are supported",
+    )
 
 
 def _keep(name: str, value: str, carried: ImportedHeaders) -> None:

@@ -169,8 +169,10 @@ class Correlation:
             if not made or not value or urljoin(self.exchanges[earlier].url, value) != exchange.url:
                 continue
             if not value.startswith("/") or value.startswith("//"):
-                why = "is the header Location of an earlier response, which includes the host: a template needs "
-                "only the path"
+                why = (
+                    "is the header Location of an earlier response, which includes the host: a template needs only "
+                    "the path"
+                )
                 self.draft.notes.add(place_of(exchange.node), f"path {urlsplit(exchange.url).path[:80]}", why)
                 return
             variable = self._variable(earlier, Sent(value, "location"), Source({"header": "Location"}, "location"))

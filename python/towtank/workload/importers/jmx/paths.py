@@ -42,8 +42,10 @@ def _sendable(text: str, place: Place, texts: Texts) -> str:
     if any(_is_encoded(value) for value in known):
         text = texts.static(text)
     for variable in [variable for variable, values in rows.items() if any(map(_is_encoded, values))]:
-        why = "some contain characters that are not allowed in paths: encode them in the data, as JMeter does when "
-        "sending"
+        why = (
+            "some contain characters that are not allowed in paths: encode them in the data, as JMeter does when it "
+            "sends them"
+        )
         texts.draft.notes.add(place, f"values of ${{{variable}}} in a path", why)
     return text
 

@@ -166,14 +166,18 @@ class _Plan:
         head: list[Step] = [{"draw": pool} for pool in pools if pool not in (drawn or [])]
         tail: list[Step] = [{"draw": pool} for pool in pools if pool in (drawn or [])]
         if tail and self.controllers.requests.on_failure is None:
-            why = "are drawn at the end of a round, because the first round uses the row of `once`; a failed round "
-            "draws none"
+            why = (
+                "are drawn at the end of a round, because the first round uses the row of `once`; a failed round "
+                "draws none"
+            )
             self.draft.notes.add(item.place, f"rows of {item.name!r}", why)
         variables = {identifier(name, "value"): name for name in sorted(self.texts.early)}
         early = {v: name for v, name in variables.items() if re.search(rf'\$\{{{v}[|}}]|: "{v}"', written)}
         if early:
-            why = f"{', '.join(early.values())}: read before they are set; in the workload they are empty at the "
-            "start of every transaction"
+            why = (
+                f"{', '.join(early.values())}: read before they are set; in the workload they are empty at the start "
+                "of every transaction"
+            )
             self.draft.notes.add(item.place, f"variables of {item.name!r}", why)
             head.append({"set": dict.fromkeys(early, "")})
         return [*head, *steps, *tail]

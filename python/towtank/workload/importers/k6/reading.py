@@ -102,8 +102,7 @@ def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
     pacing = seconds(scenario.users / scenario.rate)
     why = (
         f"{scenario.rate:g} iterations per second correspond to {scenario.users:g} users with a pacing of {pacing} "
-        "each; "
-        f"change the pacing with the number of users, or use an arrival rate with `towtank drive --rate`"
+        "each; change the pacing with the number of users, or use an arrival rate with `towtank drive --rate`"
     )
     draft.notes.add(scenario.place, f"scenario {scenario.name}: arrival rate", why)
     return {"pacing": pacing}
