@@ -305,11 +305,11 @@ class _Builder:
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-            problem = " ".join((error.problem or error.context or "it cannot be parsed").split())
+            problem = " ".join((error.problem or error.context or "text that cannot be parsed").split())
             raise StudyError.at(self.name, f"must be YAML, got: {problem}", line=line, column=column) from None
         except (YAMLError, ValueError, RecursionError) as error:
             line, column = _place_of_bad_character(error, text)
-            problem = str(error).strip().splitlines()[0] if str(error).strip() else "it cannot be parsed"
+            problem = str(error).strip().splitlines()[0] if str(error).strip() else "text that cannot be parsed"
             raise StudyError.at(self.name, f"must be YAML, got: {problem}", line=line, column=column) from None
 
     def _error(self, event: Event, message: str) -> StudyError:

@@ -172,7 +172,7 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     ),
     Kind.PHYSICAL_BOUND: (
         "No system can exceed this bound, so a counter is wrong, or part of the data was recorded twice or belongs to "
-        "another run. Every number computed from it is wrong, too.",
+        "another run. All results that use these data are unreliable.",
         "compare the run folder with its original: a file may have been copied, joined or edited; otherwise report it "
         "with the run folder",
     ),

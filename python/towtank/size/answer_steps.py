@@ -15,7 +15,7 @@ from towtank.size.settle import SizingProblem
 from towtank.size.steps import Step, Steps
 from towtank.size.tiers import Option, Tier
 
-STAFFING = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)"
+STAFFING = f"square-root staffing for a waiting probability of {100 * FIRST_GUESS_WAITS:.0f} % (Halfin and Whitt 1981)"
 
 
 def answer_steps(settled: SizingProblem, answer: Found) -> None:

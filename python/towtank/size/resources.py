@@ -361,7 +361,9 @@ def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
     held = Step(f"pool {name}: units held{where}", "sum X h", values, found.work, "1", source, found.work_interval)
     steps.add(held)
     values = {"a": found.work, "beta": staffing_factor(FIRST_GUESS_WAITS)}
-    source = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)"
+    source = (
+        f"square-root staffing for a waiting probability of {100 * FIRST_GUESS_WAITS:.0f} % (Halfin and Whitt 1981)"
+    )
     steps.add(Step(f"pool {name}: first guess", "ceil(a + beta sqrt(a))", values, found.first_guess, "1", source))
 
 

@@ -131,7 +131,11 @@ def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[t
         if len(rows.faults) >= _FAULTS_AT_MOST:
             return
         if len(row) <= max(places):
-            rows.fault(line, "", f"must have the columns {trace.time} and {trace.rate}, got {len(row)} fields instead")
+            rows.fault(
+                line,
+                "",
+                f"must have at least {max(places) + 1} fields for {trace.time} and {trace.rate}, got {len(row)} instead",
+            )
             continue
         texts = [row[place].strip()[:_FIELD_AT_MOST] for place in places]
         at = rows.number(line, trace.time, texts[0], _SECONDS_AT_MOST / second)

@@ -244,7 +244,7 @@ fn station(model: &Model, station: &Station, faults: &mut Faults) {
     for entry in &station.services {
         let new = seen.insert(&entry.class);
         faults.unless(new, &at("services"), || {
-            format!("must have class {:?} once, got it twice", entry.class)
+            format!("must list class {:?} only once", entry.class)
         });
         service(model, station, entry, faults);
     }

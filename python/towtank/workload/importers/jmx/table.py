@@ -180,7 +180,11 @@ _CONTROLLERS: dict[str, dict[str, Key]] = {
     "CriticalSectionController": harmless(_IN_NOTE, "CriticalSectionController.lockName"),
     **dict.fromkeys(
         ("RandomController", "InterleaveControl"),
-        noted("InterleaveControl.style", "a nested controller executes all its requests each time, not one", "1")
+        noted(
+            "InterleaveControl.style",
+            "the workload executes all requests of a nested controller each time, not only the next",
+            "1",
+        )
         | harmless(_IN_NOTE, "InterleaveControl.accrossThreads"),
     ),
     "SwitchController": carried("SwitchController.value", why="the element that is executed"),
