@@ -71,7 +71,7 @@ def test_port_taken(bench: Bench) -> None:
         bench.study(port=port)
         ended = bench.run_study()
     assert ended.returncode == 6
-    assert f"content: port {port} on 127.0.0.1 is taken by" in ended.stderr
+    assert f"content: port {port} on 127.0.0.1 is already in use by" in ended.stderr
     assert f"(pid {os.getpid()})" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert set(bench.statuses().values()) == {"failed"}
@@ -157,7 +157,7 @@ def test_ctrl_c_once_finishes_cleanly(bench: Bench) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 5
-    assert "a second request leaves at once" in errors
+    assert "a second request exits immediately" in errors
     assert "Traceback" not in errors
     assert bench.statuses() == {"r001": "stopped"}
     engine = json.loads((bench.results / "runs" / "r001" / "engine" / "engine.json").read_text())
@@ -254,7 +254,7 @@ def test_two_conductors_in_one_folder(bench: Bench) -> None:
     bench.await_stage("r001", "steady")
     second = bench.towtank("run", "--resume", bench.results)
     assert second.returncode == 2
-    assert "another towtank is writing into it" in second.stderr
+    assert "another Towtank process is writing to it" in second.stderr
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=240)
 
@@ -264,7 +264,7 @@ def test_two_conductors_in_one_folder(bench: Bench) -> None:
     [
         ([], "STUDY: must name a study, or a results folder with --resume"),
         (["no-such-study"], "no-such-study"),
-        (["--resume", "nowhere"], "must be a results folder with a study.json in it"),
+        (["--resume", "nowhere"], "must be a results folder with a study.json, got a folder without it"),
         (["study.yaml", "--resume", "results"], "must be left out with --resume"),
         (["study.yaml", "--set", "seed"], "--set: must be path.to.key=value, got 'seed' instead"),
         (["study.yaml", "--preset", "slow"], "--preset"),

@@ -42,7 +42,7 @@ def test_port_taken(bench: Bench) -> None:
         bench.study(port=port)
         up = bench.towtank("system", "up", "system.yaml")
     assert up.returncode == 6
-    assert f"port {port} on 127.0.0.1 is taken by" in up.stderr
+    assert f"port {port} on 127.0.0.1 is already in use by" in up.stderr
     assert json.loads(bench.towtank("system", "status", "--json").stdout)["systems"] == []
 
 

@@ -132,7 +132,7 @@ def test_stale_state_with_a_reused_process_id_harms_nobody(state: Path) -> None:
 def test_system_that_cannot_come_up_is_reported_and_leaves_no_state(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(TargetError, match=f"content: port {port} on 127.0.0.1 is taken by"):
+        with pytest.raises(TargetError, match=f"content: port {port} on 127.0.0.1 is already in use by"):
             keeper.bring_up("small", system_file(tmp_path, port), silent)
     assert states() == []
 

@@ -21,7 +21,7 @@ def test_taken_port_is_refused_with_its_number_and_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(
-            TargetError, match=rf"content: port {port} on 127.0.0.1 is taken by .*\(pid {os.getpid()}\)"
+            TargetError, match=rf"content: port {port} on 127.0.0.1 is already in use by .*\(pid {os.getpid()}\)"
         ):
             require_free("127.0.0.1", port, "content")
 

@@ -201,7 +201,7 @@ def test_taken_port_is_refused_before_anything_starts(make: Any, journal: list[s
     system = make(Small("first", journal))
     taken = system.up().addresses["first"][0].rpartition(":")[2]
     other = System([Small("content", journal, port=int(taken))], Path(str(system._data) + "-2"), system._logs)
-    with pytest.raises(TargetError, match=rf"content: port {taken} on 127.0.0.1 is taken by python"):
+    with pytest.raises(TargetError, match=rf"content: port {taken} on 127.0.0.1 is already in use by python"):
         other.up()
 
 

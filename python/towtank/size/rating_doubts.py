@@ -210,8 +210,10 @@ def _place(measurement: Measurement, file_system: str | None) -> Iterator[Doubt]
         yield Doubt(Kind.FOLDER_IN_MEMORY, Level.SUSPECT, text)
     caches = measurement.begin["memory_bytes"] / measurement.begin["last_cache_bytes"]
     if caches < CACHES_AT_LEAST:
-        text = f"the memory kernels used {caches:.2g} times the last-level cache, at least {CACHES_AT_LEAST} times "
-        "is needed"
+        text = (
+            f"the memory kernels used {caches:.2g} times the last-level cache, "
+            f"but at least {CACHES_AT_LEAST} times are needed"
+        )
         yield Doubt(Kind.SMALL_MEMORY, Level.SUSPECT, text, caches, float(CACHES_AT_LEAST))
 
 

@@ -80,7 +80,7 @@ def test_wrong_settings_are_refused_with_their_place(bench: Bench) -> None:
 def test_port_taken_is_reported_with_who_has_it(bench: Bench) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(TargetError, match=f"port {port} on 127.0.0.1 is taken by"):
+        with pytest.raises(TargetError, match=f"port {port} on 127.0.0.1 is already in use by"):
             bench.make(port=port).up()
     assert processes_of(bench.folder) == []
 
