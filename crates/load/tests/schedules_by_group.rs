@@ -295,7 +295,7 @@ fn stages_that_are_wrong_are_told_with_their_place() {
                 "poisson",
                 &only(stage("steady", 1.0, "rates_by_group", &json!([1, 2, 3]))),
             ),
-            "load.stages[0].rates_by_group: must have one for each of 2 groups, got 3",
+            "load.stages[0].rates_by_group: must have one entry for each of 2 groups, got 3",
         ),
         (
             open("poisson", &only(stage("steady", 1.0, "level", &json!(0)))),
