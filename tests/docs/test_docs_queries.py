@@ -45,4 +45,4 @@ def test_the_line_of_a_log_is_imported_with_its_time(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert "get: /items/" in document["workload"]
     # The last number of the log line is the response time: 12,000 µs.
-    assert document["findings"]["sessions"]["duration_mean_s"] == 0.012
+    assert document["findings"]["sessions"]["duration_mean_s"] == pytest.approx(0.012, rel=1e-4)

@@ -50,7 +50,9 @@ def test_writes_the_report_into_the_results_folder(
     assert printed["schema"] == "towtank/report/1"
     assert printed["report"] == str(results / "report.html")
     assert printed["verdict"] in ("valid", "suspect")
-    assert printed["headline"] in plain(results / "report.html").replace("&#39;", "'").replace("&lt;", "<")
+    page = " ".join(plain(results / "report.html").replace("&#39;", "'").replace("&lt;", "<").split())
+    pieces = [piece for sentence in printed["headline"].split(". ") for piece in sentence.rstrip(".").split("; ")]
+    assert [piece for piece in pieces if piece not in page] == []
 
 
 @pytest.mark.waits
