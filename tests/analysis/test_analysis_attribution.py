@@ -81,7 +81,7 @@ def test_the_doubt_keeps_to_the_limit_of_the_study(run):
     unattributed(run)
     assert "not_attributed" not in reasons(run, limits={"not_attributed": 0.11})
     message = reasons(run)["not_attributed"]["message"]
-    assert message.startswith("0.20 CPUs of this machine were used by processes of no tier: 9.88 % of")
+    assert message.startswith("0.20 CPUs of this machine were used by processes outside all tiers: 9.88 % of")
 
 
 def test_memory_of_nobody_is_that_of_the_host_less_that_of_the_groups(run):

@@ -266,7 +266,7 @@ def test_the_summary_has_the_audit_and_its_doubts(tmp_path, queue):
         reason for reason in summarize_run(run, tables=False)["verdict"]["reasons"] if reason["kind"] == "mix_off"
     )
     assert doubt["level"] == "suspect"
-    assert doubt["message"].startswith("mix of readers is not as asked: p = ")
+    assert doubt["message"].startswith("mix of readers is not as requested: p = ")
     assert doubt["seen"] < doubt["limit"] == LEVEL
 
 
@@ -288,13 +288,13 @@ def test_the_mix_of_an_older_run_is_judged_by_what_ended(tmp_path, queue, weight
     write_json(run.plan, queue_plan(weights))
     found = audited(run)
     assert found["verdict"] == verdict
-    assert found["tests"][0]["method"] == "chi-square of what ended"
+    assert found["tests"][0]["method"] == "chi-square of ended transactions"
     assert found["untested"] == [
         {
             "test": "think time",
             "group": "readers",
             "stage": None,
-            "why": "the engine that made the run did not record pauses by group",
+            "why": "the engine version of this run did not record pauses by group",
         }
     ]
 
@@ -304,7 +304,7 @@ def test_old_results_are_analysed_and_say_what_is_missing(tmp_path):
     run = RunFolder(next(iter(sorted((results.path / "runs").glob("r*")))))
     summary = summarize_run(run, tables=False)
     assert summary["audit"]["verdict"] == "untested"
-    assert "no plan" in summary["audit"]["untested"][0]["why"]
+    assert "no readable plan" in summary["audit"]["untested"][0]["why"]
 
 
 @pytest.mark.parametrize("plan", ["", "{", "[]", "{}", '{"groups": [{"mix": 3}]}', '{"groups": [], "load": {}}'])

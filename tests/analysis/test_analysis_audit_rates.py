@@ -86,7 +86,7 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
         assert {test["test"] for test in found["tests"]} == {"number of arrivals", "arrivals per second"}
         low += sum(test["p_value"] < 0.05 for test in found["tests"])
         gaps = next(entry for entry in found["untested"] if entry["test"] == "gaps between arrivals")
-        assert gaps["why"] == "the rate moves, so the gaps have no distribution of their own"
+        assert gaps["why"] == "the rate changes within the stage, so the gaps have no single distribution"
     # About 5 % of the p-values are below 0.05: 6 of 120, with a standard deviation of 2.4.
     assert low <= 15
 

@@ -148,7 +148,9 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
     found = judged(ratio(holds), [CACHE], runs, run_to_run)
     assert (found["verdict"], found["assumed_run_to_run"]) == (verdict, 0.1 if run_to_run is None else run_to_run)
     assert found["do"] == ("repeat the runs (--repetitions)" if verdict == "undecided" else "")
-    assert found["doubts"] == [f"single runs, {100 * found['assumed_run_to_run']:g} % from run to run assumed"]
+    assert found["doubts"] == [
+        f"single runs: a standard deviation of {100 * found['assumed_run_to_run']:g} % from run to run is assumed"
+    ]
 
 
 def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> None:
@@ -166,17 +168,17 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
     found = judged(claim, [users, CACHE], runs)
     assert found["verdict"] == "refuted"
     assert found["why"].startswith("at cache large, users 3 it is 1.00")
-    assert found["doubts"][0] == ("it leans on the suspect runs large3, small3; without them the claim is confirmed")
+    assert found["doubts"][0] == ("it depends on the suspect runs large3, small3; without them the claim is confirmed")
     two = judged(claim, [users, CACHE], runs[:4])
     assert (two["verdict"], two["doubts"]) == ("confirmed", ["left out, no run at cache large, users 3"])
     one_side = judged(ratio("> 1.5"), [CACHE], pair((19, 20, 21), (9, 10, 11), verdict="suspect"))
     assert one_side["verdict"] == "confirmed"
-    assert one_side["doubts"] == ["it leans on the suspect runs r0, r1, r2; without them the claim cannot be tested"]
+    assert one_side["doubts"] == ["it depends on the suspect runs r0, r1, r2; without them the claim cannot be tested"]
     # If all runs are suspect, the doubt only states their number.
     every = [
         {**measured, "verdict": {"level": "suspect", "reasons": []}} for measured in pair((19, 20, 21), (9, 10, 11))
     ]
-    assert judged(ratio("> 1.5"), [CACHE], every)["doubts"] == ["it leans on 6 suspect runs"]
+    assert judged(ratio("> 1.5"), [CACHE], every)["doubts"] == ["it depends on 6 suspect runs"]
 
 
 def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
@@ -242,7 +244,7 @@ def test_what_is_missing_says_why_it_cannot_be_tested() -> None:
     runs = pair((19, 20, 21), (9, 10, 11))
     assert judged(ratio("> 1"), [CACHE], runs[:3])["why"] == "no run at cache small"
     assert "cache huge is not in this preset" in judged(ratio("> 1", at={"cache": "huge"}), [CACHE], runs)["why"]
-    assert "nodes is no factor of this preset" in judged(ratio("> 1", at={"nodes": "4"}), [CACHE], runs)["why"]
+    assert "this preset has no factor nodes" in judged(ratio("> 1", at={"nodes": "4"}), [CACHE], runs)["why"]
     found = judged(ratio("> 1", of="machine.steal"), [CACHE], runs)
     assert (found["verdict"], found["why"]) == ("not_testable", "machine.steal was not measured at cache large")
     given = judged({"not_testable": "There is no JVM."}, [CACHE], runs)

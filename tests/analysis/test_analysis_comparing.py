@@ -237,7 +237,7 @@ def test_invalid_runs_are_left_out_and_a_side_without_others_is_invalid() -> Non
     found = compare(a, Side("b", (*b.runs[1:], bad)))
     assert not found.is_invalid
     assert found.findings[0].runs == (3, 3)
-    assert found.doubts == ["r0 is left out, since it is not valid: the generator was at its limit"]
+    assert found.doubts == ["r0 is left out, because it is invalid: the generator was at its limit"]
     none = compare(a, Side("b", (bad,)))
     assert none.is_invalid
     assert (none.findings, str(none.verdict)) == ((), "undecided")
@@ -290,7 +290,7 @@ def test_failures_of_runs_that_failures_made_invalid_count() -> None:
     assert errors.shares == (0.0, 0.025)
     assert found.document()["b"]["lost"] == 5
     assert headline(found) == (
-        "B is worse: errors 0 % to 2.5 % (5 and 0 runs; 5 of 5 of B left out since requests failed)"
+        "B is worse: errors 0 % to 2.5 % (5 and 0 runs; 5 of 5 of B left out because requests failed)"
     )
 
 
@@ -302,7 +302,7 @@ def test_the_runs_of_b_that_are_left_do_not_speak_for_those_lost() -> None:
     # The two valid runs of B are as fast as the runs of A, but the overall verdict must not be `same`.
     assert str(found.findings[0].verdict) == "same"
     assert str(found.verdict) in ("undecided", "worse")
-    assert "3 of 5 of B left out since requests failed" in headline(found)
+    assert "3 of 5 of B left out because requests failed" in headline(found)
     # Runs that are invalid because of the load generator are no evidence against B.
     other = compare(lossy(*GOOD), lossy(*counts, because="generator_saturated"))
     assert other.findings[-1].shares == (0.0, 0.0)
@@ -425,7 +425,7 @@ def test_a_time_of_zero_keeps_its_row() -> None:
     assert (str(finding.name), finding.ratio, str(finding.verdict), finding.runs) == (
         "response_time_p50", None, "undecided", (3, 3),
     )  # fmt: skip
-    assert found.doubts == ["response_time_p50 is 0 in a run, below the resolution of its times, and so has no ratio"]
+    assert found.doubts == ["response_time_p50 is 0 in a run, below the resolution of its times, so it has no ratio"]
 
 
 def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: float = 0.0) -> Side:

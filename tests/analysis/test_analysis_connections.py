@@ -190,7 +190,9 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))
     assert (found["kind"], found["resource"]) == ("unknown", None)
-    assert "the generator's own pool of connections: 25 % of response time" in found["evidence"]
+    assert (
+        "the generator's connection pool: requests wait for a connection for 25 % of response time" in found["evidence"]
+    )
     result = {
         "configurations": [
             {"key": {}, "label": "", "points": [document], "ideal": ideal_line([first, point]), "limit": found}

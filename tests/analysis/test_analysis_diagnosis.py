@@ -290,7 +290,7 @@ def test_other_programs_cannot_explain_what_uses_all_it_may_use():
 def test_no_cause_is_likely_by_a_run_that_is_not_valid():
     found = of_seen(seen(ONE_PROCESS, doubts={Kind.INTERFERENCE: ("invalid", "others used 1.9 CPUs")}))
     assert (found.cause, found.sure, found.is_likely) == (Cause.CPU, 0.4, False)
-    assert found.against[0] == "the run is not valid: others used 1.9 CPUs"
+    assert found.against[0] == "the run is invalid: others used 1.9 CPUs"
     assert found.headline.startswith("perhaps limited by")
     # An unsteady state does not make a cause less likely, because an overload at the limit is unsteady.
     assert of_seen(seen(ONE_PROCESS, doubts={Kind.NO_STEADY_STATE: ("invalid", "it grows")})).is_likely

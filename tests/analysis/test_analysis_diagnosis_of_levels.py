@@ -68,7 +68,7 @@ def test_a_spinning_process_is_no_limit_of_the_load(recorded):
     loads = ((1, 10.0), (4, 40.0), (16, 97.0), (32, 98.0))
     found = diagnosed([run_at(recorded, n, x, 1.0, process=1.0) for n, x in loads])
     assert (found.cause, found.is_likely) == (Cause.CPU, False)
-    assert found.against[0].startswith("it is the same at 1, the lowest load")
+    assert found.against[0].startswith("the same limit appears at 1, the lowest load")
 
 
 def test_a_resource_at_its_limit_at_the_last_load_on_the_line_is_said(recorded):
@@ -97,7 +97,7 @@ def test_a_limit_that_no_resource_explains_is_not_known(recorded):
     runs = [run_at(recorded, n, x, x * 0.001) for n, x in ((1, 10.0), (4, 39.0), (16, 40.0), (32, 40.2))]
     found = diagnosed(runs)
     assert (found.cause, found.sure) == (Cause.UNKNOWN, 0.0)
-    assert "a limit that no observed resource explains" in found.evidence[0]
+    assert "no observed resource explains this" in found.evidence[0]
     assert "from 4 to 32 users" in found.evidence[0]
     assert "metrics" in found.settle
 

@@ -52,7 +52,7 @@ def test_each_group_with_a_fixed_pace_is_named() -> None:
     writers = GROUP | {"names": ["writers", "menders"], "pace_is_fixed": True}
     thinkers = GROUP | {"names": ["thinkers"], "pace_is_fixed": False, "pace_s": None}
     (doubt,) = found([GROUP | {"pace_is_fixed": True}, thinkers, writers], MEAN)
-    assert doubt.message.startswith("readers and writers and menders keep a fixed pace: ")
+    assert doubt.message.startswith("readers and writers and menders keep a constant pace: ")
     assert not found(None, MEAN)
     assert not found([], MEAN)
 

@@ -117,7 +117,7 @@ def test_a_generator_that_was_held_before_the_window_is_a_note(run):
     rewrite(run.engine / "worker-00.0000.ndjson", stall)
     doubt = reasons(run)[Kind.GENERATOR_STALLED]
     assert doubt["level"] == "note"
-    assert "from 0.3 s to 2.0 s of the run, outside of the window" in doubt["message"]
+    assert "from 0.3 s to 2.0 s of the run, outside the window" in doubt["message"]
 
 
 def test_a_gap_counts_as_far_as_it_lies_between_two_instants():

@@ -65,12 +65,12 @@ def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_p
     # The pause begins when the requests before it have ended, some milliseconds after the last start.
     start = float(made.end_s[: before + 1].max())
     assert f"from {seconds(start)} to {end} after" in doubt.message
-    assert "judge the parts alone" in doubt.hint
+    assert "judge each part" in doubt.hint
 
 
 def test_a_stray_row_may_have_a_wrong_stamp(tmp_path: Path) -> None:
     doubt = gap(judge(write_csv(tmp_path / "requests.csv", moved(-1, 86_400))))
-    assert "requests 1 after it: see whether their stamps are right" in doubt.message
+    assert "requests 1 after it: check their time stamps" in doubt.message
     assert "stamps" not in gap(judge(write_csv(tmp_path / "requests.csv", joined(600)))).message
 
 

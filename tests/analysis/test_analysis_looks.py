@@ -74,7 +74,7 @@ def test_a_first_run_without_a_summary_is_named() -> None:
     runs = [each for each in runs_of(small, large) if each["run"] != "s1"]
     (found,) = claims.judge(study(4, "> 1.5", 3), runs)["claims"]
     assert found["verdict"] == "undecided"
-    assert found["why"] == "s1 of the first blocks: no summary"
+    assert found["why"] == "runs of the first blocks have no summary: s1"
     assert "--resume" in found["do"]
 
 

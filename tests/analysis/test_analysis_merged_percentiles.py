@@ -97,7 +97,7 @@ def test_the_spread_between_runs_is_beside_it(two: dict[str, Any]) -> None:
     cells = next(list(column.cells) for column in shown.columns if str(column.header) == "p95 by run")
     assert [str(cell) for cell in cells] == ["1.00 to 380 ms"]
     (sentence,) = (each for each in two["observations"] if each["kind"] == "spread_of_runs")
-    assert "p95 of single runs is 1 to 380 ms, that of all their requests together 380 ms." in sentence["text"]
+    assert "p95 of single runs is 1 to 380 ms, p95 of all their requests together is 380 ms." in sentence["text"]
 
 
 def test_the_objectives_of_the_case(two: dict[str, Any]) -> None:
@@ -154,7 +154,7 @@ def test_what_one_run_misses_by_a_factor_of_two_is_not_met() -> None:
     assert found["holds_up_to"] is None
     assert [(miss["run"], miss["load"]) for miss in found["far_misses"]] == [("r2", 10.0)]
     (sentence,) = narrative._objectives({"objectives": [found]})
-    assert "is missed: 10 ms of all requests, and 450 ms in r2 alone" in sentence["text"]
+    assert "is missed: 10 ms over all requests, and 450 ms in r2 alone" in sentence["text"]
     assert "450 ms in r2 alone" in outcomes.line(found)
 
 
@@ -209,7 +209,7 @@ def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None
     found = judged("p95 < 200 ms", *runs)
     assert found["certain"] is False
     (sentence,) = narrative._objectives({"objectives": [found]})
-    assert sentence["text"].endswith("The interval of r9 holds the limit, so that another run may decide otherwise.")
+    assert sentence["text"].endswith("The interval of r9 contains the limit, so another run may decide otherwise.")
 
 
 @pytest.mark.parametrize(("failed", "met"), [(1, True), (40, False)])

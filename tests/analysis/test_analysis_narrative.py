@@ -36,7 +36,7 @@ def test_the_response_time_goes_from_the_lowest_to_the_highest_valid_level() -> 
     (sentence,) = sentences(*points)
     assert sentence["numbers"] == {"first_s": 0.1, "last_s": 0.5, "ratio": pytest.approx(5.0)}
     assert sentence["text"] == (
-        "The mean response time goes from 100 ms at 10 users to 500 ms at 30 users, 5 times as long; "
+        "The mean response time changes from 100 ms at 10 users to 500 ms at 30 users, 5 times as long; "
         "p95 is 800 ms there."
     )
 
@@ -56,7 +56,9 @@ def test_the_load_at_which_most_transactions_fail_is_named_with_its_effect_on_re
     for level, share in zip(points, (0.0, 0.031, 0.02, 0.9), strict=True):
         level["errors_share"] = share
     (sentence,) = _failed({"points": points, "key": {}, "label": ""})
-    assert sentence["text"].startswith("At 20 users 3.1 % of the transactions fail, the most of all valid loads. ")
+    assert sentence["text"].startswith(
+        "At 20 users 3.1 % of the transactions fail, the largest share of all valid loads. "
+    )
     assert sentence["numbers"] == {"errors_share": 0.031}
 
 
@@ -127,5 +129,6 @@ def test_a_run_in_which_nothing_came_up_is_told_why_and_not_to_take_longer(died:
     configuration = {"key": "", "label": "all runs", "points": [{**point(2, None, None, "invalid"), "runs": ["r001"]}]}
     text = headline({"configurations": [configuration], "verdict": {"reasons": reasons}})
     why = "app-population ended with status 3" if died else "nothing was recorded"
-    assert text.startswith(f"No run of this study can carry an answer, because {why}. Do: see ")
+    step = "check the last lines of its log" if died else "find the cause of the early end"
+    assert text.startswith(f"No run of this study supports a result, because {why}. Do: {step}")
     assert "lengthen" not in text

@@ -57,7 +57,7 @@ def test_retransmissions_without_a_wait_are_noted_only() -> None:
     counts = {"retransmits": 400.0, "needless_retransmits": 370.0, "probe_recoveries": 0.0}
     (doubt,) = retransmitted(summary(web={**counts, "timeouts": 1.0}))
     assert doubt.level is Level.NOTE
-    assert "(370 of them unnecessarily: the peer had received them; 1 after some 200 ms), 40 %" in doubt.message
+    assert "(370 of them unnecessarily: the peer had received them; 1 after about 200 ms), 40 %" in doubt.message
     (doubt,) = retransmitted(summary(web={**counts, "timeouts": 2.0}))
     assert doubt.level is Level.SUSPECT
 
@@ -69,13 +69,13 @@ def test_a_lost_end_that_a_probe_repairs_costs_as_much_as_a_timeout() -> None:
     counts = {"retransmits": 78.0, "needless_retransmits": 36.0, "timeouts": 1.0, "probe_recoveries": 40.0}
     (doubt,) = network.retransmitted(counted(summary(web=counts)), 4000.0, asked=False)
     assert doubt.level is Level.SUSPECT
-    assert "41 after some 200 ms" in doubt.message
+    assert "41 after about 200 ms" in doubt.message
 
 
 def test_losses_that_were_asked_for_are_noted_and_said_so() -> None:
     (doubt,) = retransmitted(summary(web={"retransmits": 50.0}), asked=True)
     assert doubt.level is Level.NOTE
-    assert doubt.message.endswith("limit 0.1 %; the study asks for losses")
+    assert doubt.message.endswith("limit 0.1 %; the study configures packet loss")
 
 
 def test_what_was_not_counted_raises_no_doubt() -> None:

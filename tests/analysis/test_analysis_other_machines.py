@@ -117,4 +117,7 @@ def test_a_process_of_another_machine_that_is_left_is_counted(run: RunFolder, mo
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
     move()
-    assert "had ended at 20 s of the run and left 3 running" in reasons(run)[Kind.ROOT_LEFT]["message"]
+    assert (
+        "had ended at 20 s of the run, but 3 processes that it started still ran"
+        in reasons(run)[Kind.ROOT_LEFT]["message"]
+    )

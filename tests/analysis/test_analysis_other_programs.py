@@ -41,7 +41,7 @@ def test_the_load_of_others_is_a_doubt_and_from_a_quarter_on_not_valid(run, cpus
     doubt = reasons(run)[Kind.INTERFERENCE]
     assert doubt["level"] == level
     assert doubt["seen"] == pytest.approx(cpus / 2, abs=0.01)
-    assert "other programs than generator and target used" in doubt["message"]
+    assert "programs other than generator and target used" in doubt["message"]
 
 
 @pytest.mark.parametrize("cpus", [0.3, 1.9])

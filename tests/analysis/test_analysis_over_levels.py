@@ -90,5 +90,7 @@ def test_a_step_that_cannot_be_explained_leaves_the_reason_to_the_next() -> None
     assert texts[0] == ""
     assert texts[1].startswith("from users 0 to 1 it may rise by up to ")
     assert (
-        Step("0 to 1", "fall", Estimate(0.0, 0.0, 0.0), 0.0).why("users", "s").endswith("the edge of what is allowed")
+        Step("0 to 1", "fall", Estimate(0.0, 0.0, 0.0), 0.0)
+        .why("users", "s")
+        .endswith("too close to the allowed bound to decide")
     )

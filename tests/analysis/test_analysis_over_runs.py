@@ -149,10 +149,10 @@ def test_ranges_of_one_number_are_that_number() -> None:
 
 def test_a_pair_of_one_run_is_not_joined_with_that_of_another() -> None:
     gaps = [
-        f"{length} s of the window went by without a sample (from {start:.1f} s to {start + length:.1f} s of the run)"
+        f"{length} s of the window have no sample (from {start:.1f} s to {start + length:.1f} s of the run)"
         for start, length in ((12.0, 3.2), (41.0, 3.1))
     ]
-    expected = "3.1 to 3.2 s of the window went by without a sample (from 12.0 s to 15.2 s of the run)"
+    expected = "3.1 to 3.2 s of the window have no sample (from 12.0 s to 15.2 s of the run)"
     assert merged(gaps) == merged(gaps[::-1]) == expected
     rises = ["transactions in the system rise from 5 to 10", "transactions in the system rise from 90 to 200"]
     assert merged(rises) == rises[1]

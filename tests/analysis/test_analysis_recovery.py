@@ -94,7 +94,7 @@ def test_failures_keep_a_system_from_being_back() -> None:
 def test_what_is_not_back_within_the_stage_has_no_recovery() -> None:
     found = study_events([event("event_begins", 5.0)], ORIGIN)
     (described,) = describe(found, measurement([*BEFORE, *[10.0] * 6]), asked(11.0), 0.01).values()
-    assert (described["recovery_s"], described["why"]) == (None, "the steady stage ended before it was back")
+    assert (described["recovery_s"], described["why"]) == (None, "the steady stage ended before the system recovered")
     assert described["during"]["missed_transactions"] == 6 * 90.0
 
 

@@ -62,7 +62,7 @@ def test_the_busiest_tier_and_the_length_that_would_do_are_named() -> None:
     # The relaxation time is 1.95 * 9.5 ms / 0.05^2 = 7.41 s; the window should last forty times as long, 296 s.
     (doubt,) = found(OPEN, 60.0, (0.1, 1.0), (0.95, 1.0))
     assert doubt.kind == Kind.SHORT_WINDOW
-    assert "is 8.1 times as long as the queue at t1 (95 % busy) remembers" in doubt.message
+    assert "lasts 8.1 relaxation times of the queue at t1 (95 % busy);" in doubt.message
     assert "296 s" in doubt.message
 
 
@@ -80,7 +80,7 @@ def test_work_that_no_request_waits_for_is_no_service_time() -> None:
 
 def test_a_queue_at_its_limit_is_no_reason_for_a_day_of_load() -> None:
     (doubt,) = found(OPEN, 60.0, (0.999, 1.0))
-    assert "t0 is at its limit, where no window is long enough: lower the rate" in doubt.message
+    assert "t0 is so close to its limit that no window is long enough: lower the rate" in doubt.message
     assert found(OPEN, 60.0, (0.999, 1.0), steady=False) == []
 
 

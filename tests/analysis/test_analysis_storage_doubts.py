@@ -28,13 +28,13 @@ def doubts(*least: float, **values: Any) -> list[Doubt]:
 def test_no_inodes_while_there_is_room_make_a_run_suspect() -> None:
     (doubt,) = doubts(free_inodes_least=0.0)
     assert (doubt.kind, doubt.level) == (Kind.STORAGE_FULL, Level.SUSPECT)
-    assert doubt.message == "disk contents of host web had no inodes left: 0 of 3,000, while 80 % of its room is free"
+    assert doubt.message == "disk contents of host web had no inodes left: 0 of 3,000, while 80 % of its space is free"
 
 
 def test_no_room_makes_a_run_suspect() -> None:
     (doubt,) = doubts(free_bytes_least=4096.0)
     assert doubt.level is Level.SUSPECT
-    assert "had no room left: 4,096 of 1,000,000,000, while 50 % of its inodes is free" in doubt.message
+    assert "had no space left: 4,096 of 1,000,000,000, while 50 % of its inodes is free" in doubt.message
 
 
 def test_the_share_that_must_be_left_is_a_limit_of_the_study() -> None:
@@ -42,7 +42,7 @@ def test_the_share_that_must_be_left_is_a_limit_of_the_study() -> None:
     assert doubt.level is Level.NOTE
     (doubt,) = doubts(0.2, free_bytes_least=1.9e8)
     assert (doubt.level, doubt.seen, doubt.limit) == (Level.SUSPECT, pytest.approx(0.19), 0.2)
-    assert "has 19 % of its room left, limit 20 %" in doubt.message
+    assert "has 19 % of its space left, limit 20 %" in doubt.message
     assert doubts(0.2, free_bytes_least=2.1e8) == []
     (doubt,) = doubts(0.0005, free_bytes_least=8e5)
     assert doubt.level is Level.NOTE

@@ -65,7 +65,7 @@ def test_a_sample_is_scaled_to_all_with_an_interval() -> None:
 def test_losses_and_ignorance_are_doubts_of_their_own() -> None:
     (lost,) = doubts(stored(document()))
     assert (lost.kind, lost.seen) == (Kind.STORED_LOST, 3)
-    assert lost.message == "of 100 confirmed as stored, 2 are lost and 1 different"
+    assert lost.message == "of 100 documents confirmed as stored, 2 are lost and 1 changed"
     unread = {**document(lost=0, different=0, found=90, unreadable=4, unread=6), "reason": "content ended"}
     (unknown,) = doubts(stored(unread))
     assert (unknown.kind, unknown.seen) == (Kind.STORED_UNKNOWN, 10)
@@ -89,7 +89,7 @@ def test_a_run_that_was_cut_off_says_what_was_not_read_back(tmp_path: Path) -> N
     (run.engine / "stored-00.ndjson").write_bytes(lines.encode(note))
     (doubt,) = doubts(stored(read_stored(run)))
     assert doubt.kind is Kind.STORED_UNKNOWN
-    assert "the run was cut off before it could be read back" in doubt.message
+    assert "the run was cut off before the read-back" in doubt.message
     run.stored.write_text(json.dumps(document()))
     assert read_stored(run) == document()
 
@@ -148,7 +148,7 @@ def test_what_was_not_read_back_may_be_lost() -> None:
 
 def test_notes_that_cannot_be_read_may_be_of_things_that_were_lost() -> None:
     (gap,) = judged(stored_run("r001", bad_lines=2))["not_judged"]
-    assert gap["why"] == "r001 leaves it open (2 notes of what was stored cannot be read)"
+    assert gap["why"] == "r001 leaves it open (2 notes on stored documents cannot be read)"
     assert judged(stored_run("r001", lost=2, bad_lines=2))["met"] is False
 
 
@@ -183,7 +183,7 @@ def test_a_sample_without_a_loss_leaves_a_doubt() -> None:
 
 @pytest.mark.parametrize("text", ["stored.lost of add <= 0", "stored.lost <= 0 in steady", "stored.lost <= 1.5"])
 def test_an_objective_about_what_is_stored_is_about_a_whole_run(text: str) -> None:
-    with pytest.raises(ValueError, match="must be"):
+    with pytest.raises(ValueError, match=r"must (apply to whole runs and all transactions|be a whole number of items)"):
         read_objective(text)
 
 

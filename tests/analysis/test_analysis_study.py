@@ -42,7 +42,7 @@ def test_a_copied_run_is_no_repetition(tmp_path):
     after = summarize_study(results)
     copied = next(run for run in after["runs"] if run["run"] == "r900")
     assert copied["verdict"] == "invalid"
-    assert copied["reasons"][0] == f"the records of r900 are those of {original.run_id}"
+    assert copied["reasons"][0] == f"the records of r900 are a copy of those of {original.run_id}"
     assert after["verdict"]["invalid_runs"] == before["verdict"]["invalid_runs"] + 1
     assert after["verdict"]["reasons"][0]["kind"] == "copied_run"
     for first, second in zip(before["configurations"], after["configurations"], strict=True):

@@ -242,11 +242,11 @@ def test_a_doubt_of_several_runs_has_the_range_of_its_number():
         ([("mix is off: p = 1e-05, n = 1,200", 9.0), ("mix is off: p = 3e-09, n = 800", 8.0)],
          "mix is off: p = 3e-09 to 1e-05, n = 800 to 1,200 (r1, r2)"),
         ([("cores (0-1) busy for 95 %", 0.95), ("cores (0-3) busy for 99 %", 0.99)],
-         "cores (0-3) busy for 99 % (r2; others of this kind in r1)"),
-        ([("nothing was recorded", None), ("x +90 %", 0.9)], "nothing was recorded (r1; others of this kind in r2)"),
-        ([("x changes by +40 %", 0.4), ("y +30 %", 0.3)], "x changes by +40 % (r1; others of this kind in r2)"),
+         "cores (0-3) busy for 99 % (r2; similar doubts about r1)"),
+        ([("nothing was recorded", None), ("x +90 %", 0.9)], "nothing was recorded (r1; similar doubts about r2)"),
+        ([("x changes by +40 %", 0.4), ("y +30 %", 0.3)], "x changes by +40 % (r1; similar doubts about r2)"),
         ([("store-1 is 40 % busy", 0.4), ("store-2 is 30 % busy", 0.3)],
-         "store-1 is 40 % busy (r1; others of this kind in r2)"),
+         "store-1 is 40 % busy (r1; similar doubts about r2)"),
     ],
 )  # fmt: skip
 def test_a_doubt_names_no_run_that_has_another(doubts, message):
@@ -278,7 +278,9 @@ def test_the_headline_answers_for_every_configuration():
 
 def test_the_headline_of_many_configurations_names_the_best_and_the_worst():
     text = configurations("a", "b", "c", "d", "e")
-    assert text.startswith("Of 5 configurations these carry most and least. With cache e, throughput reaches 50.0")
+    assert text.startswith(
+        "Of 5 configurations these have the highest and the lowest throughput. With cache e, throughput reaches 50.0"
+    )
     assert "With cache a, throughput reaches 10.00" in text
     assert "cache c," not in text
 
@@ -289,7 +291,9 @@ def test_many_configurations_that_carry_alike_are_not_ranked():
         [{**made(f"r{n}", 10, 10.0 + 0.01 * n), "factors": {"users": "10", "cache": level}}
          for n, level in enumerate("abcde")],
     )  # fmt: skip
-    assert narrative.headline(summary).startswith("Of 5 configurations these are at both ends, not clearly apart. ")
+    assert narrative.headline(summary).startswith(
+        "Of 5 configurations these have the highest and the lowest throughput, without a clear difference. "
+    )
 
 
 def test_the_headline_of_a_search_describes_a_level_that_passed():
@@ -303,7 +307,7 @@ def test_the_headline_of_a_search_describes_a_level_that_passed():
 
 
 def test_the_headline_says_what_is_not_answered():
-    assert "Not answered with cache on: no run of it counts." in configurations("off", "on", verdict="invalid")
+    assert "There is no result for cache on: no run of it is usable." in configurations("off", "on", verdict="invalid")
 
 
 def test_the_headline_marks_what_a_suspect_run_says():

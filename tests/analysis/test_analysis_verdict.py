@@ -312,7 +312,7 @@ def test_start_lag_of_users_without_pauses_is_not_checked(tmp_path, think_s):
     base = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=think_s, seconds=42.0, service_s=0.0)
     missing = missing_checks(write_run(tmp_path / "r", base))
     assert ("start_lag" in missing) == (think_s == 0)
-    assert "without pauses" in missing.get("start_lag", "without pauses")
+    assert "users do not pause" in missing.get("start_lag", "users do not pause")
 
 
 def test_the_limit_of_an_open_load_is_a_millisecond(tmp_path):
@@ -406,7 +406,7 @@ def test_a_death_that_was_asked_for_is_no_doubt_and_ends_the_window(run):
     kinds = {reason["kind"] for reason in summary["verdict"]["reasons"]}
     assert not kinds & {"service_died", "service_restarted", "observation_gap"}
     assert (summary["window"]["asked_start_s"], summary["window"]["asked_end_s"]) == (2.0, 25.0)
-    assert summary["window"]["note"] == "it ends where event lost begins"
+    assert summary["window"]["note"] == "it ends when event lost begins"
     event = summary["events"]["lost"]
     assert (event["begin_s"], event["end_s"], event["before"]["seconds"]) == (25.5, 28.0, 23)
 

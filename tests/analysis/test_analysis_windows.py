@@ -72,7 +72,7 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
     ends = ends[(ends < 10) | (ends > 11)]
     window = window_of(ends - 0.01, ends, 0, 20, is_open=False)
     assert window.outcome != "holds"
-    assert "any change of response time (nothing completed in some of its seconds)" in note_of(window).message
+    assert "any change of response time (no transaction ended in some seconds)" in note_of(window).message
 
 
 def test_rest_has_the_error_of_changes_that_are_found():

@@ -73,14 +73,14 @@ def test_equal_runs_end_with_status_0(files: dict[str, list[Path]]) -> None:
     done = run("compare", "--a", *files["a"], "--b", *files["equal"], "--threshold", "5%")
     assert done.returncode == 0
     assert "worse" not in done.stdout
-    assert "in four of five cases" in done.stdout
+    assert "with a probability of 80 %" in done.stdout
 
 
 def test_one_run_a_side_is_undecided_and_says_how_many_it_takes(files: dict[str, list[Path]]) -> None:
     done = run("compare", files["a"][0], files["slower"][0])
     assert done.returncode == 0
     assert done.stdout.startswith("undecided (1 and 1 runs)")
-    assert "runs a side would probably decide" in done.stdout
+    assert "runs of each result would probably decide" in done.stdout
 
 
 def test_a_side_that_is_not_valid_ends_with_status_4(files: dict[str, list[Path]]) -> None:
@@ -96,7 +96,7 @@ def test_a_change_that_makes_requests_fail_is_a_regression_though_its_runs_are_n
     done = run("compare", "--a", *a, "--b", *b)
     assert done.returncode == 7
     assert done.stdout.startswith("B is worse: errors 0 % to 2.")
-    assert "3 of 3 of B left out since requests failed" in done.stdout
+    assert "3 of 3 of B left out because requests failed" in done.stdout
 
 
 def test_a_baseline_is_kept_compared_with_and_replaced(
@@ -163,7 +163,7 @@ def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monke
         (["--baseline", "../main", result], "--baseline: must be letters, digits"),
         (["--baseline", "main"], "--baseline: must be given with one result"),
         (["--baseline", "main", result, result], "--baseline: must be given with one result"),
-        (["--baseline", "main", result, "--a", result], "--a: must not be given beside a baseline"),
+        (["--baseline", "main", result, "--a", result], "--a: must not be given together with --baseline"),
         (["--baseline", "bda", result], "--baseline: must be a baseline that `towtank compare --keep` made, one of "),
         (["--baseline", "bda", result], "'bad', 'torn', got 'bda' instead, did you mean 'bad'?"),
         ([result, result, "--keep"], "--keep: must be given with --baseline NAME"),
@@ -284,8 +284,8 @@ def test_faults_of_the_command_line(files: dict[str, list[Path]], tmp_path: Path
     for arguments, message in (
         ([files["a"][0]], "must be two results"),
         (["--a", files["a"][0]], "must be given with --b"),
-        ([files["a"][0], files["a"][1], "--a", "x", "--b", "y"], "must not be given beside A and B"),
-        ([files["a"][0], "missing"], "missing: must be a result file, got no such file instead"),
+        ([files["a"][0], files["a"][1], "--a", "x", "--b", "y"], "must not be given together with A and B"),
+        ([files["a"][0], "missing"], "missing: must be a result file, got a path that does not exist instead"),
         ([files["a"][0], files["a"][1], "--threshold", "2"], "--threshold: must be a share in %"),
         ([files["a"][0], files["a"][1], "--threshold", "0 %"], "--threshold: must be above 0"),
         ([folder, f"{folder}:search_index gone"], "must be the label of a configuration, one of"),

@@ -102,4 +102,4 @@ def test_an_answer_refused_after_a_fault_names_the_fault(
     assert app.run(["model", "fit", str(folder)]) == 1
     errors = capsys.readouterr().err
     assert "summary of r004: this part could not be made: RuntimeError: on purpose (the fault is described in" in errors
-    assert "no run may be modelled" in errors
+    assert "no run can be modelled" in errors

@@ -37,7 +37,7 @@ def invoke(*arguments: str) -> tuple[Result, int]:
 def test_text_for_people(tmp_path: Path) -> None:
     result, status = invoke("--results", str(tmp_path))
     assert status == ExitStatus.DONE
-    assert "Towtank can work here." in result.stdout
+    assert "Towtank can run on this machine." in result.stdout
     assert "towtank-engine" in result.stdout
 
 
@@ -84,7 +84,7 @@ def test_a_calibration_is_shown_kept_and_found_again(tmp_path: Path, monkeypatch
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     monkeypatch.setattr(calibration, "calibrate_here", lambda note: note("rate") or found_envelope())
     before, _ = invoke("--results", str(tmp_path))
-    assert "not calibrated: `towtank doctor --calibrate`" in before.stdout
+    assert "not calibrated as a load generator: run `towtank doctor --calibrate`" in before.stdout
     made, status = invoke("--calibrate", "--results", str(tmp_path))
     assert status == ExitStatus.DONE
     assert "65,432 requests/s, 15.28 µs of CPU each (limited by the generator" in made.stdout

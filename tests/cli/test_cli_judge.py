@@ -54,7 +54,7 @@ def test_all_files_that_cannot_be_read_are_named_at_once(tmp_path: Path) -> None
     done = run("judge", tmp_path / "other", tmp_path / "missing", written(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert "vegeta JSON" in done.stderr
-    assert "missing: must be a result file, got no such file instead" in done.stderr
+    assert "missing: must be a result file, got a path that does not exist instead" in done.stderr
 
 
 def test_the_python_function_has_the_words_of_the_document(tmp_path: Path) -> None:

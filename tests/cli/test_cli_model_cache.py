@@ -29,7 +29,7 @@ def write(folder: Path, text: str) -> str:
 def test_a_trace_gives_its_curve(tmp_path: Path, capsys: Any) -> None:
     status, out, _ = run(capsys, write(tmp_path, TRACE))
     assert status == 0
-    assert "6 references to 3 keys, 8 KiB asked for, 4 KiB in all; 50.0 % are first references" in out
+    assert "6 references to 3 keys, 8 KiB requested, 4 KiB of distinct entries; 50.0 % are first references" in out
     assert "exact: stack distances of all keys" in out
     assert "66.7 %" in out
 
@@ -66,7 +66,7 @@ def test_a_stream_is_sampled_in_constant_memory(capsys: Any, monkeypatch: pytest
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stream))
         status, out, _ = run(capsys, "-", "--samples", "500")
     assert status == 0
-    assert "estimate: SHARDS, sample of fixed size, 500 keys at" in out
+    assert "estimate: SHARDS, sample of fixed size, 500 keys, final sampling rate " in out
     assert "95 % intervals are ±" in out
 
 

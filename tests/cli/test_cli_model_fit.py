@@ -190,7 +190,7 @@ def test_invalid_runs_are_not_modelled_and_nothing_left_is_status_4(capsys: Any,
         write_json(path, summary)
     status, out, err = run(capsys, "fit", "auto", str(results.path), "--json")
     assert (status, out) == (4, "")
-    assert "no run may be modelled" in err
+    assert "no run can be modelled" in err
     assert err.count(TOLD) == 8
 
 
@@ -229,7 +229,7 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
     [
         (("fit", "usl"), "CSV|RESULTS: must name a CSV file or a results folder"),
         (("fit", "cubic", "FILE"), "CURVE: must be one of usl, amdahl, linear, closed, load-dependent, auto"),
-        (("fit", "usl", "no-such.csv"), "which is not there"),
+        (("fit", "usl", "no-such.csv"), "which does not exist"),
         (("fit", "usl", "FOLDER"), "got the folder"),
         (("fit", "usl", "FILE", "--at", "x"), "--at: must be loads above 0"),
         (("fit", "usl", "FILE", "--servers", "0"), "--servers: must be at least 1"),
@@ -286,5 +286,5 @@ def test_a_demand_that_changes_needs_the_use_of_the_bottleneck(capsys: Any, tmp_
     path.write_text("users,x\n20,19\n50,48\n80,76\n105,98\n190,125\n")
     status, out, err = run(capsys, "fit", "load-dependent", str(path), "--y", "x")
     assert (status, out) == (2, "")
-    assert "must have the use of the bottleneck at each level, got none" in err
+    assert "must have the utilization of the bottleneck at each level, got none" in err
     assert "--busy" in err

@@ -66,7 +66,7 @@ def test_people_see_ratings_kernels_and_doubts(engine: Path) -> None:
     say(engine, conditions={"programs_s": 1.5}, failed={"disk_read": "no way past the page cache"})
     done = rate(engine)
     assert done.returncode == 4
-    for text in ("capacity units", "200", "memory_triad", "not measured", "other programs had 25 %", "machine_busy"):
+    for text in ("capacity units", "200", "memory_triad", "not measured", "other programs used 25 %", "machine_busy"):
         assert text in done.stdout, text
     assert "Traceback" not in done.stderr
 
@@ -77,7 +77,7 @@ def test_all_faults_of_the_command_line_at_once(engine: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 3
-    for text in ("--out: must not be there yet", "--name: must be a name", "did you mean 'generic-2x8'"):
+    for text in ("--out: must not exist yet", "--name: must be a name", "did you mean 'generic-2x8'"):
         assert text in done.stderr, text
 
 

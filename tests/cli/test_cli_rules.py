@@ -33,7 +33,7 @@ def test_a_rule_as_json() -> None:
 def test_inferred_examples_are_marked() -> None:
     document = json.loads(run("rules", "panel_cost", "--json").stdout)
     assert [example["proves"] for example in document["rules"][0]["examples"]] == [False]
-    assert "so that it proves nothing" in run("rules", "panel_cost").stdout
+    assert "so this example does not check the rule" in run("rules", "panel_cost").stdout
 
 
 def test_all_faults_of_the_command_line_at_once() -> None:

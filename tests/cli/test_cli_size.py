@@ -135,7 +135,7 @@ machines: [nothing]
         (("--objective", "p95 < 5"), "objectives[0]: must be a duration"),
         (("--objective", "mean < 1 s", "--users", "0"), "load.users: must be at least 1"),
         (("--objective", "mean < 1 s", "--users", "2.5"), "load.users"),
-        (("--objective", "mean < 1 s", "--growth", "20 %"), "load.growth: must be growth as"),
+        (("--objective", "mean < 1 s", "--growth", "20 %"), "load.growth: must be growth such as"),
         (("--objective", "mean < 1 s", "--cpus", "4"), "--cpus: must be TIER="),
         (("--objective", "mean < 1 s", "--cpus", "application=4"), "tiers.application"),
         (("--objective", "mean < 1 s", "--mix", "web"), "--mix: must be CLASS=SHARE"),
@@ -317,7 +317,7 @@ def test_wrong_replicates_are_faults_of_the_model(model: str, tmp_path: Path, ca
     status, _, err = run(capsys, path, "--objective", "mean < 1 s")
     assert status == 2
     assert "fitted.draws.disk: must be a station of the model" in err
-    assert "must have as many values as the others, got 1" in err
+    assert "must have as many values as the other stations, got 1" in err
 
 
 @pytest.mark.waits
@@ -326,12 +326,12 @@ def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, caps
     options = ("--configuration", "present", "--users", "60", "--objective", "p95 < 2 s")
     assert main(["size", str(folder), *options, "--keep", "--what-if", "cpu x2", "--growth", "10 % / year"]) == 0
     found = capsys.readouterr().out
-    assert "this rests on" in found
+    assert "based on" in found
     kept = json.loads((folder / "sizing.json").read_text("utf-8"))
     page = render(build_document(load(folder)))
-    assert "Every step of the arithmetic" in page
+    assert "Steps of the calculation" in page
     assert kept["answer"]["configuration"] in page
-    assert "When growth meets the limit" in page
+    assert "Dates on which the load reaches the limit" in page
     # Both the results and the report contain the held-out error and its interval.
     low, high = kept["trust"]["held_out_interval"]
     assert low < kept["trust"]["held_out_error"] < high

@@ -125,4 +125,4 @@ def test_a_study_without_room_for_its_report_keeps_the_results_and_does_not_end_
     assert json.loads((folder / "kept-whole/runs/r001/run.json").read_text())["status"] == "complete"
     assert (folder / "kept-whole/study-summary.json").is_file()
     if done.returncode == 1:
-        assert "`towtank report RESULTS --out FILE` writes the report elsewhere" in done.stderr
+        assert "`towtank report RESULTS --out FILE` writes the report to another file" in done.stderr

@@ -268,7 +268,7 @@ def test_a_study_with_more_users_than_open_files_is_refused_before_anything_star
     done = sh(f"ulimit -n 80; {RUN}", tiny)
     assert done.returncode == 2, done.stderr
     (line, *rest) = done.stderr.splitlines()
-    assert line.startswith("study.yaml: load: must be at most 64 with a connection each")
+    assert line.startswith("study.yaml: load: must be at most 64 if each user has a separate connection")
     assert line.endswith("hard limit of open files (ulimit -Hn) is 80, got 300 instead")
     assert all(not text or text.startswith("hint: ") for text in rest)
     assert not (tiny / "results").exists()
@@ -279,7 +279,9 @@ def test_a_study_with_more_users_than_open_files_is_refused_before_anything_star
     (tiny / "system.yaml").write_text(both)
     (tiny / "workload.yaml").write_text(TINY["workload.yaml"].replace("[get: /]", calls))
     done = sh(f"ulimit -n 80; {RUN}", tiny)
-    assert done.stderr.startswith("study.yaml: load: must be at most 32 with a connection each"), done.stderr
+    assert done.stderr.startswith("study.yaml: load: must be at most 32 if each user has a separate connection"), (
+        done.stderr
+    )
     for name, text in TINY.items():
         (tiny / name).write_text(text)
     shared = "name: tiny\ndefaults: {connections: 4}\n"
@@ -311,7 +313,7 @@ def test_the_first_request_to_stop_does_not_wait_for_a_silent_server(silent: str
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 5
-    assert "up to 5 s for answers on their way" in errors
+    assert "up to 5 s for pending responses" in errors
     events = RunFolder(tmp_path / "results").events()
     assert [each["drain_s"] for each in events if each["k"] == "engine_asked_to_stop"] == [5.0, 0.0]
 

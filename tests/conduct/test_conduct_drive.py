@@ -85,9 +85,9 @@ def test_method_headers_and_body(run: RunFolder, server: int, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("ftp://127.0.0.1/", "must be a URL as http://host:port/path, or a workload file that exists"),
-        ("127.0.0.1:80", "must be a URL as http://host:port/path, or a workload file that exists"),
-        ("http://127.0.0.1:99999/", "must be a URL as http://host:port/path"),
+        ("ftp://127.0.0.1/", "must be a URL such as http://host:port/path, or an existing workload file"),
+        ("127.0.0.1:80", "must be a URL such as http://host:port/path, or an existing workload file"),
+        ("http://127.0.0.1:99999/", "must be a URL such as http://host:port/path"),
         ("http:///path", "must be a URL"),
         ("", "must be a URL"),
     ],

@@ -61,7 +61,7 @@ def test_whatever_is_wrong_with_an_event_is_reported(happen: Any) -> None:
 
     made = happen(fails)
     assert until(lambda: made.failures) == [
-        "event loss (kill content) did not happen as asked: list index out of range"
+        "event loss (kill content) was not carried out as planned: list index out of range"
     ]
     made.finish()
     assert [event["k"] for event in made.run.events()] == ["event_begins", "event_failed"]
@@ -80,7 +80,7 @@ def test_an_event_that_does_not_end_holds_nothing_up(happen: Any, monkeypatch: p
     made.finish()
     (thread,) = [each for each in threading.enumerate() if each.name == "towtank-event-loss"]
     assert made.failures == [
-        "event loss (kill content) did not happen as asked: it did not end within 0 s of the load's end"
+        "event loss (kill content) was not carried out as planned: it did not end within 0 s after the end of the load"
     ]
     assert thread.daemon
     released.set()

@@ -26,7 +26,7 @@ def test_one_cpu_is_recorded_as_not_pinned() -> None:
 def test_study_may_name_cpus_or_turn_pinning_off() -> None:
     assert pinning_of(PinnedCpus(system=[0], generator=[0])) == Pinning((0,), (0,))
     assert not pinning_of("off").pinned
-    assert pinning_of("off").document()["note"] == "the study turned pinning off"
+    assert pinning_of("off").document()["note"] == "the study turns pinning off"
     assert pinning_of("auto") == share_out()
 
 

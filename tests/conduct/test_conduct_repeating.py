@@ -54,7 +54,7 @@ def ended(
     return recorded
 
 
-OPEN = OpenQuestion("It grows.", "the interval crosses what must hold")
+OPEN = OpenQuestion("It grows.", "the interval contains the bound of the claim")
 
 
 def test_it_ends_when_nothing_is_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -173,6 +173,6 @@ def test_the_end_is_said_with_what_each_open_question_would_take() -> None:
         "ended after 3 runs of each combination: another block would exceed the budget",
         "open: It grows; about 6 more runs of each combination would decide it (6 min)",
         "open: It holds; the number of runs that would decide it is not known",
-        "to go on: towtank run res --more 6",
+        "to continue: towtank run res --more 6",
     ]
     assert Ended.of({}) is None

@@ -129,7 +129,7 @@ def test_leave_is_asked_for_again_where_results_are_gone_on_with(study: Path, tm
 
 def test_results_without_a_request_are_refused(tmp_path: Path) -> None:
     results = ResultsFolder.create(tmp_path, {})
-    with pytest.raises(StudyError, match="must record how its study was requested"):
+    with pytest.raises(StudyError, match="must contain the request for its study"):
         recorded_request(results.path, None)
 
 
@@ -161,7 +161,7 @@ def test_files_of_one_name_in_several_folders_are_kept_apart(study: Path, tmp_pa
     assert (results.path / "files" / "workload-file.yaml").read_text() == WORKLOAD
     assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
     (study / "workload" / "file.yaml").write_text(WORKLOAD.replace("look", "stare"))
-    with pytest.raises(StudyError, match=r"workload/file\.yaml: --resume: must be as it was") as refused:
+    with pytest.raises(StudyError, match=r"workload/file\.yaml: --resume: must be unchanged") as refused:
         recorded_request(results.path, None)
     assert len(refused.value.faults) == 1
 
@@ -189,7 +189,7 @@ def test_rows_that_have_changed_are_not_mixed_with_the_old_ones(study: Path, tmp
     (study / "rows.csv").unlink()
     if after is not None:
         (study / "rows.csv").write_text(after)
-    with pytest.raises(StudyError, match=r"rows\.csv: --resume: must be as it was") as refused:
+    with pytest.raises(StudyError, match=r"rows\.csv: --resume: must be unchanged") as refused:
         recorded_request(results.path, None)
     assert refused.value.exit_status == 2
 
@@ -218,7 +218,7 @@ def test_no_file_that_a_study_names_is_left_out_of_the_hashes(study: Path, tmp_p
     assert Path(recorded_request(results.path, None).study) == study / "study.yaml"
     (study / place).write_text("after")
     named = "www" if place.startswith("www") else place
-    with pytest.raises(StudyError, match=rf"{named}: --resume: must be as it was"):
+    with pytest.raises(StudyError, match=rf"{named}: --resume: must be unchanged"):
         recorded_request(results.path, None)
 
 
@@ -248,7 +248,7 @@ def test_no_program_of_a_changed_study_is_looked_for_in_its_results(
     if not refused:
         assert again.load().path.is_relative_to(results.path)
         return
-    with pytest.raises(StudyError, match=r"study\.yaml: --resume: must be as it was .* beside it") as caught:
+    with pytest.raises(StudyError, match=r"study\.yaml: --resume: must be unchanged .* beside it") as caught:
         again.load()
     assert caught.value.hint == "restore it, or begin new results with `towtank run`"
 
@@ -261,5 +261,5 @@ def test_named_files_are_not_looked_for_in_the_results(study: Path, tmp_path: Pa
     manifest = {"command": request.document(), "files": keep_files(loaded, tmp_path / "results")}
     results = ResultsFolder.create(tmp_path / "results", {**manifest, "data": data_files(loaded)})
     (study / "study.yaml").write_text(STUDY + "title: later\n")
-    with pytest.raises(StudyError, match=r"study\.yaml: --resume: must be as it was .* beside it"):
+    with pytest.raises(StudyError, match=r"study\.yaml: --resume: must be unchanged .* beside it"):
         recorded_request(results.path, None)

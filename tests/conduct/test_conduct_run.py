@@ -251,7 +251,7 @@ def test_a_request_to_stop_after_a_service_died_does_not_wait_for_answers(
     last = tmp_path / "last"
     run, outcome = conduct(kills_itself_after(last), steady_s=600.0, display=StopsAtNote(steady, last.touch))
     asked = [event["why"] for event in run.events() if event["k"] == "engine_asked_to_stop"]
-    assert asked[-1] == "answers take too long"
+    assert asked[-1] == "responses take too long"
     assert "service content ended by signal 9" in outcome.reason
     assert "did not end in time" not in outcome.reason
 

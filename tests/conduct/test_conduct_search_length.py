@@ -36,4 +36,4 @@ def test_a_search_takes_the_time_of_its_plateaus(more: dict[str, object], platea
 def test_the_range_is_announced() -> None:
     stream = io.StringIO()
     Lines(Console(file=stream, width=80)).run_starts("r001", 720.0, 100.6)
-    assert stream.getvalue() == "r001: about 101 to 720 s, by where the limit is\n"
+    assert stream.getvalue() == "r001: about 101 to 720 s, depending on the limit\n"

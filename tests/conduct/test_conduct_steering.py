@@ -135,7 +135,7 @@ def test_pilot_finds_where_the_ideal_line_meets_the_highest_throughput(run):
     assert [plateau["users"] for plateau in carried.plateaus] == [20, 40, 80, 160]
     assert carried.users == pytest.approx(110, rel=0.02)
     assert not carried.is_lower_bound
-    assert said[-1].endswith("; the limit is passed")
+    assert said[-1].endswith("; the limit is exceeded")
 
 
 def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):

@@ -250,7 +250,9 @@ def test_resume_with_nothing_missing_makes_the_report_again(tmp_path: Path, worl
 
 def test_resume_of_another_design_is_refused(tmp_path: Path) -> None:
     go(SmallStudy(users=(1,)), tmp_path / "results")
-    with pytest.raises(StudyError, match=r"design: must hold the design of this study \(2 runs\), got another one"):
+    with pytest.raises(
+        StudyError, match=r"design: must contain the design of this study \(2 runs\), got another design"
+    ):
         go(SmallStudy(users=(1, 2)), tmp_path / "results", resume=True)
 
 
@@ -267,14 +269,14 @@ def test_folder_with_results_is_not_written_over(tmp_path: Path) -> None:
 
 def test_two_conductors_in_one_folder_are_refused(tmp_path: Path) -> None:
     go(SmallStudy(users=(1,)), tmp_path / "results")
-    with held(tmp_path / "results"), pytest.raises(StudyError, match="another towtank"):
+    with held(tmp_path / "results"), pytest.raises(StudyError, match="another Towtank process"):
         go(SmallStudy(users=(1,)), tmp_path / "results", resume=True)
 
 
 def test_a_refused_request_for_more_runs_changes_nothing(tmp_path: Path) -> None:
     go(SmallStudy(users=(1,)), tmp_path / "results")
     manifest = (tmp_path / "results" / "study.json").read_bytes()
-    with held(tmp_path / "results"), pytest.raises(StudyError, match="another towtank"):
+    with held(tmp_path / "results"), pytest.raises(StudyError, match="another Towtank process"):
         go(SmallStudy(users=(1, 2), at_least=2), tmp_path / "results", resume=True)
     assert (tmp_path / "results" / "study.json").read_bytes() == manifest
 

@@ -139,7 +139,7 @@ def test_what_a_study_does_outside_of_its_folder_is_said(study: Path) -> None:
         f"{study / 'study.yaml'} does not ship with Towtank. Outside of its folder it",
         "  starts nginx (web); null_server (content)",
         "  logs in to 127.0.0.2 by SSH as bob and starts programs there",
-        "  makes namespaces, control groups and a network for box",
+        "  creates namespaces, control groups and a network for box",
         "  mounts disk data of box",
         "  sends to 127.0.0.2, 127.0.0.1:81",
         "  uses nginx-light as installed on this machine",

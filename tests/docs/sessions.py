@@ -50,9 +50,9 @@ DISTURBANCES = {
 }
 # The same doubts, in the words of commands without a results folder.
 _DISTURBED = re.compile(
-    r"start lag is |the generator's |the load generator stood still|(?:throughput|response time) (?:changes|steps) by "
+    r"start lag is |the generator's |the load generator stalled |(?:throughput|response time) (?:changes|steps) by "
     r"|the mean response time rests on|transactions in the system rise from |\S+ % of CPU time was stolen"
-    r"|other programs (?:than \S+ and \S+ )?used |programs other than the generator used "
+    r"|programs other than (?:the generator|generator and target) used |other programs used "
     r"|machine_busy|machine_unsteady|not_repeatable|steal_time"
 )
 # Servers at the address used on pages whose commands start no server there.

@@ -56,7 +56,7 @@ def test_an_event_that_cannot_be_done_makes_the_run_invalid(bench: Bench) -> Non
     assert ended.returncode == 4
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     (doubt,) = [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "event_failed"]
-    assert doubt["message"] == "event back (start content) did not happen as asked: content runs already"
+    assert doubt["message"] == "event back (start content) was not carried out as planned: content runs already"
 
 
 def test_a_run_that_is_stopped_lets_go_of_what_it_holds(bench: Bench) -> None:

@@ -128,7 +128,7 @@ def test_bytes_behind_answers_are_a_doubt_in_the_printed_text(bench: Bench) -> N
     assert "framing" in kinds(document, "suspect")
     assert "reconnects" in kinds(document, "note")
     assert code == (0 if document["valid"] else 4)
-    assert "bytes behind a whole answer" in text
+    assert "bytes after a complete response" in text
 
 
 def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[..., str]) -> None:
@@ -150,7 +150,7 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
     # The engine is stopped for two of six seconds.
     assert stalled["level"] == "invalid"
     assert stalled["seen"] > 1.8
-    assert "the load generator stood still for" in stalled["message"]
+    assert "the load generator stalled for" in stalled["message"]
 
 
 def engine_of(parent: int) -> int:

@@ -105,7 +105,8 @@ SENTENCES: tuple[tuple[str, str], ...] = (
      rf", .*?with the highest utilization is (?P<tier>\S+), {_PERCENT} at most"),
     ("limit of the curve", rf", .*?the limit of the curve is {_RATE}"),
     ("limit of the network", rf", network, .*?[Bb]ottleneck is \S+: \S+ carries {_RATE} at most"),
-    ("100 - share of the lowest line", rf", .*?throughput is {_SIGNED} below the proportional line through the lowest load"),
+    ("100 - share of the lowest line",
+     rf", .*?throughput is {_SIGNED} below the proportional line through the lowest load"),
     ("largest held-out error", rf": \d+ points? .*held-out error of the throughput {_SIGNED}"),
 )  # fmt: skip
 

@@ -82,7 +82,7 @@ def test_settle_stage_of_plain_levels_may_end_on_evidence(files: Files) -> None:
 FAULTS = [
     ("at_most: 2000", "at_most: 100", ":20:12: load.at_most: must be above start (100), got 100 instead"),
     ("start: 100", "start: 5 /s", ":18:10: load.start: must be a whole number of users from 1, got '5 /s' instead"),
-    ("of: users", "of: rate", ":18:10: load.start: must be a rate above 0, as 5 /s, got 100 instead"),
+    ("of: users", "of: rate", ":18:10: load.start: must be a rate above 0 such as 5 /s, got 100 instead"),
     ("up_to: 400", "up_to: 90", "load.steps[0].up_to: must be above the level before it (100), got 90 instead"),
     ("{by: 100, up_to: 400}", "{by: 100}", "load.steps[0]: must have up_to, because a further step comes after it"),
     ("{by: 50}", "{by: 50, times: 2}", "load.steps[1]: must have either by or times, got both instead"),
@@ -94,7 +94,11 @@ FAULTS = [
     ("at least 5 s", "at least 6 min", "must have at_least up to at_most (5 min), got 6 min instead"),
     ("at most 5 min, ", "", "must be a time, or 'until steady, at most TIME[, at least TIME]'"),
     ("  refine:", "  stop_when: [errors < 1 %]\n  refine:", "load.stop_when[0]: must be one of objective missed"),
-    ("  refine:", "  stop_when: [achieved < 9 %]\n  refine:", "load.stop_when[0]: must not be used with users"),
+    (
+        "  refine:",
+        "  stop_when: [achieved < 9 %]\n  refine:",
+        "load.stop_when[0]: must be used for a search over rates only",
+    ),
     ("  refine:", "  users: 5\n  refine:", "unknown key 'users'"),
 ]
 
@@ -116,15 +120,13 @@ def test_all_faults_come_at_once(searching: Files, capfd: pytest.CaptureFixture[
 
 def test_refinement_needs_an_objective(searching: Files, capfd: pytest.CaptureFixture[str]) -> None:
     searching.edit("study", "  - p95 of view < 1 s", "  - p95 of view < 1 s at 300 users")
-    assert [
-        "load.refine" in line and "an objective that holds at every load" in line for line in faults(searching, capfd)
-    ]
+    assert ["load.refine" in line and "an objective at every load" in line for line in faults(searching, capfd)]
 
 
 def test_objective_that_is_asked_for_must_be_there(searching: Files, capfd: pytest.CaptureFixture[str]) -> None:
     searching.edit("study", "  - p95 of view < 1 s", "  - p95 of view < 1 s in ramp_up")
     searching.edit("study", "  refine: {to: 5 %, repeats: 3}", "  stop_when: [objective missed]")
-    assert any("load.stop_when[0]: must come with an objective" in line for line in faults(searching, capfd))
+    assert any("load.stop_when[0]: must be used with an objective" in line for line in faults(searching, capfd))
 
 
 def test_shares_of_conditions_are_read() -> None:

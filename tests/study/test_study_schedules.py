@@ -137,7 +137,7 @@ load:
 """
     found = faults(put(load))
     expected = [
-        "load.stages: must not be given with load.schedule, which says it all",
+        "load.stages: must not be given with load.schedule, which defines all stages",
         "load.schedule[0].for: must be above 0 in a steady stage, got 0 instead",
         "load.schedule[0].users.reader: must be a group of the workload (readers, editors), got 'reader' instead,"
         " did you mean 'readers'?",
@@ -215,8 +215,8 @@ def test_a_trace_is_one_steady_stage_that_follows_the_file(put) -> None:
         (
             "hour,calls\n1,5\n1,6\n0,7\n",
             [
-                "day.csv:3:1: hour: must be after the instant of the row before, got 1 instead",
-                "day.csv:4:1: hour: must be after the instant of the row before, got 0 instead",
+                "day.csv:3:1: hour: must be later than the time of the previous row, got 1 instead",
+                "day.csv:4:1: hour: must be later than the time of the previous row, got 0 instead",
             ],
         ),
         ("hour,call\n1,5\n", ["day.csv:1:1: must have one column 'calls' (trace.rate), got the columns hour, call"]),
@@ -252,4 +252,4 @@ def test_a_trace_is_bounded(put, monkeypatch) -> None:
     monkeypatch.setattr("towtank.study.traces.ROWS_AT_MOST", 3)
     files = put(TRACE)
     write_trace(files.folder, "hour,calls\n" + "".join(f"{hour},5\n" for hour in range(5)))
-    assert "day.csv:5:1: must be one of at most 3 rows, got more instead" in faults(files)[0]
+    assert "day.csv:5:1: must have at most 3 rows, got more instead" in faults(files)[0]

@@ -53,7 +53,7 @@ def test_the_shipped_study_has_its_levels_from_the_pilot():
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
-        ("[20 %, 50]", "must be a share as '20 %' like the other levels, got 50 instead"),
+        ("[20 %, 50]", "must be a share such as '20 %', like the other levels, got 50 instead"),
         ("[0 %]", "must be above 0 % and at most 500 %, got '0 %' instead"),
         ("[20 %, 20 %]", "must be a level not given before"),
     ],

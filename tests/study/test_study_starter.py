@@ -113,7 +113,7 @@ def test_operations_that_read_and_have_their_values_become_steps(tmp_path: Path)
     assert found.transactions == ["list_pets"]
     left_out = [line.partition(": ")[2] for line in found.notes if "left out: it " in line and ":" in line]
     assert "POST /pets: left out: it may change data" in left_out
-    assert "GET /pets/{petId}: left out: it needs petId and X-Trace, of which it has no example" in left_out
+    assert "GET /pets/{petId}: left out: it needs petId and X-Trace, for which it has no example" in left_out
 
 
 def test_a_description_without_a_server_needs_an_address(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_a_recording_writes_and_leaves_out_is_said(tmp_path: Path) -> None:
     path.write_text(json.dumps({"log": {"entries": entries}}))
     notes = "\n".join(made(tmp_path, har=path).notes)
     assert "contains 2 requests that write (POST 1, DELETE 1)" in notes
-    assert "dropped: it goes to another host" in notes
+    assert "left out: it goes to another host" in notes
     assert "--host" not in notes
 
 

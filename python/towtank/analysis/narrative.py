@@ -235,7 +235,7 @@ def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
     text = (
         f"{_prefix(configuration)}the runs at {_load(point)} disagree: p95 of single runs is "
         f"{over_runs.words((low, high), high, seconds)}, p95 of all their requests together is "
-        f"{seconds(point['response_time_s']['p95']['value'])}. Find the difference between the runs before quoting it."
+        f"{seconds(point['response_time_s']['p95']['value'])}. Find out how the runs differ before quoting either."
     )
     yield _of_points("spread_of_runs", _capital(text), (point,), low_s=low, high_s=high)
 

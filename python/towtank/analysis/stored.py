@@ -16,7 +16,7 @@ Json = dict[str, Any]
 COUNTS = ("acknowledged", "removed", "uncertain", "read", *FATES)
 # Number of documents that the summary lists individually; `stored.json` contains more.
 _NAMED_AT_MOST = 20
-_CUT_OFF = "the run was cut off before the documents could be read back"
+_CUT_OFF = "the run was cut off before the read-back"
 
 
 def read_stored(run: RunFolder) -> Json | None:

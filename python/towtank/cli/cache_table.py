@@ -48,7 +48,9 @@ def _method(document: Json) -> str:
     sampling = document["sampling"]
     if sampling is None:
         return f"exact: {document['method']}"
-    text = f"estimate: {document['method']}, {sampling['keys']:,} keys, a sample of {100 * sampling['rate']:.3g} %"
+    text = (
+        f"estimate: {document['method']}, {sampling['keys']:,} keys, final sampling rate {100 * sampling['rate']:.3g} %"
+    )
     if sampling["mean_half_width"] is None:
         return f"{text}; the sample is too small to estimate the error"
     mean, largest = sampling["mean_half_width"], sampling["largest_half_width"]

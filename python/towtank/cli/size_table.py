@@ -67,7 +67,7 @@ def _question(document: Json) -> str:
         *(f"{name} used at most {share_text(share)}" for name, share in document["utilization_at_most"].items()),
     ]
     lost = (
-        f", even if {document['nodes_lost']} nodes of any tier with several nodes are lost"
+        f", even after the loss of {document['nodes_lost']} of the nodes of any tier with several nodes"
         if document["nodes_lost"]
         else ""
     )
@@ -189,10 +189,9 @@ def _sentences(document: Json) -> Iterator[str]:
         yield f"next cheaper, {cheaper['configuration']} ({cost(document, cheaper)}): {'; '.join(cheaper['why_not'])}"
     yield from _resources(document)
     yield (
-        f"{search['candidates']} candidates: {search['cut']} dropped because one tier is too weak with any other "
-        "tiers, "
-        f"{search['passed_over']} dropped because a stronger candidate misses a requirement, "
-        f"{search['tried']} solved, {search['simulated']} simulated"
+        f"{search['candidates']} candidates: {search['cut']} dropped because one tier is too weak for any "
+        f"choice of the other tiers, {search['passed_over']} dropped because a stronger candidate misses "
+        f"a requirement, {search['tried']} solved, {search['simulated']} simulated"
     )
 
 

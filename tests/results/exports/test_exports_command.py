@@ -153,7 +153,7 @@ def test_broken_manifests_of_runs_are_reported_together_with_a_hint(towtank, res
     assert answer.status == 2
     assert "r002/run.json: must be a JSON object" in answer.err
     assert "r003/run.json: factors: must be a mapping of keys to values, got a list instead" in answer.err
-    assert "hint: runs that are whole can be exported by name with --run" in answer.err
+    assert "hint: complete runs can be exported by name with --run" in answer.err
     assert towtank("export", results, "--to", "csv", "--run", "r004").status == 0
 
 

@@ -81,8 +81,10 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
             yield Doubt(Kind.SERVICE_DIED, Level.INVALID, text, dead[0], unit="s")
         elif left:
             at, processes = left[0]
-            text = f"the process of {name} had ended at {at:.0f} s of the run, but {processes} of its child "
-            "processes still ran"
+            text = (
+                f"the process named for {name} had ended at {at:.0f} s of the run, but {processes} processes that it "
+                "started still ran"
+            )
             yield Doubt(Kind.ROOT_LEFT, Level.SUSPECT, text, at, unit="s")
         if len(ticks) > 1:
             text = f"{name} was started {len(ticks)} times within the run"
@@ -136,7 +138,7 @@ def events(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the events of the study took place as requested."""
     for event in evidence.study_events:
         if event.failed is not None:
-            text = f"event {event.name} ({event.do} {event.on}) did not take place as requested: {event.failed}"
+            text = f"event {event.name} ({event.do} {event.on}) was not carried out as planned: {event.failed}"
             yield Doubt(Kind.EVENT_FAILED, Level.INVALID, text)
 
 

@@ -93,9 +93,8 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
         yield Doubt(Kind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(what, values)}", share, least)
     elif soon is not None and soon < soon_s:
         text = (
-            f"{place} has {percent(share)} of its {word} left, which lasts for {soon:,.0f} s at the rate of the "
-            "window, "
-            f"limit {soon_s:,.0f} s{_meanwhile(what, values)}"
+            f"{place} has {percent(share)} of its {word} left, used up {soon:,.0f} s after the window at the rate of "
+            f"the window, limit {soon_s:,.0f} s{_meanwhile(what, values)}"
         )
         yield Doubt(Kind.STORAGE_FULL, Level.NOTE, text, soon, soon_s, "s")
     elif share < LOW_SHARE:
@@ -135,7 +134,7 @@ def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -
     lost, different = (count_of(found, key) or 0.0 for key in ("lost", "different"))
     if lost or different:
         text = f"of {found['acknowledged']} documents confirmed as stored, {lost:.0f} are lost"
-        text += f" and {different:.0f} have other content"
+        text += f" and {different:.0f} changed"
         level = Level.NOTE if had_events and not different else Level.SUSPECT
         yield Doubt(Kind.STORED_LOST, level, text, lost + different, 0.0)
     unknown = sum(count_of(found, key) or 0.0 for key in ("unreadable", "unread"))

@@ -142,8 +142,8 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
             else f"{tier} is so close to its limit that no window is long enough: lower the rate"
         )
         text = (
-            f"the window of {seconds(window.length_s)} has {worth:.2g} relaxation times of the queue at {tier} ({busy} "
-            f"busy); {hold}"
+            f"the window of {seconds(window.length_s)} lasts {worth:.2g} relaxation times of the queue at {tier} "
+            f"({busy} busy); {hold}"
         )
         level = Level.SUSPECT if worth < FEW_RELAXATIONS else Level.NOTE
         yield Doubt(Kind.SHORT_WINDOW, level, text, worth, float(RELAXATIONS))

@@ -30,7 +30,7 @@ Json = Mapping[str, Any]
 Levels = dict[str, str]
 # Next steps for claims that the runs cannot decide.
 OTHER_PRESET = "run a preset that contains it (--preset), or name factors and levels of this preset"
-INVALID = "remove the cause that the verdicts of these runs state, and run the study again"
+INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
 MISSING = "make the missing runs (towtank run --resume), or name levels that the design combines"
 NOT_RECORDED = "name a quantity that the summaries of these runs contain, or record this quantity"
 
