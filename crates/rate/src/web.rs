@@ -249,6 +249,6 @@ mod tests {
     fn a_program_that_does_not_serve_is_told() {
         let mut web = Web::new("/bin/true".into(), std::env::temp_dir());
         let failed = web.turn(&[0], &Timing::of_turn(0.01)).unwrap_err();
-        assert!(failed.contains("must listen"), "{failed}");
+        assert!(failed.contains("must print its address"), "{failed}");
     }
 }
