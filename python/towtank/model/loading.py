@@ -109,10 +109,15 @@ def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
+    # A demand that cannot be read is left out, so its class may seem to need no station.
+    demands = {fault.where.partition(".demand")[2] for fault in faults if ".demand" in fault.where}
+    follows = ("classes.",) if "" in demands else tuple(f"classes{name}" for name in demands)
     return [
         fault
         for fault in more
-        if tuple(fault.where.split(".")[:2]) not in wrong and not any(name in fault.message for name in names)
+        if tuple(fault.where.split(".")[:2]) not in wrong
+        and not fault.where.startswith(follows)
+        and not any(name in fault.message for name in names)
     ]
 
 

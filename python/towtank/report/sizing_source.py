@@ -93,8 +93,9 @@ class _Sources(BaseModel):
 
 def _answer(folder: Path, file: Json) -> tuple[_Sources, kept.Document]:
     """Compute the answer to the question from the results; paths in it are relative to its original folder."""
-    from towtank.size import load_basis, size  # noqa: PLC0415
+    from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
     from towtank.size.reading import read_sizing  # noqa: PLC0415
+    from towtank.size.sizing import size  # noqa: PLC0415
 
     rests_on, origin = _Sources(), Path(str(file.get("path"))).parent
     try:
