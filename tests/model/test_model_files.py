@@ -132,7 +132,7 @@ def test_one_fault_is_reported_at_its_place(tmp_path, old, new, where):
     assert any(f": {where}: must" in line for line in found), found
 
 
-@pytest.mark.parametrize("demand", ["{web: 10 parsecs}", "{web: }", "soon", "[1, 2]"])
+@pytest.mark.parametrize("demand", ["{web: 10 parsecs}", "{web: }", "{web: [1, 2]}"])
 def test_a_demand_that_cannot_be_read_is_the_only_fault(tmp_path, demand):
     text = f"classes:\n  web: {{users: 4, think: 1 s}}\nstations:\n  cpu: {{demand: {demand}}}\n"
     (fault,) = faults(tmp_path / "model.yaml", text)

@@ -208,7 +208,7 @@ def test_a_trace_is_one_steady_stage_that_follows_the_file(put) -> None:
             "hour,calls\n1,x\n0,5\n2\n2,-1\n",
             [
                 "day.csv:2:1: calls: must be a number from 0 to 3e+09 in its unit, got 'x' instead",
-                "day.csv:4:1: must have at least 2 fields for hour and calls, got 1 instead",
+                "day.csv:4:1: must have 2 or more fields for hour and calls, got 1 instead",
                 "day.csv:5:1: calls: must be a number from 0 to 3e+09 in its unit, got '-1' instead",
             ],
         ),

@@ -110,13 +110,12 @@ def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
     # A demand that cannot be read is left out, so its class may seem to need no station.
-    demands = {fault.where.partition(".demand")[2] for fault in faults if ".demand" in fault.where}
-    follows = ("classes.",) if "" in demands else tuple(f"classes{name}" for name in demands)
+    follows = {f"classes.{fault.where.rpartition('.')[2]}" for fault in faults if ".demand." in fault.where}
     return [
         fault
         for fault in more
         if tuple(fault.where.split(".")[:2]) not in wrong
-        and not fault.where.startswith(follows)
+        and fault.where not in follows
         and not any(name in fault.message for name in names)
     ]
 

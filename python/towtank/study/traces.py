@@ -134,7 +134,7 @@ def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[t
             rows.fault(
                 line,
                 "",
-                f"must have at least {max(places) + 1} fields for {trace.time} and {trace.rate}, got {len(row)} instead",
+                f"must have {max(places) + 1} or more fields for {trace.time} and {trace.rate}, got {len(row)} instead",
             )
             continue
         texts = [row[place].strip()[:_FIELD_AT_MOST] for place in places]
