@@ -1,5 +1,5 @@
-"""Combines the values of several runs into their mean, with an interval that does not vanish if the values are
-equal.
+"""Combines the values of several runs into their mean, with an interval. Equal values do not make the interval
+vanish.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
 
 
 def _of_arrivals(rate: float, length_s: float) -> tuple[float, float]:
-    """Return the interval of the rate of independent arrivals, from their number in a time of `length_s`. [1/s]"""
+    """Return the interval of the rate of independent arrivals, computed from the number of arrivals in `length_s`
+    seconds. [1/s]
+    """
     low, high = poisson_interval(round(rate * length_s), CONFIDENCE)
     return low / length_s, high / length_s
 
@@ -76,7 +78,9 @@ def _is_share(estimate: Estimate) -> bool:
 
 
 def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
-    """Return the interval of the mean that follows from the errors within the runs; None if an error is unknown."""
+    """Return the interval of the mean over runs that follows from the errors within the runs; None if an error is
+    unknown.
+    """
     if mean is None or any(estimate.low is None for estimate in found):
         return None
     if all(estimate.method == EXACT for estimate in found):
@@ -93,7 +97,9 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
 
 
 def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[float, ...]:
-    """Return the lengths of the windows in which runs counted a throughput; empty for any other quantity. [s]"""
+    """Return the lengths of the windows in which the runs counted, if the quantity is a throughput; empty otherwise.
+    [s]
+    """
     if path[-1] != "throughput_per_s":
         return ()
     edges = [(dig(run, "window", "start_s"), dig(run, "window", "end_s")) for run in runs]

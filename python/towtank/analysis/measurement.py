@@ -24,9 +24,9 @@ Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 RAMPS = ("ramp_up", "ramp_down")
-"""Names of the phases in which the load changes."""
+"""Names of the phases in which the planned load changes."""
 DRAIN = "drain"
-"""Name of the stage that the engine appends, from the end of the load to the last response."""
+"""Name of the stage that the engine appends; it lasts from the end of the load to the last response."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class TimedHistograms:
 
     @cached_property
     def counts(self) -> Floats:
-        """Number of values in each bin; ndarray of shape (n_bins,)."""
+        """Number of values in the histograms of each bin; ndarray of shape (n_bins,)."""
         _, bins, _, counts, _ = self._decoded
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
@@ -86,7 +86,9 @@ class TimedHistograms:
         return bins[inside], np.asarray(middles_s, dtype=float), counts[inside].astype(float)
 
     def below(self, index: int) -> Floats:
-        """Return for each bin the number of values up to and including a bucket; ndarray of shape (n_bins,). [1]"""
+        """Return for each bin of time the number of values in the histogram buckets up to and including the given
+        bucket; ndarray of shape (n_bins,). [1]
+        """
         _, bins, indices, counts, _ = self._decoded
         return np.bincount(bins, weights=counts * (indices <= index), minlength=self.bins).astype(float)
 
@@ -169,7 +171,7 @@ class Column:
 
     @classmethod
     def empty(cls, bins: int) -> Column:
-        """Return a column with zero in every bin."""
+        """Return a column that has zero in every bin."""
         ok, failed, offered, started, response, exchange = (np.zeros(bins) for _ in range(6))
         timed = TimedHistograms(bins), TimedHistograms(bins)
         return cls(bins, ok, failed, offered, started, response, exchange, *timed)
@@ -330,7 +332,7 @@ class Measurement:
 
     @property
     def bin_s(self) -> float:
-        """Typical length of a bin: the median length. [s]"""
+        """Typical length of a bin, which is the median of all lengths. [s]"""
         return float(np.median(self.lengths)) if self.bins else 1.0
 
     def length_of(self, chosen: Mask | Counts) -> float:
@@ -350,13 +352,13 @@ class Measurement:
 
     @property
     def recorded_until(self) -> float:
-        """Instant up to which all load threads have records; 0 without records. [s]"""
+        """Latest instant up to which every load thread has records; 0 without records. [s]"""
         return min(self._recorded_until.values(), default=0.0)
 
     def inside(self, start_s: float, end_s: float) -> Mask:
         """Return a mask of the bins that lie entirely between two instants of run time."""
         within = (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
-        # A step of the clock causes bins of zero length, for which no rate exists.
+        # If the clock is set, a bin may have zero length. No rate exists for such a bin, so it is left out.
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, Column]:

@@ -25,7 +25,7 @@ _NO_MISS: Json = {"missed_at": None, "holds_certain": None, "missed_certain": No
 
 @dataclass(frozen=True)
 class MissingRun:
-    """Run that the design contains but that has no results.
+    """A run that the design of the study contains but that has no results.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ def _check(
 
 
 def _head(objective: Json, configuration: Json) -> Json:
-    """Return the fields of a result that identify the objective and the configuration."""
+    """Return the entries of a verdict that identify the objective and the configuration."""
     return {
         "text": objective.get("text", ""),
         "metric": objective.get("metric", ""),
@@ -155,7 +155,7 @@ def _load_of(entry: Json) -> float:
 
 
 def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, limit: float) -> list[Json]:
-    """Return the runs at a load level that miss an objective by far; empty if the level has a single run."""
+    """Return the runs at a load level that violate an objective by far; empty if the level has a single run."""
     found = [runs[name] for name in _runs_of(point) if name in runs]
     return far_misses(objective, _load_of(point), found, compare, limit) if len(found) > 1 else []
 
@@ -173,7 +173,7 @@ class _Certainty:
     confidence: float
 
     def up_to(self, load: float | None) -> bool | None:
-        """Return True if the intervals confirm that each level up to a load meets the objective.
+        """Return True if the intervals confirm that each level up to the given load meets the objective.
 
         None if no level up to the load was judged.
         """
@@ -181,7 +181,7 @@ class _Certainty:
         return self.of(points, met=True) if points else None
 
     def at(self, load: float | None) -> bool | None:
-        """Return True if the intervals confirm that the level of a load misses the objective.
+        """Return True if the interval at the level of the given load confirms that this level violates the objective.
 
         None if the level was not judged.
         """
@@ -191,8 +191,8 @@ class _Certainty:
     def of(self, points: list[Json], *, met: bool) -> bool | None:
         """Return True if the intervals confirm a verdict at the given load levels.
 
-        A miss must be confirmed at one level, a met objective at all levels. None if an interval that would decide is
-        missing.
+        For a violated objective, the interval at one level suffices; for a met objective, those at all levels are
+        needed. None if an interval that would decide is missing.
         """
         if is_about_stored(self.objective):
             found = [run for point in points for run in _summaries(point, self.runs)]
@@ -205,7 +205,7 @@ class _Certainty:
     def _side(self, point: Json, *, met: bool) -> bool | None:
         """Return True if the interval at a load level confirms the verdict; None without an interval.
 
-        For a miss, the intervals of the runs that miss the objective by far come first.
+        If runs violate the objective by far, their intervals are used for a verdict of violation.
         """
         of_far = [miss["certain"] for miss in self.far if miss["load"] == _load_of(point)]
         if of_far and not met:
@@ -223,7 +223,9 @@ def _left_open(objective: Json, point: Json, runs: dict[str, Json], compare: Com
 
 
 def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
-    """Return the highest load up to which all judged levels meet the objective; None if the lowest level misses it."""
+    """Return the highest load up to which all judged levels meet the objective; None if the lowest level
+    violates it.
+    """
     first_gap = min((gap["load"] for gap in not_judged), default=math.inf)
     holds = None
     for load, met in levels:
@@ -288,14 +290,14 @@ def _no_run(objective: Json, known: set[float]) -> str:
 
 
 def _undecided(point: Json, runs: dict[str, Json]) -> Json:
-    """Return the `not_judged` entry of a load whose runs are all invalid; the entry gives a reason for each run."""
+    """Return the entry of `not_judged` for a load whose runs are all invalid, with a reason for each run."""
     names = [str(name) for name in point.get("runs", ())]
     why = [f"{name} is invalid{_first_reason(runs.get(name))}" for name in names]
     return {"load": float(point["load"]), "runs": names, "kind": "invalid", "why": "; ".join(why) or "no valid run"}
 
 
 def _unmeasured(objective: Json, point: Json) -> Json:
-    """Return the `not_judged` entry of a load at which the valid runs have no value, because the transaction never
+    """Return the entry of `not_judged` for a load at which the valid runs have no value, because the transaction never
     completed.
     """
     transaction = objective.get("transaction")
@@ -315,8 +317,8 @@ def _is_about(objective: Json, found: Json) -> bool:
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:
-    """Return the load levels to which an objective applies: the levels at its load, or all levels if it names no
-    load.
+    """Return the load levels to which an objective applies: the levels with the load that it names. If it names no
+    load, return all levels.
     """
     users, rate = objective.get("users"), objective.get("rate")
     points = [point for point in configuration["points"] if users is None or point.get("users") == users]
@@ -350,7 +352,9 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 
 
 def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the name of each counted run of a load level, with the result of the run for an objective with a scope."""
+    """Yield the name of each counted run of a load level, with the run's result for an objective of a phase or of
+    windows.
+    """
     for name in _runs_of(point):
         for judged in runs.get(name, {}).get("objectives") or ():
             if judged.get("text") == objective.get("text"):
@@ -395,7 +399,7 @@ def _value(window: Json) -> float:
 
 
 def metric_of(point: Json, objective: Json) -> float | None:
-    """Return the measured value of an objective at one load level; None if not measured."""
+    """Return the measured value that an objective limits, at one load level; None if not measured."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_share(objective):
         about = point["transactions"].get(transaction, {}) if transaction else point
@@ -409,7 +413,9 @@ def metric_of(point: Json, objective: Json) -> float | None:
 
 
 def estimate_at(point: Json, objective: Json) -> Estimate:
-    """Return the estimate of an objective's metric at one load level; without a value for extremes and shares."""
+    """Return the estimate of an objective's metric at one load level. It has no value for minimum, maximum and
+    shares.
+    """
     metric, transaction = metric_name(objective), objective.get("transaction")
     if metric in ("throughput", "throughput_per"):
         path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)

@@ -1,4 +1,4 @@
-"""Defines the common form of all tests of the audit."""
+"""Defines the result that all tests of the audit return."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Check:
 
 
 def merged(encoded: list[str]) -> Histogram | None:
-    """Merge the readable histograms into one; damaged histograms are left out, and other functions report them."""
+    """Merge all readable histograms into a single one. Damaged histograms are left out here and reported elsewhere."""
     found: list[Histogram] = []
     for text in encoded:
         try:

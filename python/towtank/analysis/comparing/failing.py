@@ -13,8 +13,8 @@ from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import binomial_tail, normal_quantile, t_quantile, t_tail
 
 RELEVANT = 0.001
-"""Smallest difference between shares of failures that matters, besides the threshold for ratios: 0.1 percentage points.
-[1]
+"""Smallest difference between two shares of failures that matters: 0.1 percentage points. The difference must also
+exceed the threshold for ratios. [1]
 """
 
 
@@ -52,7 +52,7 @@ class FailureLine:
 
     @property
     def ratio(self) -> float | None:
-        """Share of failures of B divided by that of A; None without failures of A."""
+        """Share of failures of B divided by that of A; None if A has no failures."""
         return self.share_b / self.share_a if self.share_a > 0 else None
 
     @property
@@ -111,7 +111,9 @@ def _line(transaction: str, sides: Sequence[Sequence[Failures]]) -> FailureLine:
 
 
 def _of_counts(failed: Sequence[int], ended: Sequence[int]) -> float:
-    """Return the two-sided p-value of the numbers of failures, if both sides fail equally often."""
+    """Return the two-sided p-value of the numbers of failures of A and B, under the hypothesis that both fail equally
+    often.
+    """
     total, share = sum(failed), ended[1] / sum(ended)
     more = binomial_tail(failed[1] - 1, total, share) if failed[1] else 1.0
     fewer = 1 - binomial_tail(failed[1], total, share)

@@ -67,7 +67,7 @@ class Line:
 
     @property
     def ratio(self) -> float:
-        """Value of B divided by that of A."""
+        """Value of B divided by that of A, as the exponential of the difference of logarithms."""
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
@@ -105,7 +105,7 @@ class Line:
 
 @dataclass(frozen=True)
 class _Cell:
-    """Values of both sides at one configuration and load."""
+    """Values of both compared results at one configuration and load."""
 
     name: str
     a: Sequence[Measured]
@@ -176,7 +176,9 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
 
 
 def _line(place: Place, cells: Sequence[_Cell]) -> Line:
-    """Return the weighted difference over cells; it has a variance if every cell has several runs on both sides."""
+    """Return the weighted difference over cells. It has a variance only if both sides have several runs in
+    every cell.
+    """
     weights = np.array([1 / cell.scale for cell in cells])
     scale = float(1 / weights.sum())
     shares = weights * scale

@@ -1,4 +1,4 @@
-"""Computes throughput and response times of a window, with intervals if these are reliable."""
+"""Computes throughput and response times of a window, with intervals if reliable intervals can be computed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.analysis.windows.relaxation import memory_of
 from towtank.foreign import Requests, Summary
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles that a judgement reports."""
+"""Percentiles of response times that a judgement reports, with their shares in (0, 1)."""
 MEAN = "mean"
 # Constant c by which intervals of correlated response times are lengthened, see `of_requests`. It was derived from
 # simulated M/M/1 queues with utilizations of 50 to 90 %, from 500 files each of 3,000 and 10,000 requests. Of the
@@ -23,7 +23,8 @@ MEAN = "mean"
 # the true value. [1]
 _LONGER = {MEAN: 8.0, "p50": 4.0, "p90": 25.0, "p95": 40.0, "p99": 300.0}
 _LONGEST = 1.5
-# Response times count as correlated if more than this many of them are worth one independent response time. [1]
+# Response times count as correlated if more than this many of them give as much information as one independent response
+# time. [1]
 _CORRELATED = 2.0
 _MS = 1e3
 
@@ -45,7 +46,7 @@ class Figures:
 
     @property
     def mean_s(self) -> Estimate:
-        """Mean response time. [s]"""
+        """Mean response time of the result. [s]"""
         return self.response_time_s[MEAN]
 
     def document(self) -> dict[str, object]:
@@ -89,7 +90,9 @@ def of_requests(requests: Requests, observed: Observations) -> Figures:
 
 
 def _effect(mean: Estimate, requests: Requests) -> float:
-    """Return how many correlated response times are worth one independent time; infinite if unknown. [1]"""
+    """Return the number of correlated response times that give as much information about the mean as one independent
+    response time; infinite if unknown. [1]
+    """
     half = mean.half_width
     if half is None:
         return math.inf

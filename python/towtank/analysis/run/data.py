@@ -52,7 +52,9 @@ class RunData:
 
     @cached_property
     def found(self) -> Found | None:
-        """Outcome of the search for the limit; None if the run did not search, or recorded no stage."""
+        """Outcome of the search for the highest sustainable load; None if the run made no search, or recorded
+        no stage.
+        """
         search = self.manifest.get("search")
         if not isinstance(search, dict) or not self.measurement.bins:
             return None
@@ -71,7 +73,7 @@ class RunData:
 
     @cached_property
     def steady_stage(self) -> Window | None:
-        """Planned steady stage, including the time after an event; None if no part of it was recorded."""
+        """The steady stage as planned, including the time after an event; None if no part of the stage was recorded."""
         return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
 
     @cached_property
@@ -100,7 +102,7 @@ class RunData:
         return asked if held is None or held == asked else held
 
     def _judged(self, window: Window) -> Window:
-        """Test a window for a steady state, unless the plan changes the load within it."""
+        """Test a window for a steady state, unless the plan changes the load within the window."""
         if self._moves_over(window):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
@@ -115,7 +117,7 @@ class RunData:
 
     @property
     def is_moving(self) -> bool:
-        """True if the planned load changes within the window."""
+        """True if the planned load changes within the analysed window."""
         return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:
@@ -132,7 +134,7 @@ class RunData:
 
     @cached_property
     def asked(self) -> Mask:
-        """Mask of the bins of the planned steady stages, which tests for a steady state may shorten later."""
+        """Mask of the bins of the steady stages as planned, before tests for a steady state shorten them."""
         if self.window is None:
             return np.zeros(self.measurement.bins, dtype=bool)
         return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
@@ -149,7 +151,7 @@ class RunData:
 
     @property
     def damage(self) -> dict[str, Any]:
-        """Damage found in all streams together: whether a stream is cut off, and the number of unreadable lines."""
+        """Damage found in all streams together: the end of a stream is cut off, or lines cannot be read."""
         streams = [
             self.recording.damage,
             self.observed.probe.damage,

@@ -1,4 +1,4 @@
-"""Determines from the engine's plan which responses the checks of the workload expect."""
+"""Determines from the engine's plan which requests expect a redirect as response."""
 
 from __future__ import annotations
 

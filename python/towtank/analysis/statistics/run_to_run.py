@@ -23,7 +23,7 @@ METHOD = "assumed run to run"
 
 
 def is_repeated(estimate: Estimate) -> bool:
-    """Return True if an estimate has an interval from at least two runs."""
+    """Return True if the interval of an estimate was computed from at least two runs."""
     return estimate.method == RUNS and estimate.n >= 2
 
 
@@ -42,8 +42,8 @@ def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimat
     if estimate.value is None or estimate.low is None or estimate.high is None or share == 0:
         return estimate
     value, level = estimate.value, 0.5 + estimate.confidence / 2
-    # Comparisons derive the standard error from the width of the interval by Student's t, so the width must be
-    # consistent with t.
+    # Comparisons derive the standard error from the width of the interval by Student's t, so the width is computed with
+    # t, too.
     freedom = math.inf if estimate.method == ORDER_STATISTICS else max(1, estimate.n - 1)
     within = [value - estimate.low, estimate.high - value]
     error = max(within) / t_quantile(level, freedom)

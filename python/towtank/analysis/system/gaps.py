@@ -34,7 +34,7 @@ class Gap:
     end_s: float
 
     def within_s(self, start_s: float, end_s: float) -> float:
-        """Return the length of the overlap between the gap and a time span. [s]"""
+        """Return the length of the part of the gap that lies within a time span. [s]"""
         return max(0.0, min(self.end_s, end_s) - max(self.start_s, start_s))
 
     def document(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Gap:
 
 
 def limit_s(observed: Observed) -> float:
-    """Return the distance between two samples above which the time between them counts as a gap. [s]"""
+    """Return the longest time between two samples that does not count as a gap. [s]"""
     return max(GAP_S, _GAP_INTERVALS * (lookup(observed.probe.header, ("interval_s",)) or 0.0))
 
 

@@ -12,9 +12,11 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.windows.tolerances import tolerance
 
 TOLERANCE = tolerance("throughput")
-"""Share of the arrivals that may remain unfinished; equals the tolerated change of throughput over a window. [1]"""
+"""Largest share of the arrivals that may remain unfinished. It equals the largest change of throughput over a window
+that is not relevant. [1]
+"""
 DEVIATIONS = 3.0
-"""Number of standard deviations beyond which growth is significant. [1]"""
+"""Growth is significant if it exceeds this many standard deviations. [1]"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Growth:
 
     @property
     def is_significant(self) -> bool:
-        """True if growth exceeds both the tolerance and random variation."""
+        """True if the growth exceeds both its tolerance and `DEVIATIONS` standard deviations."""
         return self.share > TOLERANCE and self.deviations > DEVIATIONS
 
     @property

@@ -10,9 +10,9 @@ import numpy as np
 from towtank.analysis.measurement import Floats
 
 RELAXATIONS = 8.0
-"""A window of fewer relaxation times cannot distinguish a change from a queue that returns to its mean. [1]"""
+"""If a window has fewer relaxation times, it cannot show whether a queue changed or only returned to its mean. [1]"""
 _PARTS = 3
-"""Number of equal parts of a window; the part with the least load gives the relaxation time. [1]"""
+"""Number of equal parts of a window. The part with the smallest load determines the relaxation time. [1]"""
 
 
 def relaxation_s(in_system: float, response_s: float) -> float:

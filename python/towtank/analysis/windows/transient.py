@@ -1,7 +1,7 @@
 """Finds the transient at the start of a window: its length, and whether it may be longer than half of the window.
 
-Settle stages and the analysis of the run use the same function, so that a settle stage is judged by the window that
-the analysis will use.
+Settle stages and the analysis of the run use the same function, so that a settle stage finds the same transient as the
+analysis.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.relaxation import Memory
 from towtank.analysis.windows.rest import is_at_rest
 
-# A start that differs by less stays in the window: it hardly changes a mean, and a cut would shorten the window.
+# A start of the window is left out only if it differs by more than this share. A smaller difference hardly changes a
+# mean, and a cut would shorten the window. [1]
 _WORTH_A_CUT = 0.01
 # Significance level of the cautious test, which is made in addition to the plain test. The cautious test has a larger
 # error and fewer degrees of freedom: at the level of the plain test, a start with five times the response time would
@@ -50,7 +51,7 @@ class Transient:
     removed: tuple[Change, ...] = ()
 
     def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
-        """Return the changes at half of the window after which the kept series is not steady.
+        """Return the changes found at a cut at half of the window, for the series that are not steady after the cut.
 
         Parameters
         ----------
@@ -87,7 +88,8 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
     for name, values in series.items():
         cut = cuts[name] = steady.mser(values, steady.batch_for(len(values)))
         difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
-        # The change is relative to the part after the cut, because the start may have no throughput.
+        # The change is computed relative to the part after the cut, because the start of the window may have no
+        # throughput.
         change = changes.of_difference(name, -difference, error, freedom, float(values[cut.observations :].mean()))
         if _is_transient(name, values, cut, memory) and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
@@ -104,7 +106,7 @@ def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Mem
     if not steady.is_significant(values, cut) or not steady.begins_apart(values, cut.observations):
         return False
     # After a cut at half of the window, the series may still change. The cautious test would count this change as
-    # noise.
+    # noise, so it is not made.
     if cut.at_limit or _cannot_be_a_queue(name, values, cut, memory):
         return True
     return steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
