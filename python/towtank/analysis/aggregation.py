@@ -148,7 +148,9 @@ class Point:
         return None if used is None or cpus is None else (used, cpus)
 
     def machine_cpus_range(self) -> Range | None:
-        """Return the smallest and largest number of CPUs, over the runs, that all programs used on this machine. [1]"""
+        """Return the smallest and largest number of CPUs that all programs together used on this machine, over the
+        runs. [1]
+        """
         return self._ends_of_sums([[estimate_of(run["host"], "cpus_used").value] for run in self.usable])
 
     @property
@@ -169,7 +171,9 @@ class Point:
 
     @property
     def elasticity(self) -> Elasticity:
-        """Elasticities of response time, throughput and utilization at this load level, averaged over the runs."""
+        """Elasticities of response time, throughput and utilization with respect to service times at this load level,
+        averaged over the runs.
+        """
         found = [elasticity_of(run) for run in self.usable]
         return Elasticity(
             sum(each.response_time for each in found) / len(found),

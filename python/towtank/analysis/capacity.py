@@ -29,7 +29,7 @@ def busiest_tier(point: Point) -> tuple[str, float] | None:
 
 
 def saturated_tier(point: Point) -> str | None:
-    """Return the busiest tier if its CPUs are saturated; None otherwise."""
+    """Return the busiest tier if its CPUs are saturated; None if they are not."""
     busiest = busiest_tier(point)
     return busiest[0] if busiest is not None and busiest[1] >= SATURATED else None
 

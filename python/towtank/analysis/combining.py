@@ -16,7 +16,7 @@ from towtank.distributions import binomial_interval, poisson_interval, t_quantil
 
 
 def combined(of_runs: Sequence[Estimate], together: float | None = None, windows_s: Sequence[float] = ()) -> Estimate:
-    """Combine the estimates of several runs into their mean with Student's t interval; the interval is cut at 0.
+    """Combine the estimates of several runs into their mean with Student's t interval, which does not extend below 0.
 
     Parameters
     ----------

@@ -101,7 +101,9 @@ def _load(point: dict[str, Any]) -> dict[str, Any]:
 def _pairs(
     name: str, base_level: str, configurations: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield pairs of configurations that differ only in the named factor; the first of each pair has its base level."""
+    """Yield pairs of configurations that differ only in the named factor. The first configuration of each pair has the
+    first level of the factor.
+    """
     for base in configurations:
         if base["key"].get(name) != base_level:
             continue

@@ -362,7 +362,7 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "split the file at the stated times and judge each part; correct or remove rows with a wrong time stamp",
     ),
 }
-"""For each kind of doubt, the reason why it matters and the next step."""
+"""For each kind of doubt, the reason why it matters and the recommended next step."""
 NOTHING_RECORDED = (
     "Without a request in the steady stage there is nothing to judge.",
     "find the cause of the early end, or of the missing responses, in the other doubts and in the logs of the run "
@@ -442,5 +442,5 @@ def percent(value: float) -> str:
 
 
 def signed_percent(value: float) -> str:
-    """Render a change for a message, in per cent with its sign: `+12 %`, `−40.8 %`."""
+    """Render a relative change for a message, in per cent with its sign: `+12 %`, `−40.8 %`."""
     return f"{'−' if value < 0 else '+'}{percent(abs(value))}"

@@ -155,7 +155,7 @@ def _generator(data: RunData, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, Any]]:
-    """Return the results of each second of the window.
+    """Return the results of each second of the analysed window.
 
     `t_s` is the end of the second, in seconds since the start of the window.
     """

@@ -149,7 +149,9 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float) -> tuple[float, float]:
-    """Return bounds of (A(e) - A(s)) / T (see `little`), as a mean number of users over the window. [1]"""
+    """Return bounds of the number of users in unfinished transactions and pauses, (A(e) - A(s)) / T in `little`, as a
+    mean over the window. [1]
+    """
     start_s, end_s = float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())
     start, end = (spent_by(measurement, at_s, allowance_s) for at_s in (start_s, end_s))
     length = measurement.length_of(chosen)
@@ -157,7 +159,8 @@ def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float
 
 
 def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Check the utilization law U = X D of a tier, with D from the first half of the window.
+    """Check the utilization law U = X D of a tier in the second half of the window, with the demand D from its first
+    half.
 
     Returns
     -------

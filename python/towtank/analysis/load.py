@@ -158,8 +158,8 @@ def effective_samples(measurement: Measurement, chosen: Mask) -> float:
 
 
 def errors(column: Column, chosen: Mask) -> dict[str, Any]:
-    """Return the failures in the chosen bins: their number, their share of all ended transactions, and the number by
-    kind.
+    """Return the failures in the chosen bins of time: their number, their share of all ended transactions, and the
+    number of each kind.
     """
     ended, failed = float(column.ended[chosen].sum()), float(column.failed[chosen].sum())
     kinds = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
@@ -182,7 +182,9 @@ def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
 
 
 def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
-    """Return the results of each transaction in the window, and for each phase of the load count, mean and p95."""
+    """Return the results of each transaction in the window. For each phase of the load, the number, mean and p95 of
+    response times are included.
+    """
     total = float(measurement.transactions.ended[chosen].sum())
     found = {}
     for name, column in measurement.columns("transaction").items():
@@ -221,7 +223,7 @@ def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
 
 
 def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return counts, status codes and response times of each step of the workload in the window."""
+    """Return counts, status codes and response times of each step (request of a transaction) in the window."""
     return {
         name: {
             "count": int(column.ok[chosen].sum()),

@@ -124,6 +124,6 @@ def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
 
 
 def shown(text: str) -> str:
-    """Redact secrets in a line, and cut the line to `TEXT_AT_MOST` characters."""
+    """Redact secrets in a log line, and cut the line to `TEXT_AT_MOST` characters."""
     text = redacted_line(text).strip()
     return text if len(text) <= TEXT_AT_MOST else text[: TEXT_AT_MOST - 1] + "…"

@@ -74,8 +74,8 @@ class TimedHistograms:
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
     def values(self, chosen: Mask) -> tuple[Counts, Floats, Floats]:
-        """Return the values of the chosen bins as three arrays: number of the bin, middle of the bucket [s], count
-        [1].
+        """Return the values of the chosen bins as three arrays: number of the bin, middle of the histogram bucket [s],
+        count [1].
         """
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
@@ -140,7 +140,7 @@ def _joined(parts: Sequence[Counts]) -> Counts:
 
 @dataclass
 class Column:
-    """Results of one step, page or transaction, or of all of them together, by bin.
+    """Results of one step, page or transaction, or of all of them together, in each bin of time.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ _decoded = lru_cache(maxsize=1024)(histograms.decode)
 
 
 def share_of(name: str) -> float | None:
-    """Return the share that the name of a percentile stands for, such as 0.95 for `p95` and `p95_s`.
+    """Return the share of values that a percentile stands for by its name, such as 0.95 for `p95` and `p95_s`.
 
     None for other names.
     """

@@ -105,7 +105,7 @@ def _capital(text: str) -> str:
 
 
 def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the limit that a search found, and the failure above the limit."""
+    """Describe the limit that a search found, and the failure at the load above this limit."""
     limit = configuration.get("found_limit")
     if not limit:
         return
@@ -450,7 +450,7 @@ def _doubt(objective: dict[str, Any]) -> str:
 
 
 def _seen(objective: dict[str, Any]) -> str:
-    """Render the measured value of an objective with its unit."""
+    """Render the measured value that an objective limits, with its unit."""
     value, metric = objective["seen"], str(objective["metric"])
     if metric.startswith("throughput"):
         return f"{few_digits(value)} /s"
@@ -578,7 +578,9 @@ def _leans(change: dict[str, Any], configurations: list[dict[str, Any]]) -> bool
 
 
 def _carried(configuration: dict[str, Any]) -> str:
-    """Describe the limit that a search found, and the results at the highest load level that passed."""
+    """Describe the highest sustainable load that a search found, and the results at the highest load level
+    that passed.
+    """
     limit, points = configuration["found_limit"], _valid(configuration)
     passed = [point for point in points if limit["value"] is not None and point["load"] <= limit["value"]]
     point = (passed or points)[-1]

@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 def far_misses(
     objective: Json, load: float, runs: Sequence[Json], compare: Compare, limit: float
 ) -> list[dict[str, Any]]:
-    """Return the runs of a level that miss an objective by a factor of `FAR` or more.
+    """Return the runs of a load level whose value violates the limit of an objective by a factor of `FAR` or more.
 
     Parameters
     ----------

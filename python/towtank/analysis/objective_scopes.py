@@ -28,7 +28,7 @@ def is_scoped(objective: dict[str, Any]) -> bool:
 def judge(
     objectives: Iterable[dict[str, Any]], measurement: Measurement, steady: Mask, phases: dict[str, Mask]
 ) -> list[dict[str, Any]]:
-    """Compute the values of all objectives for phases or windows in one run.
+    """Compute the values of all objectives that apply to phases or windows, in one run.
 
     Parameters
     ----------

@@ -48,7 +48,8 @@ def check(
     missing: Sequence[MissingRun] = (),
     confidence: float = CONFIDENCE,
 ) -> list[Json]:
-    """Judge every objective in every configuration, at the load that the objective names or at all loads.
+    """Decide for every objective and every configuration whether it is met, at the load that the objective names or at
+    all loads.
 
     Parameters
     ----------
@@ -250,7 +251,7 @@ def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
 
 
 def _harmless(objective: Json) -> set[Kind]:
-    """Return the kinds of doubts that make a run invalid but leave the value of an objective correct.
+    """Return the kinds of doubts that make a run invalid but leave the value that an objective limits correct.
 
     Too many errors distort response times, but not the share of errors. A changing system distorts the mean over the
     steady state, but not the values of single windows and phases.
@@ -282,7 +283,7 @@ def _not_judged(
 
 
 def _no_run(objective: Json, known: set[float]) -> str:
-    """Return the reason why no run has the load of an objective, with the loads that were measured."""
+    """Return the reason why no run has the load that an objective names, with the loads that were measured."""
     unit = " users" if objective.get("users") is not None else " /s"
     why = f"no run has this load, the runs have {' and '.join(f'{load:g}' for load in sorted(known)) or 'none'}{unit}"
     share = objective.get("of_limit")
@@ -312,7 +313,7 @@ def _first_reason(run: Json | None) -> str:
 
 
 def _is_about(objective: Json, found: Json) -> bool:
-    """Return True if an objective determined the limit that a search found."""
+    """Return True if an objective is the objective that determined the limit found by a search."""
     return (found.get("binding") or {}).get("text") == objective.get("text")
 
 
@@ -330,7 +331,7 @@ def _second(pair: tuple[Json, float]) -> float:
 
 
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
-    """Return the value of an objective at one load level.
+    """Return the measured value that an objective limits, at one load level.
 
     For a phase, a percentile covers all requests of the runs, and other metrics are the mean of the runs. For windows,
     the value is that of the worst window.

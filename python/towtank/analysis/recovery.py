@@ -173,7 +173,8 @@ def _error_shares(column: Column) -> Floats:
 def describe(
     found: Sequence[StudyEvent], measurement: Measurement, asked: Window | None, errors_limit: float
 ) -> dict[str, dict[str, Any]]:
-    """Describe the events of a run and what they did to the load, by name of the event.
+    """Describe the events of a run, and how the throughput and the response times changed after them, by name of the
+    event.
 
     Parameters
     ----------
@@ -213,7 +214,9 @@ def describe(
 
 
 def _until(event: StudyEvent, found: Sequence[StudyEvent], end_s: float) -> float | None:
-    """Return the end of an event in run time; for kill and stop, the next start of the service. [s]"""
+    """Return the end of an event in run time; an event that kills or stops a service ends with the next start of the
+    service. [s]
+    """
     if event.begin_s is None:
         return None
     if event.do not in ("kill", "stop"):

@@ -90,7 +90,7 @@ def _kind(about: Json) -> Json:
 
 
 def scaled(seen: int, drawn: int, whole: int) -> Estimate:
-    """Estimate how often something occurs in a whole from how often it occurs in a sample.
+    """Estimate the number of items with a property in a population, from the number in a sample.
 
     Parameters
     ----------

@@ -333,7 +333,7 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 
 
 def _load_of(question: Question, run: dict[str, Any]) -> float:
-    """Return the load level of a run, in users [1] or as an arrival rate [1/s].
+    """Return the load level of a run, as a number of users [1] or an arrival rate [1/s].
 
     If the run has several loads, the level is that of the analysed stage; otherwise it is the numeric level of the
     load factor, or the load in the manifest.
@@ -441,6 +441,6 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return True if the value of the first doubt lies farther beyond its limit than the value of the second."""
+    """Return True if the measured number of the first doubt is farther from its limit than that of the second doubt."""
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

@@ -15,7 +15,8 @@ from towtank.results.segments import names
 def unfinished(
     measurement: Measurement, window: Window | None, chosen: Mask, plan: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Count the requests in flight at the end of a window, and the failures in the drain after the load.
+    """Count the requests in flight at the end of a window, and the failures between the end of the load and the last
+    response.
 
     Parameters
     ----------

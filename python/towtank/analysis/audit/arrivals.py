@@ -108,8 +108,8 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         return replace(place, why="the requested rate is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # An arrival is counted when the generator handles it. An arrival that is handled late may therefore be counted in
-    # the next stage.
+    # An arrival is counted when the generator handles it. The test allows for arrivals that are handled late and
+    # counted in the next stage.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest

@@ -273,7 +273,7 @@ def _think(load: _Load, number: int) -> Check | None:
 
 
 def distribution(pause: dict[str, Any]) -> Distribution | float:
-    """Return the distribution of a pause in the plan, or the length of the pause if it is constant. [s]
+    """Return the distribution from which the plan takes a pause, or the length of the pause if it is constant. [s]
 
     Raises
     ------

@@ -39,7 +39,7 @@ class Check:
     why: str = ""
 
     def place(self) -> dict[str, Any]:
-        """Return a text with the name of the test, the user group and the stage."""
+        """Return the name of the test, with the user group and the stage that it covers, as text."""
         return {"test": self.about, "group": self.group, "stage": self.stage}
 
     def document(self, level: float) -> dict[str, Any]:

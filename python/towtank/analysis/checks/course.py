@@ -18,7 +18,7 @@ _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 
 
 def ended_early(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the run reached its planned end; otherwise the doubt gives the cause of the early end."""
+    """Check that the run reached its planned end. If it did not, the doubt gives the cause of the early end."""
     status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
     engine = evidence.engine or {}
     message = str(engine.get("message") or evidence.last_words or "")

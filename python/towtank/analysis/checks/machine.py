@@ -66,7 +66,8 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _foreign_level(share: float, limit: float) -> Level:
-    """Return the level of a doubt about CPU use by other programs: invalid above `FOREIGN_INVALID`, else suspect.
+    """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID`,
+    otherwise suspect.
 
     A limit of the study above `FOREIGN_INVALID` replaces that constant.
     """

@@ -95,7 +95,7 @@ def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def damage(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that all records of the run can be read."""
+    """Check that all records of the run can be read, and that no record is damaged."""
     if not evidence.manifest:
         text = "run.json cannot be read, so the end of the run and its planned load are unknown"
         yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, text)

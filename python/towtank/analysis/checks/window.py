@@ -149,7 +149,8 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no users keep a constant pace, because intervals within one run then do not predict other runs.
+    """Check that no users keep a constant pace. With such users, intervals computed within one run do not predict other
+    runs.
 
     Notes
     -----

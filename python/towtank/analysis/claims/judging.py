@@ -129,7 +129,7 @@ def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
-    """Judge the claims of the study in a results folder; None if the study declares no claims."""
+    """Test the claims of the study in a results folder against its runs; None if the study declares no claims."""
     study = manifest.get("study")
     if not isinstance(study, Mapping) or not study.get("claims"):
         return None
@@ -252,8 +252,8 @@ def _unit(measure: Measure) -> str:
 
 
 def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: Bounds) -> dict[str, Any]:
-    """Judge a claim about a value, ratio or difference: first at each combination of levels, then by the mean over
-    all.
+    """Test a claim about a value, ratio or difference: first at each combination of levels, then by the mean over all
+    combinations.
 
     Notes
     -----
@@ -313,7 +313,9 @@ def _at_levels(
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Yield every combination of the factor levels that a claim names, without the factor of a total."""
+    """Yield every combination of the factor levels that a claim names. The factor over which a total is formed is left
+    out.
+    """
     named = {factor: written for factor, written in given.at.items() if factor != given.total_over}
     levels = {factor: places.resolved(factor, written) for factor, written in named.items()}
     for chosen in product(*levels.values()):

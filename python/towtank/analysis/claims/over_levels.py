@@ -17,14 +17,16 @@ Json = dict[str, Any]
 LevelSeries = list[tuple[str, Estimate]]
 # Smallest number of levels of a factor that has a level between the first and the last. [1]
 _INSIDE_AT_LEAST = 3
-# A step between two levels may oppose the trend by at most this share of the change from the first level to the last.
+# Between two neighbouring levels, a quantity may change against the trend by at most this share of its change from the
+# first level to the last.
 _OF_THE_WAY = 0.1
 _MORE_LEVELS = "run a preset with more levels (--preset)"
 
 
 @dataclass(frozen=True)
 class Step:
-    """Condition of a trend: the change from one level to another, in the direction of the trend, exceeds a bound.
+    """Condition of a trend: the change of a quantity from one level to another, in the direction of the trend, exceeds
+    a bound.
 
     Attributes
     ----------

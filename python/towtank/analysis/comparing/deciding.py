@@ -83,7 +83,7 @@ class Compared:
 
     @property
     def missing(self) -> tuple[list[str], list[str]]:
-        """Transactions of B that A lacks, and transactions of A that B lacks; both empty if a side names no
+        """Transactions of B that A lacks, and transactions of A that B lacks. Both lists are empty if A or B names no
         transactions.
         """
         return missing(self.a, self.b)
@@ -169,7 +169,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
 
 def _findings(family: Family, tested: Sequence[FailureLine], failures: Sequence[FailureLine]) -> list[Finding]:
-    """Judge all figures as one family of tests, over all loads together and at each load.
+    """Make the verdicts on all figures, over all loads together and at each load, as one family of tests.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ exceed the threshold for ratios. [1]
 
 @dataclass(frozen=True)
 class FailureLine:
-    """Difference between the shares of failures of both sides.
+    """Difference between the shares of failures of the compared results A and B.
 
     Attributes
     ----------
@@ -62,7 +62,8 @@ class FailureLine:
 
 
 def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> FailureLine | None:
-    """Compare the shares of failures of a transaction; None if no cell has requests of this transaction on both sides.
+    """Compare the shares of failures of a transaction; None if A and B have requests of this transaction in no common
+    cell (configuration and load).
 
     Notes
     -----

@@ -23,7 +23,7 @@ _WIDEST = 50
 
 @dataclass(frozen=True)
 class Line:
-    """Difference between the logarithms of one figure on both sides.
+    """Difference between A and B in the logarithms of one figure (measured quantity).
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Line:
         return found if found > 0 else None
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
-        """Return the interval of the ratio by Student's t; None if a side has a single run.
+        """Return the interval of the ratio B / A by Student's t; None if A or B has a single run.
 
         Notes
         -----
@@ -133,7 +133,7 @@ def _logs(values: Sequence[Measured]) -> list[float]:
 
 
 def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> Line | None:
-    """Compare a figure of two sides; None if no cell has this figure on both sides, or if a value is 0.
+    """Compare a figure (measured quantity) of A and B; None if no cell has it on both sides, or if a value is 0.
 
     Notes
     -----
@@ -208,7 +208,9 @@ def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> 
 
 
 def _within(cells: Sequence[tuple[float, _Cell]]) -> float:
-    """Return the standard error of the difference due to the errors within the runs; 0 if an error is unknown."""
+    """Return the part of the standard error of the difference that is due to the errors within the runs; 0 if an error
+    is unknown.
+    """
     total = 0.0
     for share, cell in cells:
         for values in cell.sides:

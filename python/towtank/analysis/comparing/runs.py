@@ -75,7 +75,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """Run of one side, with its figures.
+    """Run of one of the two compared results, with its measured values.
 
     Attributes
     ----------

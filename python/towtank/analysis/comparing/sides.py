@@ -201,7 +201,7 @@ def _of_file(path: Path) -> Side:
 
 
 def _digest(path: Path) -> str:
-    """Return the SHA-256 digest of a file, which identifies its content."""
+    """Return the SHA-256 digest of a file, which is equal for files of equal content."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

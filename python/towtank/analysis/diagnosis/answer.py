@@ -165,7 +165,9 @@ class Diagnosis:
         return cls(known, place, sure, **texts, settle=str(dig(document, "settle") or ""))
 
     def document(self) -> Mapping[str, Any]:
-        """Return the diagnosis as JSON; `where` is the place as text, `place` contains its parts."""
+        """Return the diagnosis as JSON; `where` is the place of the limit as text, `place` contains tier, host and
+        other entries.
+        """
         return {
             "cause": str(self.cause),
             "where": self.where,

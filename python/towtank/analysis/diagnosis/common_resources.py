@@ -18,7 +18,7 @@ _DIRECTIONS = {"receive_bytes_per_s": "received", "transmit_bytes_per_s": "sent"
 
 @dataclass(frozen=True)
 class LimitedLink:
-    """Use of a host's network link with a rate limit, in its busier direction.
+    """Use of a host's network link that has a rate limit, in the direction with the higher data rate.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
 
 
 def _none(found: Diagnosis, evidence: str) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput.
+    """Return the diagnosis that the load determines throughput, so that no resource is at its limit.
 
     A resource that is at its limit at the highest load is listed as evidence against the diagnosis.
     """

@@ -28,7 +28,7 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
 }
 """Kinds of doubts that each cause explains: these doubts are consequences of the cause, or describe it."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
-"""Causes that contradict the diagnosis that the load determines throughput."""
+"""Causes that, if found, contradict the diagnosis that the load alone determines throughput."""
 _SERVED = 0.98
 """An open load counts as below the limit of the system if at least this share of its arrivals is served, in (0, 1]."""
 
@@ -63,7 +63,7 @@ def of_seen(seen: Seen) -> Diagnosis:
 
 
 def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput.
+    """Return the diagnosis that the load determines throughput, so that no resource is at its limit.
 
     Resources that are at their limit nevertheless are listed as evidence against the diagnosis.
     """

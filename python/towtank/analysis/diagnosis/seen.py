@@ -210,7 +210,7 @@ class Seen:
 
 
 def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
-    """Return the object that a document holds at a path of keys; an empty object if a key is missing."""
+    """Return the object that a document contains under a path of keys; an empty object if a key is missing."""
     found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}
 

@@ -21,7 +21,7 @@ MACHINE_FULL = 0.95
 TIER_FULL = 0.90
 """A tier counts as saturated if it uses at least this share of its allotted CPUs, in (0, 1]."""
 THROTTLED = 0.05
-"""The CPU limit of a control group counts as reached if it throttles for at least this share of time. [1]"""
+"""The CPU limit of a control group counts as reached if the group is throttled for at least this share of time. [1]"""
 DISK_FULL = AT_LIMIT
 """A disk with a speed limit counts as saturated if it uses at least this share of the limit, in (0, 1]."""
 ONE_CPU = 0.95

@@ -74,7 +74,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Wait:
-    """Lock or pool at its limit, as found in the metrics of a service.
+    """Lock or pool that is at its limit according to the metrics of a service.
 
     Attributes
     ----------

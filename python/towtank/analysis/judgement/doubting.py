@@ -92,7 +92,8 @@ def of_window(window: Window) -> Iterator[Doubt]:
 
 
 def _of_rise(window: Window) -> Iterator[Doubt]:
-    """Yield a doubt if response times were shorter in the part before the window, which was left out as a transient.
+    """Yield a doubt if response times were shorter at the start of the file that was left out of the window as a
+    transient.
 
     A system that becomes slower and stays slow is not warming up.
     """

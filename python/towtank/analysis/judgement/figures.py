@@ -17,10 +17,10 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 """Percentiles of response times that a judgement reports, with their shares in (0, 1)."""
 MEAN = "mean"
 # Constant c by which intervals of correlated response times are lengthened, see `of_requests`. It was derived from
-# simulated M/M/1 queues with utilizations of 50 to 90 %, from 500 files each of 3,000 and 10,000 requests. Of the
-# intervals of p95 at 80 %, 96 % contain the true value (92.5 % without lengthening); of the mean at 90 %, 94.4 % do
-# (92.4 % without). For p95 at 90 % and p99 at 70 %, no intervals are given, because only 67 and 75 % of them contained
-# the true value. [1]
+# simulated M/M/1 queues with utilizations of 50 to 90 %, from 500 files each of 3,000 and 10,000 requests. At 80 %
+# utilization, 96 % of the intervals of p95 contain the true value (92.5 % without lengthening). At 90 %, 94.4 % of the
+# intervals of the mean do (92.4 % without). For p95 at 90 % and p99 at 70 % utilization, no intervals are given,
+# because only 67 and 75 % of them contained the true value. [1]
 _LONGER = {MEAN: 8.0, "p50": 4.0, "p90": 25.0, "p95": 40.0, "p99": 300.0}
 _LONGEST = 1.5
 # Response times count as correlated if more than this many of them give as much information as one independent response
@@ -101,7 +101,7 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate whose interval is lengthened by a factor on the logarithmic scale."""
+    """Return an estimate whose interval is made wider by a factor on the logarithmic scale."""
     value, ends = estimate.value, (estimate.low, estimate.high)
     if not value or ends[0] is None or ends[1] is None or ends[0] <= 0 or factor == 1:
         return estimate

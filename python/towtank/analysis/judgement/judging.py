@@ -24,7 +24,7 @@ _KNOWN_AT_LEAST = 0.5
 
 @dataclass(frozen=True)
 class Judged:
-    """Judgement of a result file.
+    """Result of the analysis of a result file, with doubts about it.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Judged:
         return level_of(list(self.doubts))
 
     def document(self) -> dict[str, object]:
-        """Return the judgement as JSON, an entry of `files`."""
+        """Return the analysis of the file as JSON, an entry of `files`."""
         inside = self.inside
         return {
             "file": str(self.file),
@@ -86,7 +86,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Judgements of several files."""
+    """Results of the analysis of several files."""
 
     files: tuple[Judged, ...]
 
@@ -96,12 +96,12 @@ class Judgement:
         return any(judged.verdict == "invalid" for judged in self.files)
 
     def document(self) -> dict[str, object]:
-        """Return the judgements as the JSON document of `towtank judge --json`."""
+        """Return the analyses of all files as the JSON document of `towtank judge --json`."""
         return {"schema": SCHEMA, "files": [judged.document() for judged in self.files]}
 
 
 def judge_all(paths: Sequence[Path]) -> Judgement:
-    """Read and judge several files.
+    """Read and analyse several result files.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def judge_all(paths: Sequence[Path]) -> Judgement:
 
 
 def judge(path: Path) -> Judged:
-    """Read and judge one file.
+    """Read and analyse one result file.
 
     Raises
     ------

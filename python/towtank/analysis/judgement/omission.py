@@ -59,7 +59,8 @@ class Omission:
 
 
 def omission_of(requests: Requests) -> Omission | None:
-    """Return the requests that a load with a constant rate omitted; None for another load, or if no request is missing.
+    """Return the requests that a load with a constant rate omitted. None if the load has no constant rate, or if no
+    request is missing.
 
     Notes
     -----

@@ -75,7 +75,8 @@ class Pauses:
 
 
 def pauses_of(requests: Requests) -> Pauses | None:
-    """Return the pauses of a file, which are far longer than all other gaps between starts; None if there are none.
+    """Return the pauses in the requests of a file, which are far longer than all other gaps between starts; None
+    without pauses.
 
     Notes
     -----

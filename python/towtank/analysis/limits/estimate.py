@@ -46,7 +46,7 @@ class LimitEstimate:
     n: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return the limit as JSON for a summary: value, interval, method and number of plateaus."""
+        """Return the estimated limit as JSON for a summary: value, interval, method and number of plateaus."""
         keys = ("value", "low", "high", "method", "confidence", "n")
         return {key: getattr(self, key) for key in keys}
 

@@ -55,7 +55,7 @@ class Found:
         """
         estimate = self.estimate.document()
         if self.of == "users":
-            # Numbers of users are rounded down to whole users, so that the limit is not overstated.
+            # A limit in users is rounded down to whole users, so that it is not overstated.
             estimate |= {key: _whole(estimate[key]) for key in ("value", "low", "high")}
         best = self.best
         return {
@@ -81,7 +81,7 @@ def search_of(
     objectives: Sequence[dict[str, Any]],
     events: Sequence[dict[str, Any]],
 ) -> Found:
-    """Judge all plateaus of a run in order, and conclude the limit.
+    """Decide for all plateaus of a run in order whether they passed, and conclude the limit.
 
     Parameters
     ----------

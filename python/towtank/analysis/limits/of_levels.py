@@ -218,7 +218,8 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
 
 
 def _fails(point: Point) -> bool:
-    """Return True if every run of a level is invalid because transactions failed, and no other cause is apparent.
+    """Return True if every run of a load level is invalid because transactions failed, and no other cause of the
+    failures is apparent.
 
     Doubts about a changing system are expected beyond the limit. With any other doubt, such as a saturated generator,
     the system might have served the failed transactions.
@@ -302,7 +303,9 @@ def _short_evidence(level: Level, top: Level) -> str:
 
 
 def _pool(point: Point) -> str:
-    """Render the generator's connection pool as a possible limit if requests waited long for it; empty otherwise."""
+    """Render the generator's connection pool as a possible limit if requests waited long for a connection; empty if
+    they did not.
+    """
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""

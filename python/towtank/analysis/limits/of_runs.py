@@ -116,7 +116,7 @@ def how_found(limit: Mapping[str, Any]) -> str:
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Render a limit and the two ends of its interval, rounded.
+    """Render a limit and the two ends of its interval as rounded numbers.
 
     The bracket ends of a single search are chosen levels without an error, and are not rounded.
     """

@@ -123,7 +123,7 @@ class Plateau:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the plateau as the search uses it: level, kind of failure, and margin."""
+        """Result of the plateau in the form that the search uses: level, kind of failure, and margin."""
         kind = None if self.failure is None else Failure(self.failure["kind"])
         return Outcome(self.level, kind, self.margin)
 

@@ -115,7 +115,7 @@ def plan_of(document: dict[str, Any]) -> SearchPlan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one plateau, as the search uses it.
+    """Result of one plateau, in the form that the search uses.
 
     Attributes
     ----------
@@ -223,7 +223,9 @@ def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) ->
 
 
 def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision:
-    """Decide the next step after a level has failed: halve the bracket, repeat a level, or end the search."""
+    """Decide the next step of a search after a level has failed: halve the bracket, repeat a level, or end the
+    search.
+    """
     if plan.refine_to is None:
         ended = Ended.FAILED_AT_START if low is None else Ended.BRACKETED
         return Decision(None, ended, low, high)

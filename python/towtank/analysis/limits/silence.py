@@ -20,7 +20,8 @@ _EDGE_S = 1e-6
 
 
 def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> bool:
-    """Return True if requests were in flight for longer than the limit of an objective and none of them was answered.
+    """Return True if an objective is certainly violated, because requests were in flight for longer than its limit
+    without any answer.
 
     Parameters
     ----------

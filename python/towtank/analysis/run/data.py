@@ -62,7 +62,7 @@ class RunData:
 
     @cached_property
     def stage(self) -> int | None:
-        """Number of the stage that is analysed if the run searched for a limit; None otherwise."""
+        """Number of the stage that is analysed in a run that searched for a limit; None for any other run."""
         best = self.found.best if self.found is not None else None
         return None if best is None else stage_of(self.measurement, best)
 
@@ -78,7 +78,9 @@ class RunData:
 
     @cached_property
     def window(self) -> Window | None:
-        """Window that is analysed; it ends before the first event. None if no steady stage was recorded."""
+        """Window that is analysed. It ends before the first event of the study; None if no steady stage was
+        recorded.
+        """
         window = self.steady_stage
         first = None if window is None else recovery.first_inside(self.study_events, window)
         if window is None or first is None or first.begin_s is None:
@@ -141,7 +143,7 @@ class RunData:
 
     @property
     def phases(self) -> dict[str, Mask]:
-        """Mask of the bins of each phase of the load, by name, in the order of the plan."""
+        """Masks of the bins of each phase of the load, by name, in the order of the plan."""
         found: dict[str, Mask] = {}
         for number, stage in enumerate(self.measurement.stages):
             mask = self.measurement.stage == number

@@ -131,7 +131,7 @@ def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def _lag_grows(data: RunData) -> bool:
-    """Return True if the median start lag grows significantly over the window, by more than half."""
+    """Return True if the median start lag grows significantly over the window, and by more than half of itself."""
     medians = data.measurement.lag.quantile_by_bin(0.5)
     pairs = [
         (at, value)

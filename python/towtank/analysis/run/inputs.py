@@ -51,7 +51,7 @@ def _lengths(run: RunFolder) -> str:
 
 
 def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
-    """Return True if a summary was made from the present content of its run folder.
+    """Return True if a summary was made from the files that are now in its run folder.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
 
 
 def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[str, Observed]:
-    """Return the records of probes on other machines by host, in run time.
+    """Return the records of the probes on other machines, by host, with times in run time.
 
     A stream whose clock offset is unknown is left out.
     """

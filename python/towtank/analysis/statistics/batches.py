@@ -123,9 +123,9 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
     The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r), for n values with
     variance s^2 and lag-1 correlation r. The r of a sample is too small by about (1 + 3 r) / n [1]_ and has the
     standard error sqrt((1 - r^2) / n). Therefore r is corrected and then raised by a part of its standard error. The
-    part is larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from the equivalent
-    number of independent observations, n (1 - r) / (1 + r). The computation uses the residuals numerator - ratio *
-    denominator (linear approximation of a ratio of two means).
+    part is larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from the
+    equivalent number of independent observations, n (1 - r) / (1 + r). The computation uses the residuals numerator -
+    ratio * denominator (linear approximation of a ratio of two means).
 
     Noise of single observations may hide correlation. Therefore the interval is also computed for sums of 2, 4, 8,
     ... neighbours, as long as thirty sums remain, and the widest interval is used.
@@ -227,7 +227,7 @@ def ratio_of_sums(
     bin_s: float = 1.0,
     alike: Floats | None = None,
 ) -> tuple[Estimate, float | None]:
-    """Return the ratio of two sums over one run, with its interval.
+    """Return the ratio of two sums over one run, with an interval that allows for correlated values.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """Position at which the level of a series changes.
+    """Position in a series at which the level of its values changes.
 
     Attributes
     ----------
@@ -59,7 +59,9 @@ class ChangePoint:
 
     @property
     def magnitude(self) -> float:
-        """Size of the change relative to the smaller of both means; infinite if either mean is zero."""
+        """Size of the change relative to the smaller of the means before and after it; infinite if either mean
+        is zero.
+        """
         if self.before == self.after:
             return 0.0
         if not (self.before and self.after):

@@ -25,7 +25,7 @@ _EFFICIENCY = 18 / 35
 
 
 def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean of values around a smooth trend, with an interval from their scatter around the trend.
+    """Return the mean of values that follow a smooth trend, with an interval from their deviations from the trend.
 
     Parameters
     ----------
@@ -58,7 +58,8 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
 
 
 def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the ratio of two sums along a smooth trend, with an interval from the scatter around the trend.
+    """Return the ratio of two sums of values that follow a smooth trend, with an interval from the deviations from the
+    trend.
 
     Parameters
     ----------

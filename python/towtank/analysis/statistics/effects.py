@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Effect:
-    """Effect of one factor, or interaction of several factors.
+    """Effect of one factor on a measured value, or interaction of several factors.
 
     Attributes
     ----------

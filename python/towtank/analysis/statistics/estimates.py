@@ -82,7 +82,7 @@ class Estimate:
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def at(self, confidence: float) -> Estimate:
-        """Return the estimate with the interval for another confidence, by Student's t.
+        """Return the estimate with an interval for another confidence, converted by Student's t.
 
         Both sides of the interval are scaled by the same factor, either in the value or in the logarithm, whichever
         makes the interval more symmetric. Intervals of ratios and of non-negative quantities are symmetric in the

@@ -198,7 +198,8 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
-    """Test whether all recorded times equal one of the expected values; the statistic counts all other times.
+    """Test whether all recorded times equal one of the expected values. The test statistic is the number of other
+    times.
 
     Parameters
     ----------

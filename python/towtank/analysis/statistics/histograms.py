@@ -177,7 +177,7 @@ class Histogram:
         return float(self.layout.upper_edges(index)[0]) / 1e9
 
     def quantile(self, probability: float) -> float:
-        """Return the smallest recorded value such that at least the given share of all values does not exceed it. [s]
+        """Return the smallest recorded value that at least the given share of all values does not exceed. [s]
 
         Parameters
         ----------

@@ -49,8 +49,8 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 def t_interval_about(
     values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Return the value of all samples together, with Student's t interval around it, computed from the values of the
-    runs.
+    """Return a value computed from all samples of the runs together, with Student's t interval around it from the
+    values of the single runs.
 
     Parameters
     ----------
@@ -229,7 +229,8 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
 
 
 def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
-    """Return the sum of estimates, with the interval of Welch and Satterthwaite or with the sum of their intervals.
+    """Return the sum of estimates. Its interval is that of Welch and Satterthwaite, or the sum of the intervals of the
+    parts.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
 
 
 def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[float, int | None]:
-    """Return the design effect of a share: its variance relative to the variance for independent values, >= 1.
+    """Return the design effect of a share: its variance divided by the variance for independent values, >= 1.
 
     Parameters
     ----------

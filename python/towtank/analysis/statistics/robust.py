@@ -18,7 +18,7 @@ _TO_SIGMA = 1.4826
 
 
 def robust_scale(misses: Floats) -> float:
-    """Return the standard deviation of residuals, estimated from the median of their absolute deviations."""
+    """Return the standard deviation of residuals, estimated from the median of their absolute values."""
     return _TO_SIGMA * _median(np.abs(misses - _median(misses)))
 
 

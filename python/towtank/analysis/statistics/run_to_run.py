@@ -28,7 +28,7 @@ def is_repeated(estimate: Estimate) -> bool:
 
 
 def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimate:
-    """Add the assumed difference from run to run to the interval of a single run.
+    """Widen the interval of a single run by an assumed difference from run to run.
 
     Return an estimate without an interval if the run has none.
 

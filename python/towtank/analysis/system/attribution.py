@@ -62,7 +62,7 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
 
 
 def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: Any) -> dict[str, Any] | None:
-    """Return the CPU use of other programs on this machine, if a target that Towtank did not start runs here.
+    """Return the CPU use of other programs on this machine, if this machine runs a target that Towtank did not start.
 
     Parameters
     ----------

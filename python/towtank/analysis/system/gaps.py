@@ -12,8 +12,8 @@ from towtank.analysis.system.tiers import Observed
 from towtank.results.observe import THIS_MACHINE
 
 _GAP_INTERVALS = 2.5
-"""Samples are missing if the time between two samples exceeds this many sampling intervals. A sample that is only late
-does not cause a gap. [1]
+"""Samples are missing between two samples if the time between them exceeds this many sampling intervals. A single late
+sample does not cause a gap. [1]
 """
 
 

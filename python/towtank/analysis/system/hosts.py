@@ -123,7 +123,7 @@ def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | 
 
 
 def _link_rate(declared: object) -> float | None:
-    """Return the rate limit of a link, as `run.json` states it; None without a limit. [byte/s]"""
+    """Return the rate limit of a network link, as `run.json` states it; None without a limit. [byte/s]"""
     return data_rate(declared) if isinstance(declared, str) else None
 
 
@@ -183,7 +183,7 @@ def _full_in(free: list[float], length_s: float) -> float | None:
 
 
 def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the CPUs of this machine that all hosts together requested and used, as a hypervisor sees them.
+    """Describe the CPUs of this machine: those that all hosts together requested, and those that they used.
 
     Returns
     -------

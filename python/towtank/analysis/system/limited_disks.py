@@ -47,7 +47,7 @@ LIMITS: dict[str, DiskLimit] = {
 
 @dataclass(frozen=True)
 class Utilization:
-    """Utilization of a disk, with its measure; the fields are keys of a disk in the summary of a run.
+    """Utilization of a disk, and the limit to which it refers; the fields are keys of a disk in the summary of a run.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Utilization:
 
 
 def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) -> Utilization:
-    """Return the utilization of a disk: the largest share of its limits and of busy time.
+    """Return the utilization of a disk: the largest of its shares of each limit and its share of busy time.
 
     Parameters
     ----------

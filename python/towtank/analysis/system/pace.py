@@ -16,7 +16,7 @@ percentile. [1]
 
 
 def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | None:
-    """Return the CPU time that the probe's fixed piece of work takes on the CPUs of the tiers, and its spread.
+    """Return the CPU time that a fixed amount of work of the probe takes on the CPUs of the tiers, and its spread.
 
     Parameters
     ----------

@@ -46,7 +46,8 @@ _CACHE = {
 
 
 def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the storage requests of services, the requests that reach disks, and each mount between them.
+    """Describe the storage requests of services, the requests that reach disks, and each network mount between services
+    and disks.
 
     None if no service reports storage requests.
 

@@ -49,7 +49,7 @@ class Change:
 
     @property
     def is_gross(self) -> bool:
-        """True if the change significantly exceeds `GROSS` times the tolerance.
+        """True if the change significantly exceeds `GROSS` times the tolerance of its metric.
 
         The size of the change alone is not sufficient: over a window not much longer than its relaxation time, the
         queue of a steady system fluctuates as much.
@@ -58,7 +58,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """Name of the metric as text; for a tier, its CPU use adjusted to mean throughput."""
+        """Name of the metric as text. For a tier, the text names its CPU use adjusted to mean throughput."""
         words = self.metric.replace("_", " ")
         return f"{words} at mean throughput" if words.startswith("cpu of ") else words
 

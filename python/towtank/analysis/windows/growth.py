@@ -21,7 +21,7 @@ DEVIATIONS = 3.0
 
 @dataclass(frozen=True)
 class Growth:
-    """Number of transactions in the system at both ends of a window, and the significance of its growth.
+    """Number of transactions in the system at the start and at the end of a window, and the significance of its growth.
 
     Attributes
     ----------

@@ -60,7 +60,9 @@ class Precision:
 
 
 def _by_users(kept: Seconds) -> Floats | None:
-    """Return sums of response times by Little's law; None for an open load, or if the law does not hold. [s]"""
+    """Return sums of response times computed by Little's law; None for an open load, or if the law does not
+    hold. [s]
+    """
     if kept.unpaused_s is None or kept.users is None:
         return None
     user_s = kept.users * float(kept.lengths_s.sum())

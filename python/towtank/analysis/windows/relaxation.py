@@ -47,7 +47,7 @@ def relaxation_s(in_system: float, response_s: float) -> float:
 
 @dataclass(frozen=True)
 class Memory:
-    """Length of a window in relaxation times of its queue.
+    """Length of a window, in relaxation times of the queue of the system.
 
     Attributes
     ----------
@@ -61,17 +61,21 @@ class Memory:
 
     @property
     def is_short(self) -> bool:
-        """True if the window has fewer than `RELAXATIONS` relaxation times, even by the smallest load of any third."""
+        """True if the window has fewer than `RELAXATIONS` relaxation times, even if they are computed from the third
+        with the smallest load.
+        """
         return self.least_relaxations < RELAXATIONS
 
     @property
     def is_long(self) -> bool:
-        """True if the window has at least `RELAXATIONS` relaxation times, by the load of the whole window."""
+        """True if the window has at least `RELAXATIONS` relaxation times, computed from the load of the whole
+        window.
+        """
         return self.relaxations >= RELAXATIONS
 
 
 def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memory:
-    """Return the length of a window in relaxation times of its queue.
+    """Return the length of a window in relaxation times of the queue of the system.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class Instability:
-    """Reason why a series is not steady, and its change over the window.
+    """Reason why a series of measured values is not steady, and its change over the window.
 
     Attributes
     ----------

@@ -256,7 +256,8 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
 
 
 def _by_lag_one(values: Floats, fitted: int) -> float:
-    """Return the result of `_stretch` for a series that is assumed to be first-order autoregressive.
+    """Return the number of correlated observations that equal one independent observation, for a first-order
+    autoregressive series.
 
     With a correction for a fit, the correlation is raised by a part of its standard error sqrt((1 - r^2) / n) that
     grows with the correlation, as in `batches.error_of`. In a window not much longer than the relaxation time, the

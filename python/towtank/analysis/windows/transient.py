@@ -20,12 +20,12 @@ from towtank.analysis.windows.rest import is_at_rest
 # A start of the window is left out only if it differs by more than this share. A smaller difference hardly changes a
 # mean, and a cut would shorten the window. [1]
 _WORTH_A_CUT = 0.01
-# Significance level of the cautious test, which is made in addition to the plain test. The cautious test has a larger
-# error and fewer degrees of freedom: at the level of the plain test, a start with five times the response time would
-# stay in the window.
+# Significance level of the cautious test for a transient, which is made in addition to the plain test. The cautious
+# test has a larger error and fewer degrees of freedom: at the level of the plain test, a start with five times the
+# response time would stay in the window.
 _CAUTIOUS_SIGNIFICANCE = 0.02
-# Significance level of the plain test for a trend after a high start. It is larger than the 0.01 of other trend tests:
-# of the windows in which response time halves, 98 % are then doubted, against 96 % at 0.01.
+# Significance level of the test for a trend after response times that start high. It is larger than the 0.01 of other
+# trend tests: of the windows in which response time halves, 98 % are then doubted, against 96 % at 0.01.
 _NO_TREND = 0.05
 
 

@@ -43,7 +43,7 @@ _CPU_OF = "cpu of "
 
 @dataclass
 class Window:
-    """Planned window, the part of it that is analysed, and the reasons for the difference.
+    """Window as planned, the part of it that is analysed, and the reasons why they differ.
 
     Attributes
     ----------
@@ -95,8 +95,8 @@ class Window:
 
     @property
     def outcome(self) -> str:
-        """Outcome of the tests: `fails` if a change was found, `holds` if a relevant change is excluded, else
-        `undecided`.
+        """Result of the tests for a steady state: `fails` if a change was found, `holds` if a relevant change is
+        excluded, otherwise `undecided`.
 
         A test that finds no change proves little if the noise is large: in 60 s with a noise of 20 % in the logarithm
         of response time (lag-1 correlation 0.7), a drift of 60 % is found in 4 of 10 windows.
@@ -198,7 +198,7 @@ def tested(
 
 
 def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Window:
-    """Test a window for a steady state by series of any origin, and set its analysed part.
+    """Test a window for a steady state by the given series, and set the part that is analysed.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats, *, st
 
 
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
-    """Add the largest change of level to the window, for each series without any other change.
+    """Add the largest change of level of each series to the window, unless the series has another change.
 
     A temporary change, such as a background job, leaves no trend, and MSER finds no transient at the start.
     """
@@ -316,7 +316,7 @@ def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> St
 def _series(
     measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
 ) -> tuple[dict[str, Floats], Floats, float]:
-    """Return the tested series as observations of equal length, the edges of the observations, and that length. [s]"""
+    """Return the tested series as observations of equal length, the edges of the observations, and their length. [s]"""
     lengths = measurement.lengths
     # A second that the edge of a stage cuts short is too short for an observation, so it is left out.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
@@ -364,7 +364,7 @@ def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
-    """Return CPU use without the part explained by throughput, using throughput as a control variate.
+    """Return CPU use without the variation that throughput explains, using throughput as a control variate.
 
     Parameters
     ----------
