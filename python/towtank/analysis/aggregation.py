@@ -26,7 +26,7 @@ Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Return an estimate that combines one quantity of the run summaries over the runs; `keys` give its place in a
+    """Return an estimate that combines one quantity of the run summaries over the runs; `path` gives its keys in a
     summary.
 
     A percentile is computed from all requests of the runs together; `combined` describes its interval.
@@ -35,7 +35,9 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
-    """Return the entry `window.load` of a run analysed at several load levels; None for a single level or a search."""
+    """Return the entry `window.load` of a run that was analysed at one of several load levels. None for a run with a
+    single level, or for a search.
+    """
     held = (run.get("window") or {}).get("load")
     if not held or held["stretches"] < 2 or run.get("limit") is not None:
         return None
@@ -43,7 +45,9 @@ def several_loads(run: Run) -> dict[str, Any] | None:
 
 
 def stage_named(run: Run) -> str | None:
-    """Return the names of the analysed stages of a run at several load levels; None for any other run."""
+    """Return the names of the analysed stages, joined by `and`, of a run that has several load levels; None for any
+    other run.
+    """
     held = several_loads(run)
     return None if held is None else " and ".join(held["stages"])
 
@@ -93,7 +97,7 @@ class Point:
         return list(dict.fromkeys(name for run in self.usable for name in run["tiers"]))
 
     def utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of a tier's allotted CPUs, in [0, 1]."""
+        """Return the mean utilization of the CPUs allotted to a tier, in [0, 1]."""
         values = [run["tiers"].get(tier, {}).get("utilization") for run in self.usable]
         return plain_over_runs(values).value
 
@@ -160,7 +164,7 @@ class Point:
         return names.pop() if len(names) == 1 else None
 
     def think_s(self) -> float | None:
-        """Return the mean think time per transaction, from the checks of Little's law in the runs. [s]"""
+        """Return the mean think time per transaction, as determined by the checks of Little's law in the runs. [s]"""
         values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
         return plain_over_runs(values).value
 

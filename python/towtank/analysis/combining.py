@@ -69,7 +69,9 @@ def _of_arrivals(rate: float, length_s: float) -> tuple[float, float]:
 
 
 def _is_share(estimate: Estimate) -> bool:
-    """Return True if an estimate is a share with an exact binomial interval from a full count, not from a sample."""
+    """Return True if an estimate is a share that was counted completely and has an exact binomial interval. A share
+    from a sample is not.
+    """
     if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
         return False
     seen = round((estimate.value or 0.0) * estimate.n)

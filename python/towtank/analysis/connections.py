@@ -60,8 +60,8 @@ def connections(
 
 
 def _times(merged: Histogram | None) -> dict[str, float] | None:
-    """Return mean, quantiles and maximum of connection times; the mean uses the middles of the
-    histogram buckets. [s]
+    """Return mean, quantiles and maximum of the times to connect; the mean uses the middles of the histogram buckets.
+    [s]
     """
     if merged is None:
         return None

@@ -373,7 +373,7 @@ NOTHING_RECORDED = (
 
 @dataclass(frozen=True)
 class Doubt:
-    """Doubt about a measurement, with the measured number and the limit that this number exceeds."""
+    """Doubt about a measurement, with the measured number and the limit that it exceeds."""
 
     kind: Kind
     level: Level
@@ -390,7 +390,7 @@ class Doubt:
         return (self.special or EXPLANATIONS[self.kind])[1]
 
     def document(self) -> dict[str, Any]:
-        """Return the doubt as JSON for a summary: kind, level, values, message, reason and hint."""
+        """Return the doubt as JSON for a summary: kind, level, values, message, reason and next step."""
         why, hint = self.special or EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),

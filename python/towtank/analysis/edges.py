@@ -20,7 +20,9 @@ _INNER_SHARE = 0.01
 
 
 class Spent(NamedTuple):
-    """Lower and upper bound of the time that users have spent in the activities in progress at an instant. [s]"""
+    """Lower and upper bound of the time that users have spent, up to an instant, in the activities then in progress.
+    [s]
+    """
 
     low_s: float
     high_s: float
@@ -113,6 +115,8 @@ def _never_ended_s(measurement: Measurement, at_s: float, users: float) -> float
 
 
 def _all_pauses_known(measurement: Measurement) -> bool:
-    """Return True if the engine recorded the lengths of all pauses that ended."""
+    """Return True if the engine recorded the lengths of all ended pauses, that is, if there were no pauses inside
+    transactions.
+    """
     began = float(measurement.rests.counts.sum())
     return float(measurement.think_count.sum()) <= (1 + _INNER_SHARE) * began

@@ -181,7 +181,7 @@ def _summary(run: RunFolder) -> dict[str, Any]:
 
 
 def _recorded(run: RunFolder) -> bool:
-    """Return True if the run has at least one recorded interval."""
+    """Return True if at least one interval of the run was recorded."""
     return any(
         document.get("k") == "interval"
         for path in sorted(run.engine.glob("worker-*.ndjson"))

@@ -63,7 +63,8 @@ def generator(
 
 
 def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the share of start lag in the mean response time, in p99, and in the most affected step, in [0, 1].
+    """Return the share of start lag in the mean response time, in p99, and in the most affected step (request), in [0,
+    1].
 
     Notes
     -----

@@ -31,7 +31,7 @@ CONCLUSIVE_AT_MOST = 0.15
 With a larger limit, a residual below the limit proves nothing.
 """
 UNTIMED_AT_MOST = 0.001
-"""Largest share of transactions without a response time at which Little's law N = X (R + Z) is checked, in [0, 1].
+"""Little's law N = X (R + Z) is checked only if at most this share of transactions has no response time, in [0, 1].
 
 At this share, failures that each last 50 mean cycles change X (R + Z) by 5 %, the limit of the residual.
 """
@@ -47,7 +47,8 @@ _CPUS_WORTH_A_CHECK = 0.02
 
 
 def unfinished_s(users: float, cycle_s: float) -> float:
-    """Return the largest difference between user time and the time of completed cycles that chance explains. [s]
+    """Return the largest difference, explained by chance, between the total time of all users and the time of completed
+    cycles. [s]
 
     Notes
     -----

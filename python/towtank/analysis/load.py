@@ -40,7 +40,8 @@ def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estima
 def quantile(
     timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask, bin_s: float = 1.0
 ) -> Estimate:
-    """Return a quantile of times over the chosen bins, with an interval that allows for correlated seconds. [s]
+    """Return a quantile of times over the chosen bins, with an interval that allows for correlation between seconds.
+    [s]
 
     Notes
     -----
@@ -124,7 +125,8 @@ def mean_of(
 
 
 def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
-    """Return for each bin the user seconds less the pauses that ended: sums of response times by Little's law. [s]
+    """Return for each bin the user seconds less the ended pauses. By Little's law they equal the sums of response
+    times. [s]
 
     The array has shape (n_bins,). Return None for an open load, if a transaction ended without a response time, or if
     the law does not hold in the chosen bins; see `laws.response_by_users`.

@@ -31,7 +31,7 @@ DRAIN = "drain"
 
 @dataclass
 class TimedHistograms:
-    """Encoded histograms of all bins, decoded on first use.
+    """Encoded histograms of all bins of time, decoded on first use.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Column:
 
     @property
     def ended(self) -> Floats:
-        """Number of requests or transactions that ended in each bin, successfully or not. [1]"""
+        """Number of requests or transactions that ended in each bin of time, successfully or not. [1]"""
         return self.ok + self.failed
 
     @property
@@ -227,7 +227,7 @@ class Column:
 
 
 class Measurement:
-    """Load of a run as recorded by the engine, by bin.
+    """Load of a run as recorded by the engine, in bins of time.
 
     Attributes
     ----------
@@ -368,7 +368,7 @@ class Measurement:
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
 
     def steps_of(self, transaction: str) -> Column:
-        """Return the column that sums all requests of one transaction."""
+        """Return the column that is the sum over all requests of one transaction."""
         steps = (self.recording.header or {}).get("steps", [])
         table = self._columns.get("step", {})
         own = [number for number in table if number < len(steps) and steps[number]["transaction"] == transaction]
@@ -376,12 +376,12 @@ class Measurement:
 
     @cached_property
     def transactions(self) -> Column:
-        """Column that sums all transactions."""
+        """Column that is the sum over all transactions."""
         return Column.total(self.bins, list(self.columns("transaction").values()))
 
     @cached_property
     def requests(self) -> Column:
-        """Column that sums all requests."""
+        """Column that is the sum over all requests."""
         return Column.total(self.bins, list(self.columns("step").values()))
 
 

@@ -86,7 +86,7 @@ def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
 
 
 def _at(run: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """Return the object that a summary holds at a path of keys; an empty object if the path does not exist."""
+    """Return the object that a summary contains under a path of keys; an empty object if a key is missing."""
     found: Any = run
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None

@@ -149,7 +149,7 @@ def _excludes(objective: Json, run: Json, limit: float, confidence: float, *, up
 
 
 def _histogram(objective: Json, run: Json) -> Any:
-    """Return the encoded histogram of the requests that an objective about a percentile covers in one run."""
+    """Return the encoded histogram of those requests of one run to which an objective about a percentile applies."""
     if is_scoped(dict(objective)):
         judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))
         return next((each.get(HISTOGRAM) for each in judged), None)

@@ -42,8 +42,8 @@ def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: b
 
 
 def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], compare: Compare) -> Json | None:
-    """Return the `not_judged` entry of a level whose counts leave an objective undecided; None if the objective is
-    decided.
+    """Return the entry of `not_judged` for a load level whose counts leave an objective undecided; None if the
+    objective is decided.
 
     Documents that could not be read back may be lost. If a run ended early, or its event did not take place, its
     losses count, but the absence of losses proves nothing. Invalid runs count if the level has no other run, or if

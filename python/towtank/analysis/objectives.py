@@ -163,7 +163,7 @@ def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, 
 
 @dataclass(frozen=True)
 class _Certainty:
-    """Computes whether the intervals at load levels confirm the verdict on an objective."""
+    """Computes whether the intervals at load levels confirm that an objective is met or violated."""
 
     objective: Json
     judged: list[Json]
@@ -237,7 +237,7 @@ def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> fl
 
 
 def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
-    """Return True if at least one run of a level can decide an objective.
+    """Return True if at least one run of a load level can decide whether an objective is met.
 
     A valid run decides every objective. An invalid run decides an objective that its doubts do not affect. Every run
     decides objectives about stored data, because a disturbance does not explain lost data.
@@ -267,7 +267,7 @@ def _invalid_kinds(run: Json) -> set[str]:
 def _not_judged(
     objective: Json, configuration: Json, asked: list[Json], runs: dict[str, Json], missing: Sequence[MissingRun]
 ) -> list[Json]:
-    """Return the loads at which no run decides an objective, each with the runs and the reason."""
+    """Return the loads at which no run decides whether an objective is met, each with the runs and the reason."""
     found = [_undecided(point, runs) for point in asked if not decides(objective, point, runs)]
     known = {float(point["load"]) for point in configuration["points"]}
     load = objective.get("users") if objective.get("users") is not None else objective.get("rate")

@@ -20,7 +20,7 @@ _TRANSACTIONS_AT_LEAST = 10
 
 
 def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Find the slow seconds of a window.
+    """Find the seconds of a window whose mean response time is far longer than in the seconds before and after.
 
     Parameters
     ----------

@@ -153,7 +153,7 @@ def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
 
 
 def _standstill(rates: Floats, mean: float) -> float:
-    """Return the throughput below which a second counts as a standstill, however much earlier seconds vary. [1/s]
+    """Return the throughput below which a second counts as a standstill, even if earlier seconds vary strongly. [1/s]
 
     If a second has 6.9 = -ln 0.001 independent completions on average, a second without completions occurs by chance
     once in a thousand. If no earlier second was empty, chance therefore does not explain an empty second. The result of

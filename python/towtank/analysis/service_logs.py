@@ -64,7 +64,7 @@ class _Group:
 
 @dataclass
 class _Found:
-    """Groups of errors and warnings that were first logged under load, collected in bounded memory."""
+    """Groups of similar errors and warnings that were first logged under load, collected in bounded memory."""
 
     known: frozenset[str]
     groups: dict[str, _Group] = field(default_factory=dict)

@@ -143,7 +143,8 @@ def not_read_back(found: Json, key: str) -> Estimate:
 
 
 def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tuple[float, float] | None:
-    """Return bounds of a count in the summary, which allow for the documents that were not read back.
+    """Return a lower and an upper bound of a count in the summary, which allow for the documents that were not read
+    back.
 
     Parameters
     ----------

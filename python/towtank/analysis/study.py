@@ -48,7 +48,8 @@ _UNDECIDED: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Question:
-    """Factors, objectives and design of a study from its manifest; missing parts are derived from the runs.
+    """Factors, objectives and design of a study from its manifest. Parts that the manifest lacks are derived from the
+    runs.
 
     Attributes
     ----------
@@ -138,7 +139,7 @@ def summaries_of(runs: Iterable[RunFolder]) -> dict[str, kept.Document]:
 
 
 def _scoped(manifest: dict[str, Any]) -> list[str]:
-    """Return the texts of the objectives for phases or windows, which every run summary must contain."""
+    """Return the texts of the objectives for phases or windows. Every run summary must contain their values."""
     study = manifest.get("study")
     found = study.get("objectives") if isinstance(study, dict) else None
     return [
@@ -353,7 +354,7 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
 
 
 def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[objectives.MissingRun]:
-    """Return the runs of the design for which no summary exists."""
+    """Return the runs that the design of the study contains but that have no summary."""
     done = {str(run["run"]) for run in runs}
     others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]
     found = []

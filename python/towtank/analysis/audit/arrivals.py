@@ -73,7 +73,7 @@ class StageOfArrivals:
 
     @property
     def expected(self) -> Floats:
-        """Number of arrivals that the plan expects in each bin. [1]"""
+        """Number of arrivals that are expected by the plan in each bin of time. [1]"""
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:

@@ -13,7 +13,8 @@ from towtank.analysis.measurement import Floats
 
 @dataclass(frozen=True)
 class RateCurve:
-    """Arrival rate over run time: linear between its knots, constant before the first and after the last.
+    """Arrival rate as a function of run time: linear between its knots, constant before the first and after the last
+    knot.
 
     Attributes
     ----------
@@ -28,7 +29,7 @@ class RateCurve:
 
     @property
     def is_constant(self) -> bool:
-        """True if the rate is the same at all times."""
+        """True if the arrival rate is the same at all times."""
         return bool((self.rates == self.rates[0]).all())
 
     def arrivals(self, starts: Floats, ends: Floats) -> Floats:
@@ -51,7 +52,7 @@ class RateCurve:
 
 
 def constant(rate: float) -> RateCurve:
-    """Return a rate curve with the same rate at all times."""
+    """Return a curve whose arrival rate is the same at all times."""
     return RateCurve(np.array([0.0]), np.array([rate]))
 
 

@@ -106,7 +106,7 @@ def _is_plan(plan: dict[str, Any] | None) -> bool:
 
 
 class _Load:
-    """Requested and recorded load in the planned steady window."""
+    """Load that the plan requests, and recorded load, in the planned steady window."""
 
     def __init__(self, plan: dict[str, Any], measurement: Measurement, window: windows.Window) -> None:
         self.plan = plan
@@ -145,7 +145,7 @@ class _Load:
         return not any("rates_by_group" in stage for stage in self.plan["load"]["stages"])
 
     def stage(self, number: int) -> StageOfArrivals:
-        """Return the requested and recorded arrivals of a stage, as the arrival tests need them."""
+        """Return the requested and recorded arrivals of a stage, in the form that the tests of arrivals read."""
         recorded = self.measurement.stages
         stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
         return StageOfArrivals(

@@ -25,8 +25,8 @@ def ended_early(evidence: Evidence) -> Iterator[Doubt]:
     if _DISK_FULL.search(f"{reason} {message}"):
         yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
     if status == "failed":
-        # A dead service is reported before a failed engine: Towtank stops the engine when a service dies, but never
-        # stops a service when the engine dies.
+        # Towtank stops the engine when a service dies, but never stops a service when the engine dies. A dead service
+        # is therefore reported before a failed engine.
         kind = Kind.SERVICE_DIED if _SERVICE.search(reason) or _has(evidence, "system_failed") else Kind.ENGINE_FAILED
         yield Doubt(kind, Level.INVALID, reason or message or "the run failed")
     elif status == "stopped" or engine.get("reason") == "stopped":

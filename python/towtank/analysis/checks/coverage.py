@@ -20,7 +20,7 @@ from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Reason for a check that could not be made because the probe recorded no samples."""
+"""Reason, in a summary, for a check that could not be made because the probe recorded no samples."""
 _NO_TIER = "no tier of the system was watched"
 
 
@@ -37,7 +37,7 @@ class NotChecked:
 
 
 def not_checked(evidence: Evidence) -> list[NotChecked]:
-    """Return the checks that could not be made because data are missing, in the order of the kinds of doubts.
+    """Return the checks that could not be made because data are missing, in the same order as the kinds of doubts.
 
     Notes
     -----

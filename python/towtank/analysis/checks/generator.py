@@ -78,7 +78,9 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
-    """Yield a note on stalls of a second or more outside the window, during which the load differed from the plan."""
+    """Yield a note on stalls of the generator of a second or more outside the analysed window. During stalls the load
+    differed from the plan.
+    """
     if stalls:
         longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
         text = f"the load generator stalled {_times(stalls)}, outside the window"
@@ -126,7 +128,7 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the generator turned no arrivals away."""
+    """Check that the generator started all arrivals, that is, rejected none."""
     accounting = evidence.summary["accounting"]
     count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
     if count:

@@ -14,7 +14,7 @@ _WORDS = {
     "control_group": "processes and threads of its control group",
     "ports": "local ports",
 }
-"""Names of the limited resources in messages."""
+"""Names of the resources that the kernel limits, as messages use them."""
 # Kind of the tiers that are relays, which are processes of Towtank that forward the load. The kernel limits of relays
 # need not be observed.
 _RELAY = "relay"
@@ -45,7 +45,9 @@ def _doubt(what: str, most: float, limit: float) -> Doubt:
 
 
 def unknown(evidence: Evidence) -> str | None:
-    """Return the kernel limits that were not observed, with the tiers concerned; None if all were observed."""
+    """Return the kernel limits that were not observed, each with the tiers for which it is unknown; None if all were
+    observed.
+    """
     missing: dict[str, list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():

@@ -32,7 +32,7 @@ def retransmits(evidence: Evidence) -> Iterator[Doubt]:
 
 @dataclass(frozen=True)
 class Counted:
-    """TCP counters of one network, counted within the window.
+    """TCP counters of one network, counted within the analysed window.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from towtank.analysis.windows.tolerances import GROSS
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
-# Longest steady stage that a message recommends. [s]
+# Length of the longest steady stage that a message recommends. [s]
 _LONGEST_S = 3600.0
 RELAXATIONS, FEW_RELAXATIONS = 40, 10
 """Two lengths of a window, in relaxation times of a queue. [1]
@@ -31,7 +31,7 @@ PACE_KEPT = 0.02
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is steady and as long as planned."""
+    """Check that the analysed window is steady and as long as planned."""
     window = evidence.window
     if window is None:
         text = "nothing was recorded in a steady stage"
@@ -176,7 +176,8 @@ def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
 
 
 def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
-    """Return the relaxation time of the queue for a tier's CPUs at a request rate; 0 if unknown or infinite. [s]
+    """Return the relaxation time of the queue for the CPUs of a tier at a given request rate; 0 if unknown or infinite.
+    [s]
 
     Service times are at most `most_s`.
     """

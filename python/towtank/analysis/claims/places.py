@@ -48,7 +48,7 @@ class UntestableError(Exception):
 
 @dataclass
 class Places:
-    """Runs of a study by their levels, and the runs that a claim uses.
+    """Runs of a study, found by their factor levels, and the runs that a claim uses.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Places:
 
     @property
     def suspects(self) -> list[str]:
-        """Names of the suspect runs among the runs in use."""
+        """Names of the suspect runs among the runs that the claim uses."""
         return sorted(name for name, run in self.used.items() if run["verdict"]["level"] == "suspect")
 
 

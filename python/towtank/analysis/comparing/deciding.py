@@ -116,7 +116,7 @@ def _counted(side: Side) -> dict[str, object]:
 
 
 def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
-    """Compare two sides.
+    """Compare the results A and B.
 
     Parameters
     ----------

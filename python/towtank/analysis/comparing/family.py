@@ -68,7 +68,8 @@ def _chance(line: Line, drawn: Moderated | None) -> float:
 
 
 def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
-    """Return the standard error of a difference, stabilized by other figures of the same metric at the same load.
+    """Return the standard error of a difference between A and B, stabilized by other figures of the same metric at the
+    same load.
 
     None if the variance of the difference is unknown.
 

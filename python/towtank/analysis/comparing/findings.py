@@ -14,7 +14,7 @@ from towtank.analysis.comparing.runs import Metric, Place
 SIGNIFICANCE = 0.05
 """Largest probability that a comparison of two equal systems finds a difference in at least one figure. [1]"""
 CONFIDENCE = 0.95
-"""Confidence of the intervals of ratios, in (0, 1)."""
+"""Confidence of the intervals of the ratios B / A, in (0, 1)."""
 # Two sides count as equivalent if an interval with this confidence lies within the threshold. Two one-sided tests at 5
 # % each correspond to a 90 % interval.
 _EQUIVALENCE = 0.90
@@ -68,7 +68,7 @@ class AtLoad:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of the comparison of one figure.
+    """Result of the comparison of one figure (measured quantity) between A and B.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def finding_without_ratio(place: Place, runs: tuple[int, int]) -> Finding:
 
 
 def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], threshold: float) -> Finding:
-    """Return the finding on the shares of failures."""
+    """Return the finding of the comparison on the shares of failed transactions."""
     whole, parts = _failing(line, chances, threshold), [_failing(cell, chances, threshold) for cell in line.cells]
     worst = _worst(parts, [cell.difference for cell in line.cells])
     # If a side has a single run at a load, the difference at this load has no interval. A small difference then gives
@@ -168,7 +168,7 @@ def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], 
 
 
 def _together(whole: Outcome, parts: Sequence[AtLoad]) -> Outcome:
-    """Return the verdict on a figure from the mean over the loads and from each load.
+    """Return the verdict on a figure (measured quantity) from its mean over the loads and from each load.
 
     The verdicts on single loads count, because the mean may hide a change at one load.
     """

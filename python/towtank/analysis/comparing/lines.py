@@ -71,7 +71,7 @@ class Line:
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
-        """Return the standard error of the difference, for `variance` if given; None if unknown.
+        """Return the standard error of the difference between A and B, for `variance` if given; None if unknown.
 
         It is at least the error due to the errors within the runs, and at least the error due to the resolution. It is
         unknown if a side has a single run. It is also unknown if all values of each side are equal and their resolution

@@ -44,7 +44,8 @@ class Family:
     threshold: float
 
     def least_of(self, line: Line) -> float | None:
-        """Return the relative change of one figure that is detected in four of five cases; None if unknown.
+        """Return the smallest relative change of one figure that the comparison detects in four of five cases; None if
+        unknown.
 
         Notes
         -----

@@ -147,7 +147,9 @@ class Side:
 
     @property
     def counted(self) -> tuple[ComparedRun, ...]:
-        """Runs whose failures are compared: the usable runs, and the runs that are invalid only because of failures."""
+        """Runs of this side whose failures are compared: the usable runs, and the runs that are invalid only because of
+        failures.
+        """
         return tuple(run for run in self.runs if run.is_usable or run.is_lost)
 
     @property

@@ -22,7 +22,7 @@ class Cause(StrEnum):
     POOL = "pool"
     """A pool of connections, workers or permits that is fully in use."""
     DISK = "disk"
-    """The speed limit of a disk: operations or bytes per second."""
+    """The speed limit of a disk, in operations or bytes per second."""
     LOCK = "lock"
     """A section of code that only one request at a time can execute, because it is protected by a lock."""
     ERRORS = "errors"
@@ -156,7 +156,7 @@ class Diagnosis:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Diagnosis:
-        """Read a diagnosis from JSON; a cause that this version does not know becomes `unknown`."""
+        """Read a diagnosis from JSON. A cause that this version of Towtank does not know becomes `unknown`."""
         cause = dig(document, "cause")
         known = Cause(cause) if cause in list(Cause) else Cause.UNKNOWN
         place = Place(**{field.name: dig(document, "place", field.name) for field in fields(Place)})

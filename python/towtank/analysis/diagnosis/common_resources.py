@@ -75,7 +75,7 @@ class SharedCpus:
 
     @property
     def names(self) -> str:
-        """Names of the tiers as text, in alphabetical order."""
+        """Names of the tiers that share CPUs, as text, in alphabetical order."""
         return " and ".join(sorted(self.tiers))
 
 

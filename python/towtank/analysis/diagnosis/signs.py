@@ -50,7 +50,7 @@ MANY_ERRORS = 0.1
 """Failures may be what limits throughput if at least this share of the requests fails, in (0, 1)."""
 _MOST_OF_TIME = 0.5
 _WEAK = 0.4
-"""Degree of belief in a cause with weak evidence."""
+"""Degree of belief in a cause for which the evidence is weak, in (0, 1)."""
 _OTHER_LOAD = "repeat with more load threads, or from another machine: throughput rises if this is the cause"
 
 
@@ -155,7 +155,7 @@ def _quota(seen: Seen) -> Iterator[Sign]:
 
 
 def _errors(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for the failed requests if many fail; with fewer failures, the cause is usually another limit."""
+    """Yield a sign for the failed requests if many requests fail. If fewer fail, the cause is usually another limit."""
     if seen.errors <= ERRORS_SHARE or seen.errors < MANY_ERRORS:
         return
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)

@@ -54,7 +54,7 @@ class Series:
 
     @cached_property
     def name(self) -> str:
-        """Name of the series without labels."""
+        """Name of the metric series without labels."""
         return self.key.split("{", 1)[0]
 
     @property
@@ -64,7 +64,7 @@ class Series:
 
     @cached_property
     def words(self) -> list[str]:
-        """Words of the series name, in lower case."""
+        """Words of the metric's name, in lower case."""
         return [word.lower() for word in re.split(r"[_:.]+|(?<=[a-z])(?=[A-Z])", self.name) if word]
 
     def has(self, words: frozenset[str]) -> bool:
@@ -92,7 +92,7 @@ class Wait:
 
 
 def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> list[Series]:
-    """Read the metrics of all services of a run summary."""
+    """Return the metrics of all services in a run summary."""
     return [
         Series(service, key, name == "per_s", float(value))
         for service, table in services.items()

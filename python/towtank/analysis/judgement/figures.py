@@ -50,7 +50,7 @@ class Figures:
         return self.response_time_s[MEAN]
 
     def document(self) -> dict[str, object]:
-        """Return the figures as JSON: value, low and high of each, times in milliseconds."""
+        """Return throughput and response times as JSON: value, low and high of each, with times in milliseconds."""
         return {
             "throughput_per_s": plain(self.throughput_per_s),
             "response_time_ms": {name: plain(found.scaled(_MS)) for name, found in self.response_time_s.items()},
@@ -110,7 +110,7 @@ def _longer(estimate: Estimate, factor: float) -> Estimate:
 
 
 def of_summary(summary: Summary) -> Figures:
-    """Return throughput and response times from a file of summaries, without intervals."""
+    """Return throughput and response times from a result file that has only summaries, without intervals."""
     times = {MEAN: _value(summary.mean_s)}
     times |= {name: _value(summary.percentiles_s.get(name)) for name in QUANTILES}
     return Figures(_value(summary.throughput_per_s), times)

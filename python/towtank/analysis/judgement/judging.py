@@ -80,7 +80,7 @@ class Judged:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """Notes about the format of the file, and about the window."""
+        """Notes about the format of the result file, and about the analysed window."""
         return (*self.notes, *([self.note] if self.note else []))
 
 

@@ -22,7 +22,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True)
 class Observations:
-    """Counts and sums of requests by observation.
+    """Numbers of requests and sums of response times in each observation (interval of equal length).
 
     Attributes
     ----------

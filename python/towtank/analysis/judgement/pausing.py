@@ -51,7 +51,7 @@ class Pauses:
         return np.asarray(self.ends_s - self.starts_s)
 
     def in_all_s(self, at_least_s: float) -> float:
-        """Return the sum of the lengths of all pauses of at least `at_least_s`. [s]"""
+        """Return the total length of all pauses of at least `at_least_s`. [s]"""
         return float(self.lengths_s[self.lengths_s >= at_least_s].sum())
 
     @property
@@ -61,7 +61,7 @@ class Pauses:
 
     @property
     def are_bursts(self) -> bool:
-        """True if the load comes in many similar bursts, so that the pauses are a part of it."""
+        """True if the load comes in many similar bursts, so that the pauses between them belong to the load."""
         lengths, rows = self.lengths_s, self.rows
         alike = lengths.max() <= _RESEMBLE * np.median(lengths) and rows.max() <= _ROWS_RESEMBLE * np.median(rows)
         return len(lengths) >= _CYCLES and bool(alike)

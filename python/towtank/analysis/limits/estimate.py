@@ -58,7 +58,7 @@ def estimate_limit(
     high: float | None,
     confidence: float = CONFIDENCE,
 ) -> LimitEstimate:
-    """Estimate the highest load level that meets the binding objective.
+    """Estimate the highest load level that meets the objective which limits the load.
 
     Parameters
     ----------

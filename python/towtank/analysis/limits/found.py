@@ -107,7 +107,7 @@ def search_of(
 
 
 def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
-    """Return True if the settle stage before a stage ended in a steady state, False if not.
+    """Return True if the settle stage before a given stage ended in a steady state, False if it did not.
 
     None if no such event exists.
     """

@@ -49,7 +49,7 @@ _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
 
 @dataclass(frozen=True)
 class Level:
-    """Load level with a valid run, compared with ideal scaling.
+    """Load level with a valid run, compared with the line of ideal scaling.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Level:
 
     @property
     def grows(self) -> bool:
-        """True if the number of transactions in the system grew significantly under an open load."""
+        """True if the load is open and the number of transactions in the system grew significantly."""
         if self.point.kind != "rate":
             return False
         found = [(run.get("window") or {}).get("growth") for run in self.point.usable]

@@ -86,7 +86,7 @@ def _slope(line: Sequence[Plateau]) -> float:
 
 
 def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
-    """Return the plateaus that show ideal scaling, ordered by level."""
+    """Return the plateaus (stages of constant load) that show ideal scaling, ordered by load level."""
     line: list[Plateau] = []
     for plateau in _by_level(plateaus):
         rate = plateau.throughput.value

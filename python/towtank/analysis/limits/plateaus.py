@@ -35,7 +35,7 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class Rules:
-    """Criteria by which a plateau fails.
+    """Criteria by which a plateau (a stage of constant load) fails.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def _is_searched(objective: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Plateau:
-    """Measured values and outcome of one plateau.
+    """Measured values of one plateau (a stage of constant load), and whether it passed.
 
     Attributes
     ----------
@@ -295,7 +295,7 @@ def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterato
 
 
 def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
-    """Yield a failure if requests were in flight for long at a plateau, but no request ended.
+    """Yield a failure if requests were in flight for a long time at a plateau, but no request ended.
 
     This failure does not depend on the stop criteria of the search.
     """

@@ -48,7 +48,7 @@ class Ended(StrEnum):
 
 
 LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED, Ended.CONTRADICTORY)
-"""Reasons for the end of a search after which only a lower bound of the limit is known."""
+"""Reasons for the end of a search after which only a lower bound of the highest sustainable load is known."""
 # Largest number of plateaus of a search. A search with more plateaus does not converge, because the system changes
 # between plateaus.
 PLATEAUS_AT_MOST = 200
@@ -133,7 +133,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """True if the plateau passed."""
+        """True if the plateau passed, so that the system sustained its load."""
         return self.failure is None
 
 

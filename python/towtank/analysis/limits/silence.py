@@ -43,8 +43,8 @@ def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask)
 
 
 def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return how long requests were certainly in flight at a plateau without any answer; None if any was answered.
-    [s]
+    """Return how long requests were certainly in flight at a plateau without any answer. None if any request was
+    answered. [s]
 
     Returns
     -------

@@ -23,7 +23,7 @@ from towtank.results.segments import Recording
 
 @dataclass
 class RunData:
-    """Content of a run folder, read once.
+    """Content of a run folder, which is read only once.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class RunData:
         return judged
 
     def asked_load(self, key: str) -> Any:
-        """Return the planned load of the analysed stage, for the key `users` or `rate`.
+        """Return the planned load of the analysed stage, as a number of users or as a rate, according to `key`.
 
         If the load changes within the window, return the load of the manifest.
         """

@@ -9,7 +9,7 @@ from towtank.analysis.checks.answers import REDIRECTS
 
 
 def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) -> frozenset[str]:
-    """Return the names of requests that expect a redirect.
+    """Return the names of the requests that expect a redirect as response.
 
     A request expects a redirect if its check accepts a redirect, or if the header Location is extracted.
 

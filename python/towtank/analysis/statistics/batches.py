@@ -80,7 +80,7 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
 
 @dataclass(frozen=True)
 class RatioError:
-    """Error of the ratio of two sums over correlated observations.
+    """Error of the ratio of two sums over correlated observations, with the information on its precision.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class RatioError:
         return self.worth - 1
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Return half the width of the ratio's interval, by Student's t."""
+        """Return the half-width of the interval of the ratio, by Student's t."""
         return t_quantile(0.5 + confidence / 2, self.freedom) * self.standard_error
 
 

@@ -64,7 +64,7 @@ class Effects:
 
     @property
     def total_squares(self) -> float:
-        """Total sum of squares SST about the mean."""
+        """Total sum of squares SST of the responses about their mean."""
         return sum(effect.squares for effect in self.effects) + self.error_squares
 
 

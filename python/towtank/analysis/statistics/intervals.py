@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean of independent values with Student's t interval.
+    """Return the mean of independent values, with Student's t interval.
 
     Parameters
     ----------
@@ -329,7 +329,8 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
 
 
 def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedoms: Sequence[float]) -> float:
-    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite, with a limit for small series.
+    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite, limited because the variances of small series
+    are uncertain.
 
     Parameters
     ----------

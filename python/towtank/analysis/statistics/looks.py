@@ -53,7 +53,8 @@ class Looks:
 
 @cache
 def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDENCE) -> float:
-    """Return the constant confidence of each look that gives all looks together the confidence `confidence`.
+    """Return the constant confidence of each look (interim analysis) with which all looks together have the confidence
+    `confidence`.
 
     Parameters
     ----------

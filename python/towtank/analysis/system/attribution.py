@@ -30,7 +30,7 @@ def machines(observed: Observed) -> dict[str, Observed]:
 
 
 def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the resource use of each machine in the window that is due to no tier, generator or observer.
+    """Return the resource use of each machine in the window that no tier, generator or observer caused.
 
     Returns
     -------

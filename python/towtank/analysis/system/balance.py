@@ -17,7 +17,7 @@ _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
 
 def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe the distribution of requests by every load balancer that reports requests by member.
+    """Describe the distribution of requests by every load balancer that reports requests for each of its members.
 
     Parameters
     ----------

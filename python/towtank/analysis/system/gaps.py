@@ -38,7 +38,7 @@ class Gap:
         return max(0.0, min(self.end_s, end_s) - max(self.start_s, start_s))
 
     def document(self) -> dict[str, Any]:
-        """Return the gap as JSON for `observation.gaps` of a summary: host, start and end."""
+        """Return the gap as JSON for `observation.gaps` of a summary: host, start and end of the gap."""
         return {"host": self.host, "start_s": self.start_s, "end_s": self.end_s}
 
 

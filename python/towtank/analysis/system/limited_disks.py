@@ -19,7 +19,7 @@ BUSY_SHARE = "busy_share"
 
 @dataclass(frozen=True)
 class DiskLimit:
-    """Kind of limit of a disk.
+    """Kind of speed limit that a disk may have.
 
     Attributes
     ----------

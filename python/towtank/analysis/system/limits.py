@@ -54,7 +54,7 @@ def tier_limits(
 
 
 class _Group:
-    """Samples of a tier's process group within the window."""
+    """Samples of the process group of a tier within the window."""
 
     def __init__(self, observed: Observed, name: str, start_s: float, end_s: float) -> None:
         self._samples = observed.where(name).samples
@@ -118,7 +118,7 @@ def _control_group(group: _Group) -> Json:
 
 
 def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
-    """Return the local ports used for the destination that needs most ports, and their limit.
+    """Return the number of local ports used for the destination that needs most ports, and the limit of this number.
 
     The probe lists ports by destination only if the number of all sockets is near the limit.
     """

@@ -28,7 +28,7 @@ CLOCK_JUMP_S = 0.5
 
 @dataclass(frozen=True)
 class Track:
-    """Growth of a counter over run time, continued across restarts of the counter.
+    """Growth of a counter as a function of run time, continued when the counter restarts from zero.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Track:
         return float((self.values[-1] - self.values[0]) / (self.times_s[-1] - self.times_s[0]))
 
     def covers(self, start_s: float, end_s: float) -> bool:
-        """Return True if samples cover a time span, apart from half a second at each end."""
+        """Return True if samples cover a time span; up to half a second may be missing at its start and at its end."""
         return len(self.times_s) > 1 and self.times_s[0] <= start_s + EDGE_S and self.times_s[-1] >= end_s - EDGE_S
 
     def by_bin(self, starts: Floats, ends: Floats) -> Floats:
@@ -83,7 +83,7 @@ class Track:
 
 
 def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
-    """Make the track of a counter from its samples.
+    """Return the growth of a counter as a function of time, computed from its samples.
 
     Missing samples are skipped; a lower value counts as a restart of the counter from zero.
     """

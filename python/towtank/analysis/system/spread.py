@@ -52,7 +52,7 @@ def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
 
 
 def _by_service(counts: Floats, services: list[str]) -> dict[str, Floats]:
-    """Add up the counts of all addresses of each service, as arrays of shape (n_bins,)."""
+    """Return, for each service, the sum of the counts of all its addresses, as arrays of shape (n_bins,)."""
     names = list(dict.fromkeys(services))
     return {name: counts[:, [service == name for service in services]].sum(axis=1) for name in names}
 

@@ -223,7 +223,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
 
 
 def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Estimate, Estimate]:
-    """Return the CPUs used by a tier [1], and its CPU time per transaction [s]."""
+    """Return the number of CPUs that a tier used [1], and its CPU time per transaction [s]."""
     return (
         ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s),
         ratio(seconds, measurement.transactions.ended, chosen, bin_s=measurement.bin_s),
@@ -283,7 +283,7 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
 
 
 def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the share of time in which a CPU limit throttled each process group that has a control group.
+    """Return the share of time in which its CPU limit throttled each process group that has a control group.
 
     Returns
     -------
@@ -363,7 +363,7 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
 
 
 def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
-    """Return the CPU cost of observing the run, and how regular the samples were.
+    """Return the CPU use caused by observing the run, and how regular the samples were.
 
     Parameters
     ----------

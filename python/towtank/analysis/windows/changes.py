@@ -14,7 +14,7 @@ from towtank.distributions import t_quantile
 _LARGE = 0.5
 """A change of response time that is larger than this is tested at a weaker significance level. [1]"""
 CAUTIOUS_SIGNIFICANCE = 0.05
-"""Significance level that the cautious test of a change must reach in addition to the plain test."""
+"""Significance level that a change must also reach in the cautious test, besides the plain test."""
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
 # Significance level at which a change must exceed the gross size to make the run invalid. The audit of the load uses
@@ -100,7 +100,7 @@ def relative(metric: str, difference: float, mean: float) -> float:
 def of_trend(
     metric: str, line: Trend, cautious: Trend, span_s: float, mean: float, *, strict: bool = True
 ) -> Change | None:
-    """Return the change that a trend causes over a window, if relevant and significant; None otherwise.
+    """Return the change that a trend causes over a window, if the change is relevant and significant; None otherwise.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Share of the arrivals that remained unfinished; negative if a backlog became smaller."""
+        """Share of the arrivals of the window that remained unfinished; negative if a backlog became smaller."""
         return (self.at_end - self.at_start) / self.arrived
 
     @property

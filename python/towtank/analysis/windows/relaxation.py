@@ -16,7 +16,8 @@ _PARTS = 3
 
 
 def relaxation_s(in_system: float, response_s: float) -> float:
-    """Return the relaxation time of the M/M/1 queue with a given mean number in the system and response time. [s]
+    """Return the relaxation time of the M/M/1 queue with a given mean number in the system and a given mean response
+    time. [s]
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
 
 
 def _load(sums_s: Floats, counts: Floats, lengths_s: Floats) -> tuple[float, float] | None:
-    """Return the mean number in the system [1] and the mean response time [s] of a part of a window.
+    """Return the mean number of transactions in the system [1] and the mean response time [s] of a part of a window.
 
     None if nothing ended in this part.
     """

@@ -40,7 +40,7 @@ _WINDOW_AT_MOST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Rest:
-    """Result of the test whether one series is steady.
+    """Result of the test whether one series of measured values is steady.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Instability:
 
 
 def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True) -> Rest:
-    """Compare the largest change that the noise of a series may hide with the allowed change.
+    """Compare two changes of a series: the largest change that its noise may hide, and the largest that is allowed.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
 
 
 def unknown(name: str, observation_s: float) -> Rest:
-    """Return the result for a series with too few transactions for a test."""
+    """Return the result of the test for a steady state, for a series with too few transactions for a test."""
     return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
 
 

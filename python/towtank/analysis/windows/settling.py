@@ -156,7 +156,7 @@ def look(seconds: Seconds) -> SettlingResult:
 
 
 def look_for_trend(seconds: Seconds) -> SettlingResult:
-    """Test the whole record of a stage for a trend; the test need not exclude a hidden change."""
+    """Test the whole record of a stage for a trend. The record may pass even if its noise could hide a change."""
     return _look_at(seconds, proven=False)
 
 
@@ -210,7 +210,7 @@ def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats]
 
 
 def _grouping(chosen: Seconds) -> tuple[int, int] | None:
-    """Return the length of an observation in seconds, and the number of observations.
+    """Return the length of an observation in seconds, and the number of observations in a record.
 
     None if the record is too short.
     """

@@ -41,7 +41,7 @@ _BLOCKS_AT_LEAST = 15
 
 @dataclass(frozen=True)
 class Truncation:
-    """Truncation point of a series by MSER.
+    """Point up to which MSER removes the start of a series.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Trend:
 
 
 def mser(values: Floats, batch: int = BATCH) -> Truncation:
-    """Return the truncation point by the marginal standard error rule.
+    """Return the point up to which the marginal standard error rule (MSER) removes the start of a series.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def batch_for(count: int) -> int:
 
 
 def differs(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float, float]:
-    """Test whether the observations before a cut differ from those after it.
+    """Test whether the observations of a series before a cut differ from the observations after it.
 
     Returns
     -------

@@ -64,7 +64,7 @@ class Transient:
 
 
 def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> Transient:
-    """Find the transient of a window.
+    """Find the transient at the start of a window.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Mem
 
 
 def _cannot_be_a_queue(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
-    """Return True if response times start high in a window of many relaxation times, and the rest has no trend.
+    """Return True if response times start too high for a queue of random length: the window has many relaxation times,
+    and the rest has no trend.
 
     A queue that is long by chance becomes short within a small part of a window of this length. The cautious test,
     which allows for the relaxation of a queue, is therefore not needed.

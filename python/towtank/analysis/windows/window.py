@@ -132,7 +132,7 @@ class Window:
 
 
 def asked(measurement: Measurement) -> Window | None:
-    """Return the recorded part of the planned steady stages as a window; None if nothing was recorded.
+    """Return the part of the planned steady stages that was recorded, as a window; None if nothing was recorded.
 
     If the run has several stretches (consecutive steady stages with the same load), the longest is chosen.
     """
@@ -351,7 +351,7 @@ def _series(
 
 
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
-    """Return the series with the CPU use of each tier adjusted to the mean throughput.
+    """Return the tested series, in which the CPU use of each tier is adjusted to the mean throughput.
 
     Only the kept part is tested with adjusted CPU use. The transient is determined from the original CPU use: an
     adjusted series has little noise, and cuts would remove the start of a slow drift, a few per cent at a time, until
