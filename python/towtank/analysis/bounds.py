@@ -100,7 +100,9 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def most_cpus(allotted: float, length_s: float) -> float:
-    """Return the largest CPU use that the probe can report over a window if `allotted` CPUs are available. [CPUs]"""
+    """Return the largest CPU use that the probe can report over a window, errors included, if `allotted` CPUs are
+    available. [CPUs]
+    """
     return allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length_s
 
 

@@ -13,7 +13,7 @@ _QUEUEING_AT_MOST = 0.1  # Largest share of the estimated knee N* that may be du
 
 
 def busiest_tier(point: Point) -> tuple[str, float] | None:
-    """Return the name of the tier with the highest utilization, and that utilization.
+    """Return the name of the tier with the highest CPU utilization, and that utilization.
 
     If several tiers share CPUs, the utilization covers all of them, and the name is that of their busiest tier.
     """

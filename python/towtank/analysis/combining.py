@@ -69,8 +69,8 @@ def _of_arrivals(rate: float, length_s: float) -> tuple[float, float]:
 
 
 def _is_share(estimate: Estimate) -> bool:
-    """Return True if an estimate is a share that was counted completely and has an exact binomial interval. A share
-    from a sample is not.
+    """Return True if an estimate is a share that was counted completely and has an exact binomial interval. For a
+    share from a sample, return False.
     """
     if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
         return False

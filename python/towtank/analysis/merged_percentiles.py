@@ -24,7 +24,8 @@ HdrHistogram V2.
 """
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Quantiles that are reported for every distribution, by name; each value is in (0, 1)."""
-# All percentiles of a study are computed from the same histograms, so a cache avoids that they are decoded repeatedly.
+# All percentiles of a study are computed from the same histograms. The cache prevents that a histogram is decoded
+# repeatedly.
 _decoded = lru_cache(maxsize=1024)(histograms.decode)
 
 

@@ -212,7 +212,9 @@ def _above(difference: Estimate, bound: float) -> bool | None:
 
 
 def _together(parts: list[bool | None]) -> bool | None:
-    """Combine the results of several conditions: True if all are True, False if any is False, None otherwise."""
+    """Combine the results of several conditions: True if all are True, False if any is False, None if the combination
+    is unknown.
+    """
     if any(part is False for part in parts):
         return False
     return True if all(parts) else None

@@ -73,7 +73,8 @@ class Level:
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is low, and the shortfall is significant or a tier is saturated.
+        """True if throughput is below the line of ideal scaling by more than `SHORTFALL`, and the shortfall is
+        significant or a tier is saturated.
 
         The shortfall is significant if the whole interval is more than half of `SHORTFALL` below the ideal line.
         """

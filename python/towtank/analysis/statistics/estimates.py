@@ -35,7 +35,7 @@ _LARGEST_EXPONENT = math.log(sys.float_info.max)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its confidence interval.
+    """An estimated value with its confidence interval.
 
     Attributes
     ----------

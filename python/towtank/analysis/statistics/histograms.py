@@ -219,7 +219,7 @@ def _layout(lowest: int, highest: int, digits: int) -> Layout:
 
 
 def decode(encoded: str) -> Histogram:
-    """Decode a histogram in HdrHistogram V2 format (deflated, base64).
+    """Decode a histogram from text in HdrHistogram V2 format (deflated, base64).
 
     Raises
     ------
@@ -290,7 +290,7 @@ def _zigzag(number: int) -> bytes:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Merge histograms with equal layout by adding their counts; None without histograms."""
+    """Merge histograms with equal layout by adding their counts; None if no histogram is given."""
     found = list(histograms)
     if not found:
         return None

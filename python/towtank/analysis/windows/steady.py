@@ -26,8 +26,8 @@ _MSER_BATCHES = 10
 # Significance level of each test for a trend. It is strict, because several series are tested on every run.
 SIGNIFICANCE = 0.01
 # Significance level of a cut. The minimum of MSER picks the cut with the largest difference, which looks significant
-# even for pure noise. In series of 20 to 300 observations with lag-1 autocorrelations up to 0.6, noise counts as a cut
-# in 2 to 13 % of series at 0.01, and in 0.2 to 4 % at this level (2,000 series each).
+# even for pure noise. At 0.01, noise counts as a cut in 2 to 13 % of series of 20 to 300 observations with lag-1
+# autocorrelations up to 0.6; at this level in 0.2 to 4 % (2,000 series each).
 CUT_SIGNIFICANCE = 0.001
 # Smallest number of degrees of freedom of the trend test. A curved trend leaves residuals that look strongly
 # correlated. With fewer degrees of freedom, no trend would be found in a short window.
