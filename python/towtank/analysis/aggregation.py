@@ -26,7 +26,8 @@ Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Return the estimate that each run summary has under a path of keys, combined over the runs.
+    """Return an estimate that combines one quantity of the run summaries over the runs; `path` gives its keys in a
+    summary.
 
     A percentile is computed from all requests of the runs together; `combined` describes its interval.
     """
@@ -34,7 +35,9 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
-    """Return the entry `window.load` of a run analysed at several load levels; None for a single level or a search."""
+    """Return the entry `window.load` of a run that was analysed at one of several load levels. None for a run with a
+    single level, or for a search.
+    """
     held = (run.get("window") or {}).get("load")
     if not held or held["stretches"] < 2 or run.get("limit") is not None:
         return None
@@ -42,13 +45,17 @@ def several_loads(run: Run) -> dict[str, Any] | None:
 
 
 def stage_named(run: Run) -> str | None:
-    """Return the names of the analysed stages of a run at several load levels; None for any other run."""
+    """Return the names of the analysed stages, joined by `and`, of a run that has several load levels; None for any
+    other run.
+    """
     held = several_loads(run)
     return None if held is None else " and ".join(held["stages"])
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
-    """Return the mean of one number per run, with Student's t interval; a single number has no interval."""
+    """Return the mean of a number that each run has once, with Student's t interval; with a single run, there is no
+    interval.
+    """
     return t_interval_about([value for value in values if value is not None]).of_quantity()
 
 
@@ -76,7 +83,7 @@ class Point:
 
     @property
     def is_valid(self) -> bool:
-        """True if at least one run of the level is not invalid, so that conclusions may rest on the level."""
+        """True if at least one run of the load level is not invalid, so that conclusions may rest on the level."""
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
@@ -90,33 +97,39 @@ class Point:
         return list(dict.fromkeys(name for run in self.usable for name in run["tiers"]))
 
     def utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of a tier's allotted CPUs, in [0, 1]."""
+        """Return the mean utilization of the CPUs allotted to a tier, in [0, 1]."""
         values = [run["tiers"].get(tier, {}).get("utilization") for run in self.usable]
         return plain_over_runs(values).value
 
     def shared_utilization_range(self, tier: str) -> Range | None:
-        """Return the range over the runs of the utilization of the CPUs that a tier shares with other tiers."""
+        """Return the smallest and largest utilization, over the runs, of the CPUs that a tier shares with
+        other tiers.
+        """
         both = self.sharing(tier)
         return self._ends_of_sums(
             [[run["tiers"].get(name, {}).get("utilization") for name in both] for run in self.usable]
         )
 
     def shared_cpus_range(self, tier: str) -> Range | None:
-        """Return the range over the runs of the number of CPUs used by all tiers that share CPUs with a tier. [1]"""
+        """Return the smallest and largest number of CPUs, over the runs, that the tiers sharing CPUs with a tier used
+        together. [1]
+        """
         both = self.sharing(tier)
         return self._ends_of_sums(
             [[estimate_of(run, "tiers", name, "cpus_used").value for name in both] for run in self.usable]
         )
 
     def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
-        """Return the smallest and largest sum over the runs, where missing values do not count; None for a single
+        """Return the smallest and the largest of the runs' sums, where missing values do not count; None for a single
         run.
         """
         known = [[value for value in values if value is not None] for values in by_run]
         return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
 
     def sharing(self, tier: str) -> list[str]:
-        """Return the names of the tiers whose CPUs the control group of a tier limits, including the tier."""
+        """Return the names of all tiers in the control group that limits the CPUs of a tier, including the
+        tier itself.
+        """
         groups = {
             name: figures.get("cpu_control_group") for run in self.usable for name, figures in run["tiers"].items()
         }
@@ -124,20 +137,24 @@ class Point:
         return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
 
     def shared_utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of a tier's allotted CPUs by all tiers that share these CPUs, in [0, 1]."""
+        """Return the mean utilization of the CPUs allotted to a tier, by all tiers that share these CPUs, in [0, 1]."""
         found = [self.utilization(name) for name in self.sharing(tier)]
         known = [value for value in found if value is not None]
         return sum(known) if self.utilization(tier) is not None else None
 
     def machine_cpus(self) -> tuple[float, float] | None:
-        """Return CPUs used by all programs on this machine, and the machine's CPUs; None if not observed. [1]"""
+        """Return the number of CPUs that all programs on this machine used, and the number of CPUs of the machine; None
+        if not observed. [1]
+        """
         hosts = [run["host"] for run in self.usable]
         used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
         cpus = next((float(host["cpus"]) for host in hosts if host.get("cpus")), None)
         return None if used is None or cpus is None else (used, cpus)
 
     def machine_cpus_range(self) -> Range | None:
-        """Return the smallest and largest number of CPUs, over the runs, that all programs used on this machine. [1]"""
+        """Return the smallest and largest number of CPUs that all programs together used on this machine, over the
+        runs. [1]
+        """
         return self._ends_of_sums([[estimate_of(run["host"], "cpus_used").value] for run in self.usable])
 
     @property
@@ -147,7 +164,7 @@ class Point:
         return names.pop() if len(names) == 1 else None
 
     def think_s(self) -> float | None:
-        """Return the mean think time per transaction, from the checks of Little's law in the runs. [s]"""
+        """Return the mean think time per transaction, as determined by the checks of Little's law in the runs. [s]"""
         values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
         return plain_over_runs(values).value
 
@@ -158,7 +175,9 @@ class Point:
 
     @property
     def elasticity(self) -> Elasticity:
-        """Elasticities of response time, throughput and utilization at this load level, averaged over the runs."""
+        """Elasticities of response time, throughput and utilization with respect to service times at this load level,
+        averaged over the runs.
+        """
         found = [elasticity_of(run) for run in self.usable]
         return Elasticity(
             sum(each.response_time for each in found) / len(found),
@@ -167,7 +186,9 @@ class Point:
         )
 
     def pace_s(self) -> float | None:
-        """Return the CPU time of the probe's fixed work, which measures machine speed; None if not observed. [s]"""
+        """Return the CPU time that the probe needs for a fixed amount of work, as a measure of machine speed; None if
+        not observed. [s]
+        """
         return plain_over_runs([(run["host"].get("pace") or {}).get("median_s") for run in self.usable]).value
 
     @property
@@ -176,15 +197,17 @@ class Point:
         return self._errors_share() or 0.0
 
     def _errors_share(self) -> float | None:
-        """Return the share of all transactions that failed; if no transaction ended, the mean of the shares of the
-        runs.
+        """Return the share of all transactions of the runs that failed. If no transaction ended, return the mean of the
+        shares that the runs report.
         """
         together = _error_share(self.usable)
         said = [run["errors"]["share"] for run in self.usable]
         return plain_over_runs(said).value if together is None else together
 
     def thinks(self) -> tuple[float, float] | None:
-        """Return the mean think time per transaction [s], and the number of transactions that the mean covers [1]."""
+        """Return the mean think time per transaction [s], and the number of transactions over which it was averaged
+        [1].
+        """
         held = [(run["laws"]["little"], run.get("window")) for run in self.usable]
         known = [(law, window) for law, window in held if law and window]
         counts = [law["x_per_s"] * (window["end_s"] - window["start_s"]) for law, window in known]
@@ -217,7 +240,9 @@ class Point:
         }
 
     def of_runs(self) -> dict[str, Any] | None:
-        """Return the range over the runs of values that have no interval; None for a single run."""
+        """Return the smallest and largest value over the runs, for values that have no interval; None for a
+        single run.
+        """
         if len(self.usable) < 2:
             return None
         waits = [counted.get("wait_time_s") or {} for counted in self._connections()]
@@ -232,12 +257,14 @@ class Point:
         }
 
     def _percentiles_of_runs(self, *path: str) -> dict[str, list[float] | None]:
-        """Return the smallest and largest value of each percentile over the runs. [s]"""
+        """Return, for each percentile, its smallest and largest value over the runs. [s]"""
         keys = [key for key in RESPONSE_KEYS if share_of(key) is not None]
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return, for each part of a tier, its smallest and largest share of the tier's CPU time over the runs."""
+        """Return, for each part of a tier, the smallest and largest share, over the runs, that the part has in the
+        tier's CPU time.
+        """
         found: dict[str, list[float | None]] = {}
         for run in self.usable:
             used = estimate_of(run, "tiers", tier, "cpus_used").value
@@ -312,7 +339,9 @@ class Point:
         }
 
     def _not_attributed(self) -> dict[str, Any]:
-        """Return the CPUs used outside all tiers, by machine; empty for summaries of older versions. [1]"""
+        """Return the number of CPUs that processes outside all tiers used, by machine; empty for summaries of older
+        versions. [1]
+        """
         names = dict.fromkeys(name for run in self.usable for name in run.get("not_attributed") or {})
         key = "cpus_used"
         return {name: {key: over_runs(self.usable, "not_attributed", name, key).document()} for name in names}
@@ -352,20 +381,22 @@ def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
 
 
 def _pair(values: Sequence[float | None]) -> list[float] | None:
-    """Return the smallest and largest value as a list of two; None if no value is known."""
+    """Return the smallest and largest of the values as a list of two; None if no value is known."""
     found = ends(values)
     return None if found is None else list(found)
 
 
 def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the shortest and the longest response time of all runs; None for both if no response was timed. [s]"""
+    """Return the shortest and the longest response time over all runs; both are None if no response was timed. [s]"""
     shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
     longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}
 
 
 def _error_share(runs: Sequence[Run], name: str | None = None) -> float | None:
-    """Return the share of failed transactions in all runs together, of the named kind or of all kinds, in [0, 1]."""
+    """Return the share of failed transactions in all runs together, in [0, 1]. `name` restricts this to the
+    transactions of that name.
+    """
     by_run = [run["transactions"] for run in runs]
     found = [entry for each in by_run for key, entry in each.items() if name in (None, key)]
     failed = sum(transaction["errors"] for transaction in found)

@@ -1,4 +1,6 @@
-"""Compares the requests in flight at the edges of a window with the number that the load needs by Little's law."""
+"""Compares the requests in flight at the start and end of a window with the number that the load needs by
+Little's law.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,14 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 
-# The requests in flight at the start count as a backlog if they exceed the mean by this many standard deviations.
+# The requests in flight at the start of the window count as a backlog if they exceed their mean by more than this many
+# standard deviations.
 BEYOND_NOISE = 3.0
 
 
 def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Compare requests in flight and waiting arrivals at the edges of a window with the numbers that the load needs.
+    """Compare requests in flight and waiting arrivals at the start and end of a window with the numbers that the load
+    needs.
 
     Parameters
     ----------
@@ -71,7 +75,7 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _before(values: Floats, first: int) -> float:
-    """Return the value at the end of the bin before the window; 0 if the window begins with the run."""
+    """Return the value at the end of the last bin before the window; 0 if the window begins with the run."""
     return float(values[first - 1]) if first > 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Finds saturated tiers of a load level, and the knee of the asymptotic bounds."""
+"""Finds the tiers that are saturated at a load level, and the knee of the asymptotic bounds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import Estimate
 
 SATURATED = 0.90
-"""Utilization of the allotted CPUs from which a tier counts as saturated, in (0, 1]."""
+"""A tier counts as saturated from this utilization of its allotted CPUs, in (0, 1]."""
 
-_QUEUEING_AT_MOST = 0.1  # Largest share of the knee that may be due to queueing at the lowest load level.
+_QUEUEING_AT_MOST = 0.1  # Largest share of the estimated knee N* that may be due to queueing at the lowest load level.
 
 
 def busiest_tier(point: Point) -> tuple[str, float] | None:
-    """Return the name of the tier with the highest utilization, and that utilization.
+    """Return the name of the tier with the highest CPU utilization, and that utilization.
 
     If several tiers share CPUs, the utilization covers all of them, and the name is that of their busiest tier.
     """
@@ -29,7 +29,7 @@ def busiest_tier(point: Point) -> tuple[str, float] | None:
 
 
 def saturated_tier(point: Point) -> str | None:
-    """Return the busiest tier if its CPUs are saturated; None otherwise."""
+    """Return the busiest tier if its CPUs are saturated; None if they are not."""
     busiest = busiest_tier(point)
     return busiest[0] if busiest is not None and busiest[1] >= SATURATED else None
 
@@ -80,8 +80,8 @@ def knee(points: list[Point]) -> Estimate:
 
 
 def _exceeds(points: list[Point], demand: Estimate) -> bool:
-    """Return True if the throughput of a level significantly exceeds 1 / D, the largest throughput for a service
-    demand D.
+    """Return True if the throughput of a load level significantly exceeds 1 / D, the largest throughput that the
+    service demand D allows.
     """
     least = demand.low or demand.value or 0.0
     rates = (point.throughput.value if point.throughput.low is None else point.throughput.low for point in points)

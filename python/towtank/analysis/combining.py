@@ -1,5 +1,5 @@
-"""Combines the values of several runs into their mean, with an interval that does not vanish if the values are
-equal.
+"""Combines the values of several runs into their mean, with an interval. Equal values do not make the interval
+vanish.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from towtank.distributions import binomial_interval, poisson_interval, t_quantil
 
 
 def combined(of_runs: Sequence[Estimate], together: float | None = None, windows_s: Sequence[float] = ()) -> Estimate:
-    """Combine the estimates of several runs into their mean with Student's t interval; the interval is cut at 0.
+    """Combine the estimates of several runs into their mean with Student's t interval, which does not extend below 0.
 
     Parameters
     ----------
@@ -61,13 +61,17 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
 
 
 def _of_arrivals(rate: float, length_s: float) -> tuple[float, float]:
-    """Return the interval of the rate of independent arrivals, from their number in a time of `length_s`. [1/s]"""
+    """Return the interval of the rate of independent arrivals, computed from the number of arrivals in `length_s`
+    seconds. [1/s]
+    """
     low, high = poisson_interval(round(rate * length_s), CONFIDENCE)
     return low / length_s, high / length_s
 
 
 def _is_share(estimate: Estimate) -> bool:
-    """Return True if an estimate is a share with an exact binomial interval from a full count, not from a sample."""
+    """Return True if an estimate is a share that was counted completely and has an exact binomial interval. For a
+    share from a sample, return False.
+    """
     if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
         return False
     seen = round((estimate.value or 0.0) * estimate.n)
@@ -76,7 +80,9 @@ def _is_share(estimate: Estimate) -> bool:
 
 
 def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
-    """Return the interval of the mean that follows from the errors within the runs; None if an error is unknown."""
+    """Return the interval of the mean over runs that follows from the errors within the runs; None if an error is
+    unknown.
+    """
     if mean is None or any(estimate.low is None for estimate in found):
         return None
     if all(estimate.method == EXACT for estimate in found):
@@ -93,7 +99,9 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
 
 
 def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[float, ...]:
-    """Return the lengths of the windows in which runs counted a throughput; empty for any other quantity. [s]"""
+    """Return the lengths of the windows in which the runs counted, if the quantity is a throughput; empty otherwise.
+    [s]
+    """
     if path[-1] != "throughput_per_s":
         return ()
     edges = [(dig(run, "window", "start_s"), dig(run, "window", "end_s")) for run in runs]

@@ -19,14 +19,14 @@ def compact(run: RunFolder) -> tuple[Path, Path]:
 
 
 def is_compacted(run: RunFolder) -> bool:
-    """Return True if both Parquet tables of a run exist."""
+    """Return True if both Parquet tables of a run exist, that is, if `compact` has run."""
     return (run.path / INTERVALS).is_file() and (run.path / METRICS).is_file()
 
 
 def described(encoded: str) -> dict[str, Any]:
-    """Return count, quantiles and maximum of one histogram as table columns.
+    """Return the count, the quantiles and the maximum of one histogram as columns of a table.
 
-    Empty for an unreadable or empty histogram.
+    Without a readable histogram, or if it is empty, there are no columns.
     """
     try:
         histogram = histograms.decode(encoded)

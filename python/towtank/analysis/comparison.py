@@ -11,7 +11,8 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of, from_do
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, is_repeated, with_run_to_run
 from towtank.load_level import Load
 
-# Only the transactions that changed most are listed at each level; the points of the level contain all transactions.
+# Number of transactions listed at each load level, beginning with the largest change. The points of the level contain
+# all transactions.
 TRANSACTIONS_SHOWN = 3
 
 
@@ -61,7 +62,7 @@ def comparisons(
 
 
 def compared_points(comparison: Mapping[str, Any], configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the load levels (points) of both configurations that a comparison covers."""
+    """Return the load levels (points) of both configurations that one comparison covers."""
     sides = [{**comparison.get("others", {}), comparison["factor"]: comparison[end]} for end in ("from", "to")]
     load = _level(comparison)
     return [
@@ -100,7 +101,9 @@ def _load(point: dict[str, Any]) -> dict[str, Any]:
 def _pairs(
     name: str, base_level: str, configurations: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield pairs of configurations that differ only in the named factor; the first of each pair has its base level."""
+    """Yield pairs of configurations that differ only in the named factor. The first configuration of each pair has the
+    first level of the factor.
+    """
     for base in configurations:
         if base["key"].get(name) != base_level:
             continue
@@ -112,7 +115,7 @@ def _pairs(
 
 
 def _points(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the pairs of points at equal load if both points have a run that is not invalid."""
+    """Yield the pairs of points of two configurations at equal load, if both points have a run that is not invalid."""
     table = {point["load"]: point for point in other["points"]}
     for point in base["points"]:
         second = table.get(point["load"])
@@ -130,7 +133,7 @@ def _lines(first: dict[str, Any], second: dict[str, Any], run_to_run: float) -> 
 
 
 def _decided(line: dict[str, Any], run_to_run: float, elasticities: Sequence[float]) -> dict[str, Any]:
-    """Decide whether two values differ, and return the decision for the line of a comparison.
+    """Decide whether two values differ, and return the decision for the entry of a comparison.
 
     If both values come from several runs, the interval over the runs decides. For a single run, an assumed difference
     of speed from run to run is multiplied by the elasticity of the value.
@@ -160,7 +163,7 @@ def _excludes_one(ratio: dict[str, Any]) -> bool | None:
 
 
 def is_certain(line: dict[str, Any]) -> bool:
-    """Return True if a change is significant.
+    """Return True if the change between two values is significant.
 
     For single runs, True if the change would be significant under the assumed difference from run to run.
     """
@@ -178,7 +181,7 @@ def _plain_lines(first: dict[str, Any], second: dict[str, Any]) -> Iterator[dict
             f"response_time_s.mean of {name}", first, second, "transactions", name, "mean_s", transaction=name
         )
     ]
-    # Lines are sorted by differences within runs; a later step decides whether the runs differ.
+    # Entries are sorted by the differences within runs; a later step decides whether the values differ from run to run.
     lines.sort(key=lambda line: strength({**line, "differs": _excludes_one(line["ratio"])}), reverse=True)
     yield from lines[:TRANSACTIONS_SHOWN]
     for tier in first["tiers"]:
@@ -205,10 +208,12 @@ def _line(
 
 
 def strength(line: dict[str, Any]) -> tuple[float, float]:
-    """Return a lower bound of the factor of a change, and the estimated factor; halving and doubling both give 2.
+    """Return a lower bound of the factor by which a value changed, and the estimated factor; halving and doubling both
+    give 2.
 
-    The lower bound is the end of the interval that is nearer to 1. Sorting by this bound keeps changes that rest on a
-    few outliers from the first place. If the interval contains 1, or does not exist, the lower bound is 1.
+    The lower bound is the end of the interval that is nearer to 1. Sorting by this bound prevents that changes with
+    wide intervals, which rest on a few outliers, come first. If the interval contains 1, or does not exist, the lower
+    bound is 1.
     """
     ratio = line["ratio"]
     bounds = ratio if line["differs"] else line.get("assumed") or ratio

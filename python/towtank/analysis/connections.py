@@ -1,4 +1,6 @@
-"""Describes the connections of a run: how many there were, how long connecting took, how long requests waited."""
+"""Describes the connections of a run: their number, the time to connect, and how long requests waited for a
+connection.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +60,8 @@ def connections(
 
 
 def _times(merged: Histogram | None) -> dict[str, float] | None:
-    """Return mean, quantiles and maximum of connection times; the mean uses the middles of the
-    histogram buckets. [s]
+    """Return mean, quantiles and maximum of the times to connect; the mean uses the middles of the histogram buckets.
+    [s]
     """
     if merged is None:
         return None
@@ -70,7 +72,7 @@ def _times(merged: Histogram | None) -> dict[str, float] | None:
 def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict[str, int] | None:
     counted = (engine or {}).get("handshakes")
     kinds = ("full", "resumed")
-    if not isinstance(counted, dict):  # An engine that was killed does not write this object.
+    if not isinstance(counted, dict):  # If the engine was killed, its document lacks this object.
         counted = {
             kind: sum(interval.handshakes.get(kind, 0) for interval in measurement.recording.intervals)
             for kind in kinds

@@ -1,4 +1,4 @@
-"""Open questions of a study: claims and objectives that its runs do not decide yet."""
+"""Finds the open questions of a study: claims and objectives that its runs do not decide yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OBJECTIVE = ("text", "label", "configuration", "met", "certain")
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """Claim or objective that the runs do not decide.
+    """A claim or an objective that the runs of a study do not decide.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class OpenQuestion:
 
 
 def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
-    """Summarize the runs of a results folder, and return the claims and objectives that they leave open."""
+    """Summarize the runs of a results folder, and return the claims and objectives that the runs do not decide."""
     summary = summarize_study(results)
     claims = results.path / CLAIMS_FILE
     judged = dig(read_object(claims), "claims") if "claims" in summary and claims.exists() else []
@@ -47,7 +47,7 @@ def open_questions(results: ResultsFolder) -> list[OpenQuestion]:
 
 
 def _open_claims(judged: list[Judged]) -> Iterator[OpenQuestion]:
-    """Yield the undecided claims, and claims that only invalid runs could test."""
+    """Yield the undecided claims, and the claims for which all suitable runs are invalid."""
     for claim in judged:
         verdict, text, why, remedy, *needs = (dig(claim, key) for key in _CLAIM)
         if verdict == "undecided" or (verdict == "not_testable" and remedy == INVALID):
@@ -55,7 +55,9 @@ def _open_claims(judged: list[Judged]) -> Iterator[OpenQuestion]:
 
 
 def _open_objectives(judged: list[Judged]) -> Iterator[OpenQuestion]:
-    """Yield the objectives without a verdict, and those whose intervals contain the limit."""
+    """Yield the objectives without a verdict, and the objectives whose limit lies within the interval of the measured
+    value.
+    """
     for objective in judged:
         text, label, key, met, certain = (dig(objective, name) for name in _OBJECTIVE)
         where = f" ({label})" if key else ""

@@ -17,7 +17,7 @@ from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 SCHEMA = "towtank/diagnosis/1"
 _DRIVEN = "target"
-"""Label of the only configuration in a run of `towtank drive`."""
+"""Label of the configuration in a run of `towtank drive`, which has only one."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Diagnoses:
 
     @classmethod
     def of(cls, configurations: Sequence[Mapping[str, Any]]) -> Diagnoses:
-        """Read the diagnoses in a study summary; the configuration with the highest throughput comes first."""
+        """Read the diagnoses of all configurations in a study summary; the configuration with the highest throughput
+        comes first.
+        """
         best_first = sorted(configurations, key=_peak_per_s, reverse=True)
         pairs = ((dig(each, "label"), dig(each, "diagnosis")) for each in best_first)
         return cls({str(label): Diagnosis.read(found) for label, found in pairs})
@@ -54,8 +56,8 @@ class Diagnoses:
         return Diagnoses({label: self.by_label[label]})
 
     def document(self) -> Mapping[str, Any]:
-        """Return the diagnosis of the first configuration as JSON; the key `configurations` holds the diagnoses of
-        all.
+        """Return the diagnosis of the first configuration as JSON. Its key `configurations` holds the diagnoses of all
+        configurations.
         """
         found = [{"configuration": label, **each.document()} for label, each in self.by_label.items()]
         return {"schema": SCHEMA, **found[0], "configurations": found}

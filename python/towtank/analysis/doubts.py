@@ -11,7 +11,7 @@ from towtank.estimates import few_digits
 
 
 class Level(StrEnum):
-    """Severity of a doubt: a note, a suspect run, or an invalid run."""
+    """Severity of a doubt: only a note, or a run that is suspect, or a run that is invalid."""
 
     NOTE = "note"
     SUSPECT = "suspect"
@@ -362,18 +362,18 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "split the file at the stated times and judge each part; correct or remove rows with a wrong time stamp",
     ),
 }
-"""For each kind of doubt, the reason why it matters and the next step."""
+"""For each kind of doubt, the reason why it matters and the recommended next step."""
 NOTHING_RECORDED = (
     "Without a request in the steady stage there is nothing to judge.",
     "find the cause of the early end, or of the missing responses, in the other doubts and in the logs of the run "
     "folder",
 )
-"""Reason and next step for a run without a window, which replace those for a system that changes."""
+"""Reason and next step for a run without a window. They replace the texts that apply to a system that changes."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Doubt about a measurement, with the measured number and the limit that this number exceeds."""
+    """Doubt about a measurement, with the measured number and the limit that it exceeds."""
 
     kind: Kind
     level: Level
@@ -382,15 +382,15 @@ class Doubt:
     limit: float | None = None
     unit: str = ""
     special: tuple[str, str] | None = None
-    """Reason why the doubt matters, and next step, if those of its kind do not apply."""
+    """Reason why the doubt matters, and next step. They replace the texts of the kind of doubt; None if those apply."""
 
     @property
     def hint(self) -> str:
-        """Recommended next step."""
+        """Next step that is recommended because of the doubt."""
         return (self.special or EXPLANATIONS[self.kind])[1]
 
     def document(self) -> dict[str, Any]:
-        """Return the doubt as JSON for a summary: kind, level, values, message, reason and hint."""
+        """Return the doubt as JSON for a summary: kind, level, values, message, reason and next step."""
         why, hint = self.special or EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),
@@ -413,8 +413,8 @@ def level_of(doubts: list[Doubt]) -> str:
 
 
 def not_checked(missing: Iterable[dict[str, str]]) -> str:
-    """Render the checks that could not be made, grouped by reason, without a full stop; empty if every check was
-    made.
+    """Render the checks that could not be made, grouped by reason, as a sentence without a full stop; empty if all
+    checks were made.
 
     Parameters
     ----------
@@ -442,5 +442,5 @@ def percent(value: float) -> str:
 
 
 def signed_percent(value: float) -> str:
-    """Render a change for a message, in per cent with its sign: `+12 %`, `−40.8 %`."""
+    """Render a relative change for a message, in per cent with its sign: `+12 %`, `−40.8 %`."""
     return f"{'−' if value < 0 else '+'}{percent(abs(value))}"

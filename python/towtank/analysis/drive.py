@@ -1,4 +1,4 @@
-"""Makes the result document of `towtank drive`, which puts one load on one target."""
+"""Makes the result document of `towtank drive`, which applies a single load to a single target."""
 
 from __future__ import annotations
 
@@ -76,13 +76,14 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
 
 
 def _throughput(column: Column, chosen: Mask, measurement: Measurement) -> float | None:
-    """Return the throughput of successful requests; None if nothing ended. [1/s]"""
+    """Return the throughput of successful requests; None if no request ended. [1/s]"""
     length = measurement.length_of(chosen)
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
 
 
 def _estimates(data: RunData, summary: dict[str, Any]) -> dict[str, object]:
-    """Return throughput and times of requests with their intervals; without intervals if the record is too short.
+    """Return throughput and times of requests with their intervals. The intervals are missing if the recording is too
+    short.
 
     If every transaction is one request, the response times of requests are those of the transactions in the summary.
     """
@@ -100,7 +101,8 @@ def _estimates(data: RunData, summary: dict[str, Any]) -> dict[str, object]:
 
 
 def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the number of requests in flight at the end of the window, and the later failures by kind.
+    """Return the number of requests in flight at the end of the window, and how many of them failed later, by kind of
+    failure.
 
     None if unknown.
     """
@@ -111,7 +113,7 @@ def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
 def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
     """Return mean, extremes and quantiles of times in milliseconds.
 
-    None for each statistic if no response was timed.
+    Each statistic is None if no response was timed.
     """
     merged = timed.merged(chosen)
     if merged is None:
@@ -153,7 +155,7 @@ def _generator(data: RunData, summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, Any]]:
-    """Return the results of each second of the window.
+    """Return the results of each second of the analysed window.
 
     `t_s` is the end of the second, in seconds since the start of the window.
     """

@@ -1,4 +1,6 @@
-"""Bounds the time that users have spent in the transactions and pauses in progress at the edge of a window."""
+"""Computes bounds of the time that users have spent in the transactions and pauses in progress at the edge of
+a window.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +11,27 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Measurement
 
-# Times that differ by less than this are the same edge: edges are whole nanoseconds, but computed as floats. [s]
+# Two times that differ by less than this count as the same edge of a bin: edges are whole nanoseconds, but computed as
+# floats. [s]
 _SAME_INSTANT_S = 1e-6
-# If ended pauses exceed the pauses begun between transactions by more than this share, there are pauses inside
-# transactions. [1]
+# The engine records the lengths of pauses between transactions only. If more pauses ended than were recorded, by more
+# than this share, there are pauses inside transactions. [1]
 _INNER_SHARE = 0.01
 
 
 class Spent(NamedTuple):
-    """Lower and upper bound of the time that users have spent in the activities in progress at an instant. [s]"""
+    """Lower and upper bound of the time that users have spent, up to an instant, in the activities then in progress.
+    [s]
+    """
 
     low_s: float
     high_s: float
 
 
 class _Parts(NamedTuple):
-    """Activities that may be in progress at an instant: how many, and bounds of the time spent in each so far. [s]"""
+    """Activities that may be in progress at an instant: their numbers, and bounds of the time spent in each of them so
+    far. [s]
+    """
 
     counts: Floats
     low_s: Floats
@@ -67,7 +74,9 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
 
 
 def _users_at(measurement: Measurement, at_s: float) -> float:
-    """Return the number of users in the bins next to an instant: the larger of the two means, rounded up. [1]"""
+    """Return the number of users at an instant: the larger of the means in the bins before and after it, rounded up.
+    [1]
+    """
     beside = (np.abs(measurement.starts - at_s) < _SAME_INSTANT_S) | (np.abs(measurement.ends - at_s) < _SAME_INSTANT_S)
     users = measurement.mean_users[beside & (measurement.ends > measurement.starts)]
     return float(math.ceil(users.max() - _SAME_INSTANT_S)) if len(users) else 0.0
@@ -91,7 +100,7 @@ def _pauses(measurement: Measurement, at_s: float) -> _Parts:
 
 
 def _of_the_largest(counts: Floats, values: Floats, most: float) -> float:
-    """Return the sum of the `most` largest values, if each value occurs as often as `counts` states."""
+    """Return the sum of the `most` largest values, where `counts` states how often each value occurs."""
     order = np.argsort(-values, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(counts[order])[:-1]]) if len(order) else np.zeros(0)
     return float(np.clip(most - before, 0.0, counts[order]) @ values[order])
@@ -106,6 +115,8 @@ def _never_ended_s(measurement: Measurement, at_s: float, users: float) -> float
 
 
 def _all_pauses_known(measurement: Measurement) -> bool:
-    """Return True if the engine recorded the lengths of all pauses that ended."""
+    """Return True if the engine recorded the lengths of all ended pauses, that is, if there were no pauses inside
+    transactions.
+    """
     began = float(measurement.rests.counts.sum())
     return float(measurement.think_count.sum()) <= (1 + _INNER_SHARE) * began

@@ -17,13 +17,13 @@ from typing import Any
 from towtank.study.claim_metrics import LOAD
 
 SATURATED = 0.98
-"""Utilization above which a system may not sustain an open load, in [0, 1]."""
+"""Above this utilization, in [0, 1], the system may be unable to sustain an open load."""
 LARGEST = 1 / (1 - SATURATED)
 """Largest elasticity of a response time that is reported. [1]"""
 DEMANDS_DIFFER = 12.0
 """Assumed upper bound of the ratio between the demands of two groups of users at the busiest station. [1]"""
-# Users keep their pace if the cycle exceeds the pace by less than the first number, as a share of the pace. Users have
-# no pause left if the cycle exceeds the pace times the second number.
+# Users keep their pace if the cycle time exceeds the pace by at most the share `_NEARLY` of the pace. Users have no
+# pause left if the cycle time is at least `_EXCEEDED` times the pace.
 _NEARLY, _EXCEEDED = 0.01, 1.2
 _TIMES = (
     *("response_time_s", "exchange_time_s", "response_mean_s", "mean_s", "p95_s", "worst_p95_s"),
@@ -93,7 +93,9 @@ class Elasticity:
 
 
 PROPORTIONAL = Elasticity(1.0, 1.0, 0.0)
-"""Elasticities for runs of unknown utilization: response time and throughput change in proportion to service times."""
+"""Elasticities for runs of unknown utilization. They assume that response time and throughput change in proportion to
+service times.
+"""
 
 
 def elasticity(utilization: float, in_system: float, users: float | None) -> Elasticity:
@@ -176,7 +178,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     by_rate = sum(rate * high for rate, (_, high) in zip(rates, bounds, strict=True)) / sum(rates)
     by_time = sum(users * high for users, (_, high) in zip(inside, bounds, strict=True)) / (sum(inside) or 1.0)
     response = min(LARGEST, common * max(1.0, 1.0 + by_rate - by_time))
-    # Among several groups, a group with a small demand may lose a larger share of throughput than the station does.
+    # With several groups, the throughput of a group with a small demand may fall by a larger share than that of the
+    # station.
     most = 1.0 if len(groups) == 1 else LARGEST
     return Elasticity(response, min(most, by_rate * common), busy)
 
@@ -184,8 +187,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
 def _share_of_time(group: Json) -> tuple[float, float]:
     """Return bounds of the share of a group's cycle time that grows with the response time, in [0, 1].
 
-    Without a pace the share is response time over cycle time. Users with a pace shorten their pause after a long
-    response, so that the cycle time partly stays the same.
+    For users without a pace, the share is response time over cycle time. Users with a pace shorten their pause after a
+    long response, so that part of the cycle time stays the same.
     """
     cycle_s = float(group["users"]) / float(group["throughput_per_s"])
     share = min(1.0, float(group["response_time_s"]) / cycle_s)
@@ -200,7 +203,9 @@ def _share_of_time(group: Json) -> tuple[float, float]:
 
 
 def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the smallest weighted mean of values if any weight may be up to `DEMANDS_DIFFER` times as large."""
+    """Return the smallest weighted mean of values if each weight may be too small by a factor of up to
+    `DEMANDS_DIFFER`.
+    """
     order = sorted(range(len(values)), key=lambda number: values[number])
     means = []
     for heavy in range(len(order) + 1):
@@ -240,8 +245,8 @@ def elasticity_of(run: Json) -> Elasticity:
     if not users:
         return PROPORTIONAL
     if groups is None:
-        # The derivation does not cover this case. The largest elasticity makes intervals of response times so wide
-        # that they exclude hardly any value.
+        # The derivation does not cover users with unknown groups. The largest elasticity makes intervals of response
+        # times so wide that they exclude hardly any value.
         return Elasticity(LARGEST, 1.0, min(1.0, busy))
     if len(groups) > 1 or any(group["pace_s"] is not None for group in groups):
         return elasticity_of_groups(busy, groups)

@@ -1,6 +1,6 @@
 """Collects the data of an export: run folders, summaries, and a reader of histograms.
 
-An export writes nothing into the folders that it reads.
+An export only reads these folders, and writes nothing into them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Reader:
         return described(encoded) if self._readable([encoded]) else {}
 
     def _readable(self, encoded: Sequence[str]) -> list[tuple[str, Histogram]]:
-        """Return the non-empty histograms that have the same layout as the first, as encoded text and decoded."""
+        """Return the non-empty histograms with the same layout as the first histogram, each as encoded text and
+        decoded.
+        """
         found: list[tuple[str, Histogram]] = []
         for text in encoded:
             try:
@@ -109,7 +111,9 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
-    """Read the export data of a single run; the study that contains the run, if any, provides name and objectives."""
+    """Return the export data of a single run. If the run belongs to a study, the study provides its name and
+    objectives.
+    """
     faults = [_unknown(name, [run.run_id]) for name in dict.fromkeys(wanted) if name != run.run_id]
     runs = _runs([run], faults)
     above, _ = _manifest(ResultsFolder(run.path.parent.parent))
@@ -144,7 +148,7 @@ def _design(manifest: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
-    """Read every run with its summary; raise one error with all faults."""
+    """Read every run with its summary. If runs cannot be read, raise a single error with all faults."""
     read = [(folder, *_manifest(folder)) for folder in folders]
     own = [fault for _, _, found in read for fault in found]
     faults = [*faults, *own]
@@ -177,7 +181,7 @@ def _summary(run: RunFolder) -> dict[str, Any]:
 
 
 def _recorded(run: RunFolder) -> bool:
-    """Return True if the run has at least one recorded interval."""
+    """Return True if at least one interval of the run was recorded."""
     return any(
         document.get("k") == "interval"
         for path in sorted(run.engine.glob("worker-*.ndjson"))

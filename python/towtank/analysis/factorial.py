@@ -14,8 +14,8 @@ METRICS = (
     ("response_time_s.mean", ("response_time_s", "mean")),
     ("response_time_s.p95", ("response_time_s", "p95")),
 )
-# For a single factor, the comparison of its levels suffices. More than six factors have over 64 effects, too many to
-# read.
+# Smallest and largest number of two-level factors for which effects are computed. For a single factor, the comparison
+# of its levels suffices. More than six factors have over 64 effects, too many to read.
 FACTORS = (2, 6)
 
 Run = dict[str, Any]
@@ -74,7 +74,9 @@ def _of_metrics(binary: list[dict[str, Any]], at: dict[str, str], runs: list[Run
 
 
 def _responses(binary: list[dict[str, Any]], runs: list[Run], path: tuple[str, ...]) -> list[list[float]]:
-    """Return the values of the runs of each configuration, in standard order: the first factor changes fastest."""
+    """Return the measured values of the runs of each configuration, in standard order: the first factor changes
+    fastest.
+    """
     cells = []
     for levels in product(*(factor["levels"] for factor in reversed(binary))):
         at = {factor["name"]: str(level) for factor, level in zip(reversed(binary), levels, strict=True)}
@@ -94,7 +96,7 @@ def _document(effect: Effect, binary: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _spans(responses: list[list[float]]) -> float | None:
-    """Return the ratio of the largest to the smallest response, None if the smallest is 0.
+    """Return the ratio of the largest to the smallest response (measured value); None if the smallest is 0.
 
     If the ratio is large, effects multiply rather than add.
     """

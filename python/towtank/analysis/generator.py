@@ -1,4 +1,4 @@
-"""Describes the load generator within the window: CPU use, start lag, envelope, connections."""
+"""Describes the load generator within the window: CPU use, start lag, calibrated request rate, connections."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from towtank.analysis.measurement import Column, Mask, Measurement
 from towtank.analysis.system.rates import lookup
 
 _RESPONSES = 30
-"""Fewest responses for which a mean is reported, and fewest responses beyond a reported percentile. [1]"""
+"""Smallest number of responses for which a mean is reported, and smallest number beyond a reported percentile. [1]"""
 _LONG_STALL_S = 1.0
-"""Shortest stall that is listed with its start and end. While CPUs are idle, scheduling does not cause so long a stall.
-[s]
+"""Shortest stall that is listed with its start and end. The scheduling of an otherwise idle machine does not cause so
+long a stall. [s]
 """
 
 
@@ -63,7 +63,8 @@ def generator(
 
 
 def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the share of start lag in the mean response time, in p99, and in the most affected step, in [0, 1].
+    """Return the share of start lag in the mean response time, in p99, and in the most affected step (request), in [0,
+    1].
 
     Notes
     -----
@@ -92,7 +93,7 @@ def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 
 
 def _timed_share(column: Column, chosen: Mask) -> float | None:
-    """Return the share of start lag in the mean response time of a step, in [0, 1].
+    """Return the share of start lag in the mean response time of a step (request of a transaction), in [0, 1].
 
     None if too few responses were timed.
     """
@@ -102,7 +103,9 @@ def _timed_share(column: Column, chosen: Mask) -> float | None:
 
 
 def _p99_share(requests: Column, chosen: Mask) -> float | None:
-    """Return by what share p99 would be lower without start lag, in [0, 1]; None if too few responses were timed."""
+    """Return the share by which p99 would be lower without start lag, in [0, 1]; None if too few responses
+    were timed.
+    """
     responses, exchanges = requests.response.merged(chosen), requests.exchange.merged(chosen)
     if responses is None or exchanges is None or responses.total < _RESPONSES / 0.01:
         return None
@@ -112,7 +115,7 @@ def _p99_share(requests: Column, chosen: Mask) -> float | None:
 def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     """Return the longest gap between iterations of a load thread's event loop, and the time in long gaps. [s]
 
-    Both cover the window, and are None if not recorded. Long gaps are those of 100 ms or more.
+    Both values cover the window, and are None if not recorded. Long gaps are gaps of 100 ms or more.
     """
     gaps = measurement.longest_gap_s[chosen]
     long = {"long_stalls": list(_long_stalls(measurement))}
@@ -142,8 +145,7 @@ def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
 
 
 def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
-    """Return the number of CPUs on which load threads can run in parallel; more threads than that only hold
-    connections.
+    """Return the number of CPUs on which load threads can run in parallel. Additional threads only hold connections.
 
     Parameters
     ----------
@@ -157,9 +159,9 @@ def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
 
 
 def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> float | None:
-    """Return the number of files that the generator may open in all its file tables together. [1]
+    """Return the number of files that the generator may open, summed over all its file tables. [1]
 
-    None without a limit.
+    None if the number is not limited, or if the limit is unknown.
     """
     limit = lookup(manifest, ("generator_limits", "open_files"))
     tables = lookup(engine or {}, ("open_files", "tables"))
@@ -167,8 +169,8 @@ def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> floa
 
 
 def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any]) -> dict[str, float | None]:
-    """Return the calibrated request rate of the used cores [1/s], and the measured rate as a share of the calibrated
-    rate.
+    """Return the calibrated request rate for the cores in use [1/s], and the measured request rate as a share of the
+    calibrated rate.
     """
     per_core = lookup(manifest, ("envelope", "rate_per_core_per_s"))
     if rate_per_s is None or per_core is None or per_core <= 0:
@@ -177,8 +179,8 @@ def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any])
 
 
 def most_connections(measurement: Measurement) -> int:
-    """Return the largest number of open connections in all threads together, at the end of any
-    second of the run. [1]
+    """Return the largest number of connections that all load threads had open together at the end of any second of the
+    run. [1]
     """
     last: dict[int, int] = {}
     most = 0

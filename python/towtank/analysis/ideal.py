@@ -13,9 +13,10 @@ from towtank.analysis.statistics.estimates import Estimate, from_document
 from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
-"""Names of the two methods that determine the line."""
-# The think times of a level count as different if they deviate from the mean of all levels by more than this many
-# standard errors and by more than this share of a cycle. Pacing shortens pauses as responses become slower.
+"""Names of the two methods that determine the slope of the line of ideal scaling."""
+# The think times of a load level count as different if they deviate from the mean of all levels by more than
+# `_DEVIATIONS` standard errors and by more than the share `_SHARE` of a cycle. Pacing causes this: it shortens pauses
+# as responses become slower.
 _DEVIATIONS = 4.0
 _SHARE = 0.02
 _THINKS_AT_LEAST = 30.0
@@ -23,7 +24,7 @@ _THINKS_AT_LEAST = 30.0
 
 @dataclass(frozen=True)
 class _Thinks:
-    """Mean think time of one level [s], and the number of transactions that the mean covers."""
+    """Mean think time of one load level [s], and the number of transactions over which it was averaged."""
 
     mean_s: float
     count: float
@@ -95,8 +96,8 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     half = t_quantile(0.5 + estimates.CONFIDENCE / 2, freedom) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
-    # The reciprocal of the rate has a symmetric interval. If this interval is narrow, the interval of the rate is
-    # nearly symmetric.
+    # The time per transaction, 1 / rate, has a symmetric interval. If this interval is narrow, the interval of the rate
+    # is nearly symmetric, too.
     relative = half / cycle
     value = answered / cycle
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
@@ -119,7 +120,9 @@ def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estima
 
 
 def _think_time(points: Sequence[Point], response_s: float) -> _Thinks | None:
-    """Return the think time over all levels; None if a level did not record think times, or if the levels differ."""
+    """Return the mean think time over all load levels; None if a level did not record think times, or if the think
+    times of the levels differ.
+    """
     found = [_Thinks(*level) for point in points if (level := point.thinks()) is not None]
     total = sum(level.count for level in found)
     if len(found) < len(points) or total < _THINKS_AT_LEAST:

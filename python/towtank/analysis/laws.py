@@ -22,28 +22,33 @@ from towtank.analysis.statistics import error_of
 from towtank.distributions import t_quantile
 
 LIMIT = 0.05
-"""Largest residual of a law relative to its value, apart from edge effects of the window, in [0, 1]."""
+"""Largest residual of an operational law, relative to its value and without the edge effects of the window, in
+[0, 1].
+"""
 CONCLUSIVE_AT_MOST = 0.15
-"""Largest limit with which a small residual confirms the utilization law, in [0, 1].
+"""A small residual confirms the utilization law only if the limit of the residual is at most this, in [0, 1].
 
 With a larger limit, a residual below the limit proves nothing.
 """
 UNTIMED_AT_MOST = 0.001
-"""Largest share of transactions without a response time at which Little's law N = X (R + Z) is checked, in [0, 1].
+"""Little's law N = X (R + Z) is checked only if at most this share of transactions has no response time, in [0, 1].
 
 At this share, failures that each last 50 mean cycles change X (R + Z) by 5 %, the limit of the residual.
 """
-# Two-sided 99 % quantile of the normal distribution. Edge effects cause a larger residual in one of a hundred runs.
+# Two-sided 99 % quantile of the normal distribution. Edge effects of the window cause a larger residual in one of a
+# hundred runs.
 _EDGE_DEVIATIONS = 2.6
-# Probability of a doubt by chance. The audit of the load uses the same probability, so that chance hardly ever raises a
-# doubt in a study of about ten runs.
+# Probability that a check raises a doubt by chance. The audit of the load uses the same probability, so that chance
+# hardly ever raises a doubt in a study of about ten runs.
 _BY_CHANCE = 0.001
-# Below this CPU use, clock ticks of the kernel dominate a tier's CPU time. [CPUs]
+# If a tier uses fewer CPUs than this, clock ticks of the kernel dominate its measured CPU time, so it is not checked.
+# [CPUs]
 _CPUS_WORTH_A_CHECK = 0.02
 
 
 def unfinished_s(users: float, cycle_s: float) -> float:
-    """Return the largest difference between user time and the time of completed cycles that chance explains. [s]
+    """Return the largest difference, explained by chance, between the total time of all users and the time of completed
+    cycles. [s]
 
     Notes
     -----
@@ -145,7 +150,9 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float) -> tuple[float, float]:
-    """Return bounds of (A(e) - A(s)) / T (see `little`), as a mean number of users over the window. [1]"""
+    """Return bounds of the number of users in unfinished transactions and pauses, (A(e) - A(s)) / T in `little`, as a
+    mean over the window. [1]
+    """
     start_s, end_s = float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())
     start, end = (spent_by(measurement, at_s, allowance_s) for at_s in (start_s, end_s))
     length = measurement.length_of(chosen)
@@ -153,7 +160,8 @@ def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float
 
 
 def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Check the utilization law U = X D of a tier, with D from the first half of the window.
+    """Check the utilization law U = X D of a tier in the second half of the window, with the demand D from its first
+    half.
 
     Returns
     -------
@@ -198,8 +206,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
 
 
 def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any]) -> tuple[float, int]:
-    """Return the standard error of the difference between the service demands of two halves of a window, relative to
-    the demand, and its degrees of freedom.
+    """Return the standard error of the difference between the service demands in the two halves of a window, and its
+    degrees of freedom. The error is relative to the demand.
     """
     total, degrees = 0.0, 0
     for half in halves:

@@ -21,25 +21,27 @@ from towtank.analysis.statistics import (
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 
-# The engine records one interval each second. Chance dominates a rate over less than half a second. [s]
+# The engine records one interval each second. A last interval shorter than this has no rate, because chance would
+# dominate the rate. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
-# Factors for the record length that is recommended. The first multiplies the length that should suffice, because the
-# errors of a longer record are still inflated. The second multiplies the present length, because a slightly longer
-# record would still have no interval.
+# Factors for the recommended length of a recording. `_SPARE` multiplies the length that should suffice, because the
+# errors of a longer recording are still inflated. `_LONGER` multiplies the present length, because a slightly longer
+# recording would still have no interval.
 _SPARE, _LONGER = 4.0, 1.5
 
 
 def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estimate:
-    """Return the rate of the counted events over the chosen bins, with an interval. [1/s]"""
+    """Return the rate of the counted events over the chosen bins of time, with an interval. [1/s]"""
     return ratio_of_sums(counts[chosen], measurement.lengths[chosen], bin_s=measurement.bin_s)[0]
 
 
 def quantile(
     timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask, bin_s: float = 1.0
 ) -> Estimate:
-    """Return a quantile of times over the chosen bins, with an interval that allows for correlated seconds. [s]
+    """Return a quantile of times over the chosen bins, with an interval that allows for correlation between seconds.
+    [s]
 
     Notes
     -----
@@ -56,7 +58,7 @@ def quantile(
     effect = max(size for size, _ in effects)
     ranks = effective_ranks(count, probability, effect)
     if needs is not None or ranks is None:
-        # Number of independent values for which both ends of the interval have a rank.
+        # Smallest number of independent values with which the ranks of both ends of the interval exist.
         worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
         likely = max(likely_design_effect(*_below(timed, merged, share, chosen), share) for share in shares)
         longer = math.ceil(float(chosen.sum()) * max(_LONGER, _SPARE * worth * likely / count))
@@ -66,7 +68,7 @@ def quantile(
 
 
 def _below(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> tuple[Floats, Floats]:
-    """Return for each chosen bin the number of values at or below the quantile, and the number of all values. [1]"""
+    """Return two numbers for each chosen bin of time: the values at or below the quantile, and all values. [1]"""
     index = merged.index_at_rank(rank_of(probability, merged.total))
     return timed.below(index)[chosen], timed.counts[chosen]
 
@@ -123,7 +125,8 @@ def mean_of(
 
 
 def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
-    """Return for each bin the user seconds less the pauses that ended: sums of response times by Little's law. [s]
+    """Return for each bin the user seconds less the ended pauses. By Little's law they equal the sums of response
+    times. [s]
 
     The array has shape (n_bins,). Return None for an open load, if a transaction ended without a response time, or if
     the law does not hold in the chosen bins; see `laws.response_by_users`.
@@ -138,7 +141,7 @@ def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
 
 
 def effective_samples(measurement: Measurement, chosen: Mask) -> float:
-    """Return how many independent response times would give an equally precise mean. [1]
+    """Return the number of independent response times whose mean would be as precise as that of the recorded ones. [1]
 
     Notes
     -----
@@ -157,8 +160,8 @@ def effective_samples(measurement: Measurement, chosen: Mask) -> float:
 
 
 def errors(column: Column, chosen: Mask) -> dict[str, Any]:
-    """Return the failures in the chosen bins: their number, their share of all ended transactions, and the number by
-    kind.
+    """Return the failures in the chosen bins of time: their number, their share of all ended transactions, and the
+    number of each kind.
     """
     ended, failed = float(column.ended[chosen].sum()), float(column.failed[chosen].sum())
     kinds = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
@@ -181,7 +184,9 @@ def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
 
 
 def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
-    """Return the results of each transaction in the window, and for each phase of the load count, mean and p95."""
+    """Return the results of each transaction in the window. For each phase of the load, the number, mean and p95 of
+    response times are included.
+    """
     total = float(measurement.transactions.ended[chosen].sum())
     found = {}
     for name, column in measurement.columns("transaction").items():
@@ -203,7 +208,9 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
 
 
 def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
-    """Return count, mean and p95 of a transaction in a phase; the mean has an interval if the phase is a ramp."""
+    """Return count, mean and p95 of a transaction in a phase of the load; the mean has an interval if the phase is a
+    ramp.
+    """
     merged = column.response.merged(chosen)
     if merged is None:
         return None
@@ -218,7 +225,7 @@ def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
 
 
 def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return counts, status codes and response times of each step of the workload in the window."""
+    """Return counts, status codes and response times of each step (request of a transaction) in the window."""
     return {
         name: {
             "count": int(column.ok[chosen].sum()),
@@ -257,7 +264,7 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
 
 
 def _is_remnant(measurement: Measurement) -> Mask:
-    """Return a mask of the short bins at the end of the drain, over which no rate can be computed."""
+    """Return a mask of the bins at the end of the drain that are so short that no rate can be computed over them."""
     lengths = measurement.lengths
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))

@@ -11,7 +11,7 @@ from towtank.secrets import redacted_line
 ERROR = "error"
 WARNING = "warning"
 TEXT_AT_MOST = 300
-"""Number of characters that are kept of each line."""
+"""Number of characters to which each log line is cut."""
 
 _ERROR = re.compile(
     r"(?<![\w-])(?:errors?|err|fatal|panic(?:ked)?|crit(?:ical)?|severe|emerg(?:ency)?|alert|exception|too many|denied|"
@@ -21,15 +21,16 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _WARNING = re.compile(r"(?<![\w-])warn(?:ing)?(?!\w)|(?-i:\wWarning\b)", re.IGNORECASE)
-# Phrases such as `no errors` and `failed=0` report that nothing went wrong.
+# Phrases such as `no errors` and `failed=0` report that nothing failed, so they are removed before the search for
+# words.
 _NONE_OF_IT = re.compile(
     r"\b(?:no|0|without) (?:errors?|warnings?|failures?|time-?outs?)\b|"
     r"[\"']?\b(?:errors?|err|fail(?:ed|ures?)|warnings?|time-?outs?|denied|refused|aborted|killed)[\"']?\s*[=:]\s*"
     r"[\"']?(?:0+(?:\.0+)?|null|none|nil|false|ok|\[\]|\{\})[\"']?(?=[\s,;}\])]|$)",
     re.IGNORECASE,
 )
-# A line of an access log reports a request, even if its URL contains the word `error`. The engine counts failed
-# requests.
+# A line of an access log reports a request, even if its URL contains the word `error`. Such lines are skipped, because
+# the engine counts failed requests.
 _ACCESS = re.compile(r"\"[A-Z]{3,10} \S* HTTP/[0-9.]+\" [0-9]{3}\b")
 _FRAME = re.compile(r"^\s+at \S|^\s+\.\.\. \d+ more")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -65,7 +66,7 @@ class Line:
 
 
 def level_of_line(text: str) -> str | None:
-    """Return the severity that a line reports, `error` or `warning`; None for any other line.
+    """Return the severity that a log line reports, `error` or `warning`; None for any other line.
 
     Examples
     --------
@@ -86,7 +87,8 @@ def plain_line(raw: bytes) -> str:
 
 
 def folded(text: str) -> str:
-    """Replace the parts that vary between lines of the same message by `#`: times, numbers, hex, UUIDs, addresses.
+    """Replace the parts of a log line that vary between lines of the same message by `#`: times, numbers, hex, UUIDs,
+    addresses.
 
     Examples
     --------
@@ -97,7 +99,7 @@ def folded(text: str) -> str:
 
 
 def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
-    """Yield the lines that report an error or a warning.
+    """Yield the log lines that report an error or a warning.
 
     Of a traceback, only the last line counts, which contains the exception.
 
@@ -122,6 +124,6 @@ def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
 
 
 def shown(text: str) -> str:
-    """Redact secrets in a line, and cut the line to `TEXT_AT_MOST` characters."""
+    """Redact secrets in a log line, and cut the line to `TEXT_AT_MOST` characters."""
     text = redacted_line(text).strip()
     return text if len(text) <= TEXT_AT_MOST else text[: TEXT_AT_MOST - 1] + "…"

@@ -24,14 +24,14 @@ Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 RAMPS = ("ramp_up", "ramp_down")
-"""Names of the phases in which the load changes."""
+"""Names of the phases in which the planned load changes."""
 DRAIN = "drain"
-"""Name of the stage that the engine appends, from the end of the load to the last response."""
+"""Name of the stage that the engine appends; it lasts from the end of the load to the last response."""
 
 
 @dataclass
 class TimedHistograms:
-    """Encoded histograms of all bins, decoded on first use.
+    """Encoded histograms of all bins of time, decoded on first use.
 
     Attributes
     ----------
@@ -69,13 +69,13 @@ class TimedHistograms:
 
     @cached_property
     def counts(self) -> Floats:
-        """Number of values in each bin; ndarray of shape (n_bins,)."""
+        """Number of values in the histograms of each bin; ndarray of shape (n_bins,)."""
         _, bins, _, counts, _ = self._decoded
         return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
 
     def values(self, chosen: Mask) -> tuple[Counts, Floats, Floats]:
-        """Return the values of the chosen bins as three arrays: number of the bin, middle of the bucket [s], count
-        [1].
+        """Return the values of the chosen bins as three arrays: number of the bin, middle of the histogram bucket [s],
+        count [1].
         """
         layout, bins, indices, counts, _ = self._decoded
         inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
@@ -86,7 +86,9 @@ class TimedHistograms:
         return bins[inside], np.asarray(middles_s, dtype=float), counts[inside].astype(float)
 
     def below(self, index: int) -> Floats:
-        """Return for each bin the number of values up to and including a bucket; ndarray of shape (n_bins,). [1]"""
+        """Return for each bin of time the number of values in the histogram buckets up to and including the given
+        bucket; ndarray of shape (n_bins,). [1]
+        """
         _, bins, indices, counts, _ = self._decoded
         return np.bincount(bins, weights=counts * (indices <= index), minlength=self.bins).astype(float)
 
@@ -138,7 +140,7 @@ def _joined(parts: Sequence[Counts]) -> Counts:
 
 @dataclass
 class Column:
-    """Results of one step, page or transaction, or of all of them together, by bin.
+    """Results of one step, page or transaction, or of all of them together, in each bin of time.
 
     Attributes
     ----------
@@ -169,14 +171,14 @@ class Column:
 
     @classmethod
     def empty(cls, bins: int) -> Column:
-        """Return a column with zero in every bin."""
+        """Return a column that has zero in every bin."""
         ok, failed, offered, started, response, exchange = (np.zeros(bins) for _ in range(6))
         timed = TimedHistograms(bins), TimedHistograms(bins)
         return cls(bins, ok, failed, offered, started, response, exchange, *timed)
 
     @property
     def ended(self) -> Floats:
-        """Number of requests or transactions that ended in each bin, successfully or not. [1]"""
+        """Number of requests or transactions that ended in each bin of time, successfully or not. [1]"""
         return self.ok + self.failed
 
     @property
@@ -225,7 +227,7 @@ class Column:
 
 
 class Measurement:
-    """Load of a run as recorded by the engine, by bin.
+    """Load of a run as recorded by the engine, in bins of time.
 
     Attributes
     ----------
@@ -330,7 +332,7 @@ class Measurement:
 
     @property
     def bin_s(self) -> float:
-        """Typical length of a bin: the median length. [s]"""
+        """Typical length of a bin, which is the median of all lengths. [s]"""
         return float(np.median(self.lengths)) if self.bins else 1.0
 
     def length_of(self, chosen: Mask | Counts) -> float:
@@ -350,13 +352,13 @@ class Measurement:
 
     @property
     def recorded_until(self) -> float:
-        """Instant up to which all load threads have records; 0 without records. [s]"""
+        """Latest instant up to which every load thread has records; 0 without records. [s]"""
         return min(self._recorded_until.values(), default=0.0)
 
     def inside(self, start_s: float, end_s: float) -> Mask:
         """Return a mask of the bins that lie entirely between two instants of run time."""
         within = (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
-        # A step of the clock causes bins of zero length, for which no rate exists.
+        # If the clock is set, a bin may have zero length. No rate exists for such a bin, so it is left out.
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, Column]:
@@ -366,7 +368,7 @@ class Measurement:
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
 
     def steps_of(self, transaction: str) -> Column:
-        """Return the column that sums all requests of one transaction."""
+        """Return the column that is the sum over all requests of one transaction."""
         steps = (self.recording.header or {}).get("steps", [])
         table = self._columns.get("step", {})
         own = [number for number in table if number < len(steps) and steps[number]["transaction"] == transaction]
@@ -374,12 +376,12 @@ class Measurement:
 
     @cached_property
     def transactions(self) -> Column:
-        """Column that sums all transactions."""
+        """Column that is the sum over all transactions."""
         return Column.total(self.bins, list(self.columns("transaction").values()))
 
     @cached_property
     def requests(self) -> Column:
-        """Column that sums all requests."""
+        """Column that is the sum over all requests."""
         return Column.total(self.bins, list(self.columns("step").values()))
 
 

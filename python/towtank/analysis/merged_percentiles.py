@@ -19,16 +19,18 @@ from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError
 
 HISTOGRAM = "histogram"
-"""Key of the histogram of all values, which run summaries contain beside the percentiles, encoded as HdrHistogram V2.
+"""Key of the histogram of all values in a run summary. The histogram is stored beside the percentiles, encoded as
+HdrHistogram V2.
 """
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Quantiles reported for every distribution, by name."""
-# The cache helps because all percentiles of a study are computed from the same histograms.
+"""Quantiles that are reported for every distribution, by name; each value is in (0, 1)."""
+# All percentiles of a study are computed from the same histograms. The cache prevents that a histogram is decoded
+# repeatedly.
 _decoded = lru_cache(maxsize=1024)(histograms.decode)
 
 
 def share_of(name: str) -> float | None:
-    """Return the share that the name of a percentile stands for, such as 0.95 for `p95` and `p95_s`.
+    """Return the share of values that a percentile stands for by its name, such as 0.95 for `p95` and `p95_s`.
 
     None for other names.
     """
@@ -71,7 +73,7 @@ def percentile(encoded: Sequence[Any], share: float) -> float | None:
 
 
 def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
-    """Return the number of requests that took longer than a time, and the number of all requests. [1]
+    """Return the number of requests whose response time exceeded a limit, and the number of all requests. [1]
 
     None if the histogram cannot be read.
     """
@@ -85,7 +87,7 @@ def count_above(encoded: Any, value_s: float) -> tuple[int, int] | None:
 
 
 def _at(run: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """Return the object that a summary holds at a path of keys; an empty object if the path does not exist."""
+    """Return the object that a summary contains under a path of keys; an empty object if a key is missing."""
     found: Any = run
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None

@@ -1,4 +1,4 @@
-"""Composes sentences from the results of a study; each sentence includes the numbers it reports."""
+"""Composes sentences from the results of a study; each sentence includes the numbers that it reports."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ _AT_THE_END = {
     LimitKind.NONE: ", its limit not reached",
     LimitKind.UNDECIDED: "; the levels do not decide whether this is its limit",
 }
-"""Last words of the headline of one configuration, by the kind of its limit."""
+"""Text at the end of the headline of a single configuration, by the kind of its limit."""
 _NAMED = 3
 """Largest number of configurations that the headline lists individually. [1]"""
 _VAGUE = 10.0
-"""The headline does not mention an effect if the upper end of its interval exceeds the lower end by this factor. [1]"""
+"""The headline does not mention an effect if the upper end of its interval is more than this multiple of the lower end.
+[1]
+"""
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
 
@@ -50,8 +52,8 @@ def observations(summary: Summary) -> list[Sentence]:
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # The single load level of a search usually cannot show the limit. If the search found the limit, no second
-        # sentence about the limit is then needed.
+        # The only load level of a search usually cannot show the limit. If the search found the limit, `_found` has
+        # described it, so no second sentence about the limit is needed.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -70,12 +72,12 @@ def _sentence(kind: str, text: str, **numbers: Any) -> Sentence:
 
 
 def _of_points(kind: str, text: str, points: Iterable[dict[str, Any]], **numbers: Any) -> Sentence:
-    """Return a sentence about load levels, followed by the names of the suspect runs at these levels."""
+    """Return a sentence about load levels, extended by the names of the suspect runs at these levels."""
     return _sentence(kind, text + _suspects(suspect_runs(points)), **numbers)
 
 
 def _suspects(runs: Sequence[str]) -> str:
-    """Render a sentence that names the suspect runs; empty without suspect runs."""
+    """Render a sentence that names the suspect runs; empty if no run is suspect."""
     return f" This leans on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}." if runs else ""
 
 
@@ -90,7 +92,7 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 def _load(point: dict[str, Any]) -> str:
     unit = ("user" if point["load"] == 1 else "users") if "users" in point else "arrivals per second"
     amount = f"{point['load']:,.10g} {unit}"
-    # The results of a run at several load levels describe a single stage.
+    # The results of a run at several load levels describe a single stage, so the stage is named.
     return f"{amount} (stage {point['stage']})" if point.get("stage") else amount
 
 
@@ -103,7 +105,7 @@ def _capital(text: str) -> str:
 
 
 def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the limit that a search found, and the failure above the limit."""
+    """Describe the limit that a search found, and the failure at the load above this limit."""
     limit = configuration.get("found_limit")
     if not limit:
         return
@@ -131,7 +133,7 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    # Growth cannot be computed for an unknown load, nor for a level without throughput.
+    # The growth of throughput cannot be computed for an unknown load, or for a level without throughput.
     points = [point for point in _valid(configuration) if point["load"] and point["throughput_per_s"]["value"]]
     ideal = configuration["ideal"]
     if len(points) < 2 or ideal is None:
@@ -178,14 +180,16 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _cause(configuration: dict[str, Any]) -> str | None:
-    """Render what limits a configuration, from its diagnosis; None if the diagnosis is unknown or unlikely."""
+    """Render what limits a configuration, from its diagnosis; None if the cause is unknown or unlikely."""
     found = configuration.get("diagnosis")
     known = None if found is None else Diagnosis.read(found)
     return known.clause if known is not None and known.is_likely else None
 
 
 def _evidence(limit: dict[str, Any]) -> str:
-    """Render why a limit is known or unknown, as a clause: `the limit was not found: one load level only`."""
+    """Render the reason why a limit is known or unknown, as a clause: `the limit was not found: one load level
+    only`.
+    """
     evidence = str(limit["evidence"])
     verbs = {"not found: ": "was ", "not decided: ": "is ", "nearly reached: ": "is "}
     bare = "is reached: " if limit["reached"] else "is not decided: "
@@ -223,7 +227,9 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the load level at which the p95 of the runs differ most, if they differ by a factor of two or more."""
+    """Describe the load level at which the p95 of the runs differs most, if the largest is at least twice the
+    smallest.
+    """
     ends = [
         (point, found)
         for point in _valid(configuration)
@@ -280,8 +286,8 @@ def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the highest load level at which waiting for a pool connection takes a large part
-    of the response time.
+    """Describe the highest load level at which requests spent a large part of the response time waiting for a pool
+    connection.
     """
     for point in reversed(_valid(configuration)):
         waits = point["connections"]["wait_time_s"] or {}
@@ -302,8 +308,8 @@ def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _comparisons(summary: Summary) -> Iterator[Sentence]:
-    """Describe how each factor changes the results at its lowest and highest load; at the highest also the CPU
-    demands.
+    """Describe how each factor changes the results at the lowest and at the highest load. CPU demands are described at
+    the highest load only.
     """
     groups: dict[tuple[Any, ...], dict[float, list[dict[str, Any]]]] = {}
     for comparison in summary["comparisons"]:
@@ -352,7 +358,7 @@ def _change(comparison: dict[str, Any], points: list[dict[str, Any]]) -> Sentenc
 
 
 def _certainty(comparison: dict[str, Any]) -> str:
-    """Render how certain a change is, as the end of the sentence about the change."""
+    """Render how certain a change is, as the end of the sentence that describes the change."""
     if comparison["differs"] is not None:
         return "" if comparison["differs"] else "; the interval contains 1, so this may be chance"
     if comparison["ratio"]["low"] is None:
@@ -367,7 +373,9 @@ def _certainty(comparison: dict[str, Any]) -> str:
 
 
 def _pace(comparison: dict[str, Any]) -> str:
-    """Render how much the speed of the machine differed, as the end of a sentence; empty if it hardly differed."""
+    """Render how much the speed of the machine differed between two configurations, as the end of a sentence; empty if
+    the difference is small.
+    """
     ratio = comparison.get("pace_ratio")
     if not ratio or 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
         return ""
@@ -408,7 +416,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
 
 
 def _not_judged(objective: dict[str, Any]) -> str:
-    """Return why an objective has no verdict at some loads, and its worst value at the other loads."""
+    """Return the reason why an objective has no verdict at some loads, and its worst value at the other loads."""
     gaps = "; ".join(f"at {gap['load']:,.10g}, {gap['why']}" for gap in objective["not_judged"])
     if objective["seen"] is None:
         return gaps or "no measured value decides it"
@@ -416,9 +424,9 @@ def _not_judged(objective: dict[str, Any]) -> str:
 
 
 def _alone(objective: dict[str, Any]) -> str:
-    """Name the runs that miss an objective by far on their own, although all requests together meet the objective.
+    """Name the runs that violate an objective by far on their own, although all requests together meet the objective.
 
-    Empty without such runs.
+    The text is empty without such runs.
     """
     far = objective.get("far_misses") or ()
     named = " and ".join(f"{_seen({**objective, 'seen': miss['value']})} in {miss['run']}" for miss in far[:_NAMED])
@@ -426,9 +434,9 @@ def _alone(objective: dict[str, Any]) -> str:
 
 
 def _doubt(objective: dict[str, Any]) -> str:
-    """Render which interval contains the limit, so that another run might decide otherwise.
+    """Render the fact that an interval contains the limit, so that another run might lead to a different verdict.
 
-    The interval is that of each run that misses the objective by far; without such runs, that of all requests.
+    The interval is that of each run that violates the objective by far; without such runs, that of all requests.
     """
     far = objective.get("far_misses") or ()
     sure = [miss["run"] for miss in far if miss.get("certain")]
@@ -442,7 +450,7 @@ def _doubt(objective: dict[str, Any]) -> str:
 
 
 def _seen(objective: dict[str, Any]) -> str:
-    """Render the measured value of an objective with its unit."""
+    """Render the measured value that an objective limits, with its unit."""
     value, metric = objective["seen"], str(objective["metric"])
     if metric.startswith("throughput"):
         return f"{few_digits(value)} /s"
@@ -515,7 +523,7 @@ def headline(summary: Summary) -> str:
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
     """Return the first reason why runs of the configurations are invalid, with the next step; empty if unknown.
 
-    A missing window is a consequence of other reasons, so it is the last choice.
+    A missing window is a consequence of other reasons, so it is named only if there is no other reason.
     """
     points = [point for configuration in configurations for point in configuration["points"]]
     names = {str(run) for point in points for run in point.get("runs") or ()}
@@ -528,7 +536,9 @@ def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
 
 
 def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the two configurations with the highest and the lowest throughput, each at its best load level."""
+    """Return the two configurations with the highest and the lowest throughput, each at the load level of its highest
+    throughput.
+    """
     ordered = sorted(
         configurations, key=lambda configuration: float(_peak(configuration)["throughput_per_s"]["value"]), reverse=True
     )
@@ -563,12 +573,14 @@ def _effect(change: dict[str, Any]) -> str:
 
 
 def _leans(change: dict[str, Any], configurations: list[dict[str, Any]]) -> bool:
-    """Return True if a load level on either side of a comparison has a suspect run."""
+    """Return True if any run at the compared load levels is suspect."""
     return bool(suspect_runs(compared_points(change, configurations)))
 
 
 def _carried(configuration: dict[str, Any]) -> str:
-    """Describe the limit that a search found, and the results at the highest load level that passed."""
+    """Describe the highest sustainable load that a search found, and the results at the highest load level
+    that passed.
+    """
     limit, points = configuration["found_limit"], _valid(configuration)
     passed = [point for point in points if limit["value"] is not None and point["load"] <= limit["value"]]
     point = (passed or points)[-1]
@@ -590,7 +602,7 @@ def _capacity(configuration: dict[str, Any]) -> str:
 
 
 def _with_mean(point: dict[str, Any]) -> str:
-    """Render the mean response time of a load level in parentheses."""
+    """Render the mean response time of a load level as the end of a clause, or in parentheses that it is unknown."""
     mean = point["response_time_s"]["mean"]
     doubt = ", from a suspect run" if "suspect" in point["verdicts"] else ""
     if mean["value"] is None:
@@ -599,14 +611,14 @@ def _with_mean(point: dict[str, Any]) -> str:
 
 
 def _says_little(ratio: dict[str, Any]) -> bool:
-    """Return True if an interval is so wide that its upper end exceeds `_VAGUE` times its lower end."""
+    """Return True if the interval of a ratio is so wide that its upper end exceeds `_VAGUE` times its lower end."""
     return ratio["low"] is not None and ratio["high"] > _VAGUE * ratio["low"]
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:
     """Return the comparison with the largest change among the significant comparisons of single transactions.
 
-    Only comparisons at the lowest load with a significant change count.
+    Only comparisons at the lowest load that has a significant change count.
 
     At a high load, only one of the two configurations may be saturated. All transactions then differ because of the
     saturation, and none shows the effect of the factor alone.

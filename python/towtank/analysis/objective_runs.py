@@ -1,4 +1,4 @@
-"""Judges objectives on single runs: one run may miss an objective by far although all runs together meet it."""
+"""Judges objectives on single runs: a single run may violate an objective by far although all runs together meet it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, Estimate,
 from towtank.distributions import binomial_interval
 
 FAR = 2.0
-"""A level misses an objective if the value of any run exceeds the limit by this factor. [1]"""
+"""A load level violates an objective if the value of any single run exceeds the limit by this factor. [1]"""
 _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Json = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 def far_misses(
     objective: Json, load: float, runs: Sequence[Json], compare: Compare, limit: float
 ) -> list[dict[str, Any]]:
-    """Return the runs of a level that miss an objective by a factor of `FAR` or more.
+    """Return the runs of a load level whose value violates the limit of an objective by a factor of `FAR` or more.
 
     Parameters
     ----------
@@ -74,7 +74,9 @@ def far_misses(
 
 
 def value_in(objective: Json, run: Json) -> float | None:
-    """Return the value of an objective in one run; None if the run did not measure it, and for minimum and maximum."""
+    """Return the value of an objective in one run. None if the run did not measure it, or if the objective limits a
+    minimum or maximum.
+    """
     if is_scoped(dict(objective)):
         judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))
         value = next((each.get("value") for each in judged), None)
@@ -86,7 +88,9 @@ def value_in(objective: Json, run: Json) -> float | None:
 
 
 def _estimate_in(objective: Json, run: Json) -> Estimate:
-    """Return the estimate of an objective's metric in one run; without a value for shares, extremes and scopes."""
+    """Return the estimate of an objective's metric in one run. It has no value for shares of failures, for minimum and
+    maximum, and for objectives of phases or windows.
+    """
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_scoped(dict(objective)):
         return NOTHING
@@ -97,7 +101,9 @@ def _estimate_in(objective: Json, run: Json) -> Estimate:
 
 
 def _certain(estimate: Estimate, compare: Compare, limit: float) -> bool | None:
-    """Return True if the whole interval of an estimate misses the limit; None without an interval."""
+    """Return True if both ends of the interval of an estimate violate the limit, False otherwise; None without an
+    interval.
+    """
     if estimate.low is None or estimate.high is None:
         return None
     return not compare(estimate.low, limit) and not compare(estimate.high, limit)
@@ -114,8 +120,8 @@ def is_share(objective: Json) -> bool:
 
 
 def _counts(objective: Json, run: Json) -> tuple[int, int]:
-    """Return the number of failed transactions and the number of all ended transactions of an
-    objective in a run. [1]
+    """Return the number of failed and the number of all ended transactions in a run, of the kind that an objective
+    names. [1]
     """
     transactions, name = run.get("transactions") or {}, objective.get("transaction")
     counted = [transactions.get(name) or {}] if name else list(transactions.values())
@@ -124,7 +130,7 @@ def _counts(objective: Json, run: Json) -> tuple[int, int]:
 
 
 def _excludes(objective: Json, run: Json, limit: float, confidence: float, *, upward: bool) -> bool | None:
-    """Return True if the counts of a run exclude that chance alone explains a value beyond the limit.
+    """Return True if the counts of a run show that a value beyond the limit is not due to chance alone.
 
     None without counts.
     """
@@ -143,7 +149,7 @@ def _excludes(objective: Json, run: Json, limit: float, confidence: float, *, up
 
 
 def _histogram(objective: Json, run: Json) -> Any:
-    """Return the encoded histogram of the requests that an objective about a percentile covers in one run."""
+    """Return the encoded histogram of those requests of one run to which an objective about a percentile applies."""
     if is_scoped(dict(objective)):
         judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))
         return next((each.get(HISTOGRAM) for each in judged), None)

@@ -1,4 +1,4 @@
-"""Judges objectives for a phase, or for every window of a phase, on one run.
+"""Judges objectives that apply to a phase of the load, or to every window of a phase, on one run.
 
 Objectives for phases or windows need the values of each second, so they are judged when the run is summarized. The
 module `objectives` combines the runs of a study.
@@ -21,14 +21,14 @@ COMPARISONS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": ope
 
 
 def is_scoped(objective: dict[str, Any]) -> bool:
-    """Return True if an objective applies to a phase, or to every window of a given length."""
+    """Return True if an objective applies only to a phase of the load, or to every window of a given length."""
     return objective.get("phase") is not None or objective.get("every_s") is not None
 
 
 def judge(
     objectives: Iterable[dict[str, Any]], measurement: Measurement, steady: Mask, phases: dict[str, Mask]
 ) -> list[dict[str, Any]]:
-    """Compute the values of all objectives for phases or windows in one run.
+    """Compute the values of all objectives that apply to phases or windows, in one run.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def column_of(measurement: Measurement, transaction: str | None) -> Column:
 
 
 def value(metric: str, column: Column, measurement: Measurement, mask: Mask) -> float | None:
-    """Return the value of a metric over the bins of a mask.
+    """Return the value of a metric over the bins of time that a mask selects.
 
-    None without bins, or if the metric needs responses and the bins contain none.
+    None if it selects no bins, or if the metric needs responses and the bins contain none.
     """
     if not mask.any():
         return None
@@ -101,7 +101,7 @@ def _time(metric: str, column: Column, mask: Mask) -> float | None:
 
 
 def _windows(objective: dict[str, Any], column: Column, measurement: Measurement, mask: Mask) -> dict[str, Any] | None:
-    """Return how many windows meet an objective, and which window is the worst."""
+    """Return the number of windows that meet an objective, and the window with the worst value."""
     compare = COMPARISONS.get(str(objective.get("comparison")))
     limit = objective.get("value")
     if compare is None or not isinstance(limit, int | float):

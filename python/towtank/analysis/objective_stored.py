@@ -13,11 +13,13 @@ Json = dict[str, Any]
 STORED = "stored."
 """Prefix of metrics about documents that the system confirmed as stored."""
 NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
-"""Kinds of doubts about runs with copied or damaged records, which prove neither a loss nor its absence."""
+"""Kinds of doubts about runs with copied or damaged records. Such runs prove neither that documents were lost nor that
+none were lost.
+"""
 CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
 """Kinds of doubts about runs that ended early or whose event failed.
 
-Losses in a run with one of these doubts count, but the absence of losses proves nothing.
+A loss of documents counts even if a run has such a doubt, but the absence of losses then proves nothing.
 """
 
 
@@ -27,7 +29,8 @@ def is_about_stored(objective: Mapping[str, Any]) -> bool:
 
 
 def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: bool) -> float | None:
-    """Return the worst count of an objective among the runs of a level; None if no run has a known count.
+    """Return the worst count, over the runs of a level, of the documents that an objective limits; None if no count is
+    known.
 
     Parameters
     ----------
@@ -39,8 +42,8 @@ def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: b
 
 
 def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], compare: Compare) -> Json | None:
-    """Return the `not_judged` entry of a level whose counts leave an objective undecided; None if the objective is
-    decided.
+    """Return the entry of `not_judged` for a load level whose counts leave an objective undecided; None if the
+    objective is decided.
 
     Documents that could not be read back may be lost. If a run ended early, or its event did not take place, its
     losses count, but the absence of losses proves nothing. Invalid runs count if the level has no other run, or if
@@ -75,9 +78,10 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
 
 
 def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Compare, *, met: bool) -> bool:
-    """Return True if the sampling intervals confirm a verdict.
+    """Return True if the intervals of sampled counts confirm the verdict on an objective.
 
-    A miss needs the interval of one run; a met objective needs the intervals of all runs.
+    For a violated objective, the interval of one run suffices; for a met objective, the intervals of all runs are
+    needed.
     """
     sure = []
     for run in runs:
@@ -88,7 +92,7 @@ def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Comp
 
 
 def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
-    """Return why a run does not prove that an objective is met; empty if the run proves it."""
+    """Return the reason why a run does not prove that an objective is met; empty if the run proves it."""
     stored = run["stored"]
     if not certain:
         unknown = not_read_back(stored, _key(objective)).value or 0.0
@@ -100,7 +104,9 @@ def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
 
 
 def _reasons(run: Json, kinds: set[Kind]) -> str:
-    """Return the message of the first doubt of the given kinds that makes a run invalid; empty without one."""
+    """Return the message of the first doubt, of the given kinds, that makes a run invalid; empty without such
+    a doubt.
+    """
     reasons = run["verdict"]["reasons"]
     return next((str(each["message"]) for each in reasons if each["kind"] in kinds and each["level"] == "invalid"), "")
 

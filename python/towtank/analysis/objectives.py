@@ -25,7 +25,7 @@ _NO_MISS: Json = {"missed_at": None, "holds_certain": None, "missed_certain": No
 
 @dataclass(frozen=True)
 class MissingRun:
-    """Run that the design contains but that has no results.
+    """A run that the design of the study contains but that has no results.
 
     Attributes
     ----------
@@ -48,7 +48,8 @@ def check(
     missing: Sequence[MissingRun] = (),
     confidence: float = CONFIDENCE,
 ) -> list[Json]:
-    """Judge every objective in every configuration, at the load that the objective names or at all loads.
+    """Decide for every objective and every configuration whether it is met, at the load that the objective names or at
+    all loads.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ def _check(
 
 
 def _head(objective: Json, configuration: Json) -> Json:
-    """Return the fields of a result that identify the objective and the configuration."""
+    """Return the entries of a verdict that identify the objective and the configuration."""
     return {
         "text": objective.get("text", ""),
         "metric": objective.get("metric", ""),
@@ -155,14 +156,14 @@ def _load_of(entry: Json) -> float:
 
 
 def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, limit: float) -> list[Json]:
-    """Return the runs at a load level that miss an objective by far; empty if the level has a single run."""
+    """Return the runs at a load level that violate an objective by far; empty if the level has a single run."""
     found = [runs[name] for name in _runs_of(point) if name in runs]
     return far_misses(objective, _load_of(point), found, compare, limit) if len(found) > 1 else []
 
 
 @dataclass(frozen=True)
 class _Certainty:
-    """Computes whether the intervals at load levels confirm the verdict on an objective."""
+    """Computes whether the intervals at load levels confirm that an objective is met or violated."""
 
     objective: Json
     judged: list[Json]
@@ -173,7 +174,7 @@ class _Certainty:
     confidence: float
 
     def up_to(self, load: float | None) -> bool | None:
-        """Return True if the intervals confirm that each level up to a load meets the objective.
+        """Return True if the intervals confirm that each level up to the given load meets the objective.
 
         None if no level up to the load was judged.
         """
@@ -181,7 +182,7 @@ class _Certainty:
         return self.of(points, met=True) if points else None
 
     def at(self, load: float | None) -> bool | None:
-        """Return True if the intervals confirm that the level of a load misses the objective.
+        """Return True if the interval at the level of the given load confirms that this level violates the objective.
 
         None if the level was not judged.
         """
@@ -191,8 +192,8 @@ class _Certainty:
     def of(self, points: list[Json], *, met: bool) -> bool | None:
         """Return True if the intervals confirm a verdict at the given load levels.
 
-        A miss must be confirmed at one level, a met objective at all levels. None if an interval that would decide is
-        missing.
+        For a violated objective, the interval at one level suffices; for a met objective, those at all levels are
+        needed. None if an interval that would decide is missing.
         """
         if is_about_stored(self.objective):
             found = [run for point in points for run in _summaries(point, self.runs)]
@@ -205,7 +206,7 @@ class _Certainty:
     def _side(self, point: Json, *, met: bool) -> bool | None:
         """Return True if the interval at a load level confirms the verdict; None without an interval.
 
-        For a miss, the intervals of the runs that miss the objective by far come first.
+        If runs violate the objective by far, their intervals are used for a verdict of violation.
         """
         of_far = [miss["certain"] for miss in self.far if miss["load"] == _load_of(point)]
         if of_far and not met:
@@ -223,7 +224,9 @@ def _left_open(objective: Json, point: Json, runs: dict[str, Json], compare: Com
 
 
 def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
-    """Return the highest load up to which all judged levels meet the objective; None if the lowest level misses it."""
+    """Return the highest load up to which all judged levels meet the objective; None if the lowest level
+    violates it.
+    """
     first_gap = min((gap["load"] for gap in not_judged), default=math.inf)
     holds = None
     for load, met in levels:
@@ -234,7 +237,7 @@ def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> fl
 
 
 def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
-    """Return True if at least one run of a level can decide an objective.
+    """Return True if at least one run of a load level can decide whether an objective is met.
 
     A valid run decides every objective. An invalid run decides an objective that its doubts do not affect. Every run
     decides objectives about stored data, because a disturbance does not explain lost data.
@@ -248,7 +251,7 @@ def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
 
 
 def _harmless(objective: Json) -> set[Kind]:
-    """Return the kinds of doubts that make a run invalid but leave the value of an objective correct.
+    """Return the kinds of doubts that make a run invalid but leave the value that an objective limits correct.
 
     Too many errors distort response times, but not the share of errors. A changing system distorts the mean over the
     steady state, but not the values of single windows and phases.
@@ -264,7 +267,7 @@ def _invalid_kinds(run: Json) -> set[str]:
 def _not_judged(
     objective: Json, configuration: Json, asked: list[Json], runs: dict[str, Json], missing: Sequence[MissingRun]
 ) -> list[Json]:
-    """Return the loads at which no run decides an objective, each with the runs and the reason."""
+    """Return the loads at which no run decides whether an objective is met, each with the runs and the reason."""
     found = [_undecided(point, runs) for point in asked if not decides(objective, point, runs)]
     known = {float(point["load"]) for point in configuration["points"]}
     load = objective.get("users") if objective.get("users") is not None else objective.get("rate")
@@ -280,7 +283,7 @@ def _not_judged(
 
 
 def _no_run(objective: Json, known: set[float]) -> str:
-    """Return the reason why no run has the load of an objective, with the loads that were measured."""
+    """Return the reason why no run has the load that an objective names, with the loads that were measured."""
     unit = " users" if objective.get("users") is not None else " /s"
     why = f"no run has this load, the runs have {' and '.join(f'{load:g}' for load in sorted(known)) or 'none'}{unit}"
     share = objective.get("of_limit")
@@ -288,14 +291,14 @@ def _no_run(objective: Json, known: set[float]) -> str:
 
 
 def _undecided(point: Json, runs: dict[str, Json]) -> Json:
-    """Return the `not_judged` entry of a load whose runs are all invalid; the entry gives a reason for each run."""
+    """Return the entry of `not_judged` for a load whose runs are all invalid, with a reason for each run."""
     names = [str(name) for name in point.get("runs", ())]
     why = [f"{name} is invalid{_first_reason(runs.get(name))}" for name in names]
     return {"load": float(point["load"]), "runs": names, "kind": "invalid", "why": "; ".join(why) or "no valid run"}
 
 
 def _unmeasured(objective: Json, point: Json) -> Json:
-    """Return the `not_judged` entry of a load at which the valid runs have no value, because the transaction never
+    """Return the entry of `not_judged` for a load at which the valid runs have no value, because the transaction never
     completed.
     """
     transaction = objective.get("transaction")
@@ -310,13 +313,13 @@ def _first_reason(run: Json | None) -> str:
 
 
 def _is_about(objective: Json, found: Json) -> bool:
-    """Return True if an objective determined the limit that a search found."""
+    """Return True if an objective is the objective that determined the limit found by a search."""
     return (found.get("binding") or {}).get("text") == objective.get("text")
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:
-    """Return the load levels to which an objective applies: the levels at its load, or all levels if it names no
-    load.
+    """Return the load levels to which an objective applies: the levels with the load that it names. If it names no
+    load, return all levels.
     """
     users, rate = objective.get("users"), objective.get("rate")
     points = [point for point in configuration["points"] if users is None or point.get("users") == users]
@@ -328,7 +331,7 @@ def _second(pair: tuple[Json, float]) -> float:
 
 
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
-    """Return the value of an objective at one load level.
+    """Return the measured value that an objective limits, at one load level.
 
     For a phase, a percentile covers all requests of the runs, and other metrics are the mean of the runs. For windows,
     the value is that of the worst window.
@@ -350,7 +353,9 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 
 
 def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the name of each counted run of a load level, with the result of the run for an objective with a scope."""
+    """Yield the name of each counted run of a load level, with the run's result for an objective of a phase or of
+    windows.
+    """
     for name in _runs_of(point):
         for judged in runs.get(name, {}).get("objectives") or ():
             if judged.get("text") == objective.get("text"):
@@ -395,7 +400,7 @@ def _value(window: Json) -> float:
 
 
 def metric_of(point: Json, objective: Json) -> float | None:
-    """Return the measured value of an objective at one load level; None if not measured."""
+    """Return the measured value that an objective limits, at one load level; None if not measured."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_share(objective):
         about = point["transactions"].get(transaction, {}) if transaction else point
@@ -409,7 +414,9 @@ def metric_of(point: Json, objective: Json) -> float | None:
 
 
 def estimate_at(point: Json, objective: Json) -> Estimate:
-    """Return the estimate of an objective's metric at one load level; without a value for extremes and shares."""
+    """Return the estimate of an objective's metric at one load level. It has no value for minimum, maximum and
+    shares.
+    """
     metric, transaction = metric_name(objective), objective.get("transaction")
     if metric in ("throughput", "throughput_per"):
         path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)

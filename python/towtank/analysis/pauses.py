@@ -1,4 +1,6 @@
-"""Finds single seconds that are far slower than their neighbours, which pauses of the system cause."""
+"""Finds single seconds with far longer response times than the seconds before and after. Pauses of the system cause
+them.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,16 @@ import numpy as np
 from towtank.analysis.measurement import Mask, Measurement
 
 TIMES_SLOWER = 8.0
-"""Factor by which the mean response time of a second must exceed that of both neighbours. [1]"""
+"""A second counts as slow if its mean response time exceeds that of the seconds before and after by this factor. [1]"""
 SLOW_AT_LEAST = 3
 SLOW_SHARE = 0.10
-"""Chance explains `SLOW_AT_LEAST` slow seconds, or this share of all seconds if the share is larger. [1]"""
-# Chance dominates the mean of fewer transactions.
+"""Chance alone explains up to `SLOW_AT_LEAST` slow seconds, or up to this share of all seconds if that is more. [1]"""
+# Smallest number of transactions of a second that is compared, because chance dominates the mean of fewer.
 _TRANSACTIONS_AT_LEAST = 10
 
 
 def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Find the slow seconds of a window.
+    """Find the seconds of a window whose mean response time is far longer than in the seconds before and after.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def slow_limit(count: int) -> float:
 
 
 def slow_places(means: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the indices of seconds that are far slower than both neighbours; NaN never counts as slow.
+    """Return the indices of seconds that are far slower than the seconds before and after; NaN never counts as slow.
 
     Parameters
     ----------

@@ -28,19 +28,19 @@ from towtank.analysis.windows.window import Window
 from towtank.distributions import t_quantile
 
 HOLD_S = 3
-"""Number of consecutive seconds outside the band that count as a disturbance, and of seconds inside the band that
-count as recovery. [s]
+"""Number of consecutive seconds outside the band of normal values that count as a disturbance, and number of seconds
+inside the band that count as recovery. [s]
 """
 BY_CHANCE = 0.001
-"""Probability that chance moves an undisturbed second out of the band on one side.
+"""Probability that a second of the undisturbed system leaves the band of normal values on one side by chance.
 
-Also the probability that an undisturbed run has any second far outside.
+It is also the probability that an undisturbed run has any second far outside the band.
 """
-# Fewer seconds do not show how much values vary from second to second.
+# Smallest number of seconds before an event. Fewer do not show how much values vary from second to second.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
-# The lengths of seconds have rounding errors. If all earlier seconds were equal, an equal second must not count as
-# lower.
+# The lengths of seconds have rounding errors. If all earlier seconds were equal, this tolerance prevents that an equal
+# second counts as lower.
 _ROUNDING = 1e-9
 _NANOSECONDS = 1e9
 
@@ -94,14 +94,16 @@ def study_events(events: Sequence[dict[str, Any]], origin_ns: int) -> list[Study
 
 
 def first_inside(found: Sequence[StudyEvent], window: Window) -> StudyEvent | None:
-    """Return the first event that began within a planned window; None if no event did."""
+    """Return the first event that began within a planned window; None if no event began in it."""
     inside = [event for event in found if event.begin_s is not None and window.asked_start_s < event.begin_s]
     return next((event for event in inside if event.begin_s is not None and event.begin_s < window.asked_end_s), None)
 
 
 @dataclass(frozen=True)
 class Band:
-    """Behaviour of the undisturbed system: number of seconds, mean throughput, and bounds of the values of a second."""
+    """Normal values of the undisturbed system: number of observed seconds, mean throughput, and bounds of the values of
+    a second.
+    """
 
     seconds: int
     throughput_per_s: float
@@ -110,12 +112,12 @@ class Band:
     response_at_most_s: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the band as JSON for a summary: bounds of throughput, errors and response time."""
+        """Return the band of normal values as JSON for a summary: bounds of throughput, errors and response time."""
         return self.__dict__.copy()
 
 
 def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chance: float = BY_CHANCE) -> Band | None:
-    """Compute the band from the chosen undisturbed seconds; None if there are too few seconds."""
+    """Compute the band of normal values from the chosen undisturbed seconds; None if there are too few seconds."""
     chosen = before & (measurement.lengths >= _WHOLE)
     if chosen.sum() < _SECONDS_BEFORE:
         return None
@@ -130,13 +132,15 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chan
 
 
 def _reach(values: Floats, by_chance: float) -> float:
-    """Return the distance from the mean that a further value exceeds on one side with the probability `by_chance`."""
+    """Return the distance from the mean that one more value of the same series exceeds, on one side, with the
+    probability `by_chance`.
+    """
     number = len(values)
     return float(t_quantile(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
 
 
 def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
-    """Return the mean response time that a further second exceeds with the probability `by_chance`. [s]
+    """Return the mean response time that one more undisturbed second exceeds with the probability `by_chance`. [s]
 
     None if too few seconds have responses.
     """
@@ -149,7 +153,7 @@ def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
 
 
 def _standstill(rates: Floats, mean: float) -> float:
-    """Return the throughput below which a second counts as a standstill, however much earlier seconds vary. [1/s]
+    """Return the throughput below which a second counts as a standstill, even if earlier seconds vary strongly. [1/s]
 
     If a second has 6.9 = -ln 0.001 independent completions on average, a second without completions occurs by chance
     once in a thousand. If no earlier second was empty, chance therefore does not explain an empty second. The result of
@@ -161,7 +165,7 @@ def _standstill(rates: Floats, mean: float) -> float:
 def _error_shares(column: Column) -> Floats:
     """Return the share of failures in each second.
 
-    0 if no transaction ended, because the throughput then shows the fault.
+    A second in which no transaction ended has the share 0, because its throughput shows the fault.
     """
     return np.divide(column.failed, column.ended, out=np.zeros(column.bins), where=column.ended > 0)
 
@@ -169,7 +173,8 @@ def _error_shares(column: Column) -> Floats:
 def describe(
     found: Sequence[StudyEvent], measurement: Measurement, asked: Window | None, errors_limit: float
 ) -> dict[str, dict[str, Any]]:
-    """Describe the events of a run and what they did to the load, by name of the event.
+    """Describe the events of a run, and how the throughput and the response times changed after them, by name of the
+    event.
 
     Parameters
     ----------
@@ -209,7 +214,9 @@ def describe(
 
 
 def _until(event: StudyEvent, found: Sequence[StudyEvent], end_s: float) -> float | None:
-    """Return the end of an event in run time; for kill and stop, the next start of the service. [s]"""
+    """Return the end of an event in run time; an event that kills or stops a service ends with the next start of the
+    service. [s]
+    """
     if event.begin_s is None:
         return None
     if event.do not in ("kill", "stop"):
@@ -233,7 +240,9 @@ def _effect(
     asked: Window | None,
     bands: tuple[Band | None, Band | None],
 ) -> dict[str, Any]:
-    """Return recovery and losses of an event, judged by the band and by a wider band that no undisturbed second
+    """Return how long the system needed to recover from an event, and the transactions lost.
+
+    Both are determined from the band of normal values, and from a wider band that no second of an undisturbed run
     leaves.
     """
     band, far = bands
@@ -250,7 +259,7 @@ def _effect(
     left, back = _excursion(_within(measurement, places, band), _within(measurement, places, far))
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - event.begin_s) if left is not None else 0.0
-    if left is None:  # Without a disturbance, losses are counted over the duration of the event.
+    if left is None:  # If no second left the band, losses are counted over the duration of the event.
         during = places[measurement.starts[places] < (_until(event, found, asked.asked_end_s) or asked.asked_end_s)]
     else:
         during = places if back is None else places[:back]
@@ -264,7 +273,7 @@ def _effect(
 
 
 def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
-    """Return a mask of the seconds whose values lie within a band."""
+    """Return a mask of the seconds whose values lie within a band of normal values."""
     column = measurement.transactions
     rates = column.ok[places] / measurement.lengths[places]
     within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
@@ -275,8 +284,8 @@ def _within(measurement: Measurement, places: Any, band: Band) -> Mask:
 
 
 def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
-    """Return the index of the first second outside the band, and of the first second after which all seconds are
-    inside.
+    """Return the index of the first second outside the band, and the index of the first second from which on all
+    seconds are inside.
 
     The second index is None if fewer than `HOLD_S` seconds remain.
 
@@ -311,7 +320,9 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """Return the transactions completed and missed, and the failures, in the seconds from an event to recovery."""
+    """Return three numbers for the seconds from an event to recovery: completed transactions, missing transactions,
+    failures.
+    """
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())
     counts = column.response.counts[places]

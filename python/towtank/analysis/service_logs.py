@@ -16,13 +16,15 @@ from towtank.files import open_regular
 from towtank.results import RunFolder
 
 GROUPS_AT_MOST = 20
-"""Largest number of groups of similar lines kept for each service."""
+"""Largest number of groups of similar log lines that are kept for each service."""
 HEAD_BYTES = 4 * 1024 * 1024
-"""Number of bytes of a log that are read from the start of the load on."""
+"""Largest number of bytes of a log that are read from the start of the load on."""
 TAIL_BYTES = 1024 * 1024
-"""Bytes read before the end of the load, and at both ends of the part of the log before the load."""
+"""Largest number of bytes read before the end of the load, and at the beginning and end of the part of a log before the
+load.
+"""
 _LINE_BYTES = 4096
-# Number of groups that are distinguished while a log is read; lines of further groups are only counted.
+# Largest number of groups that are distinguished while a log is read; lines of further groups are only counted.
 _FORMS_AT_MOST = 2000
 
 
@@ -39,7 +41,7 @@ class Span:
         return max(0, self.end - self.begin)
 
     def ends(self, head: int, tail: int) -> list[Span]:
-        """Return the span itself if it is short enough; otherwise a span at its beginning and a span at its end."""
+        """Return the span itself if it is short enough; otherwise its first `head` bytes and its last `tail` bytes."""
         if self.length <= head + tail:
             return [self] if self.length else []
         return [Span(self.begin, self.begin + head), Span(self.end - tail, self.end)]
@@ -47,7 +49,7 @@ class Span:
 
 @dataclass
 class _Group:
-    """Log lines that differ only in numbers, times and addresses."""
+    """Group of log lines that differ only in numbers, times and addresses."""
 
     text: str
     level: str
@@ -56,13 +58,13 @@ class _Group:
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """Sort key: errors before warnings, then frequent groups before rare ones."""
+        """Sort key of the group: errors before warnings, then frequent groups before rare groups."""
         return self.level != ERROR, -self.count, self.first
 
 
 @dataclass
 class _Found:
-    """Groups of errors and warnings that were first logged under load, collected in bounded memory."""
+    """Groups of similar errors and warnings that were first logged under load, collected in bounded memory."""
 
     known: frozenset[str]
     groups: dict[str, _Group] = field(default_factory=dict)
@@ -85,8 +87,8 @@ class _Found:
 
 
 def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the log line that best explains why runs are invalid: an error before a warning, then the most frequent
-    line.
+    """Return the log line that best explains why runs are invalid: an error rather than a warning, then the most
+    frequent line.
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
 
 
 def _growth(run: RunFolder) -> dict[str, list[Any]]:
-    """Return times [ns] and lengths [byte] of the logs; empty if not recorded."""
+    """Return the recorded times [ns], and the length [byte] of each log at these times; empty if not recorded."""
     ended = [event for event in run.events() if event.get("k") == "engine_ended"]
     looks = ended[-1].get("log_growth") if ended else None
     return looks if isinstance(looks, dict) else {}

@@ -1,4 +1,4 @@
-"""Counts the documents that users stored, for a run; counts from a sample have an interval."""
+"""Counts the documents that users stored in a run. Counts from a sample have an interval."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.results.stored import DIFFERENT, FATES, FOUND, LOST, NOTES, UNREAD,
 
 Json = dict[str, Any]
 COUNTS = ("acknowledged", "removed", "uncertain", "read", *FATES)
-# Number of documents that the summary lists individually; `stored.json` contains more.
+# Largest number of documents that a run summary lists individually; `stored.json` contains more.
 _NAMED_AT_MOST = 20
 _CUT_OFF = "the run was cut off before the read-back"
 
@@ -79,7 +79,9 @@ def stored(document: Json | None) -> Json | None:
 
 
 def _kind(about: Json) -> Json:
-    """Return the counts of one kind of document; counts from a sample are scaled to all documents, with an interval."""
+    """Return the counts of one kind of stored document. Counts from a sample are scaled to all documents, with an
+    interval.
+    """
     counts = {key: about[key] for key in COUNTS}
     if not about.get("sample"):
         return counts
@@ -88,7 +90,7 @@ def _kind(about: Json) -> Json:
 
 
 def scaled(seen: int, drawn: int, whole: int) -> Estimate:
-    """Estimate how often something occurs in a whole from how often it occurs in a sample.
+    """Estimate the number of items with a property in a population, from the number in a sample.
 
     Parameters
     ----------
@@ -130,7 +132,8 @@ def _sum_of(found: list[Any]) -> Estimate:
 
 
 def not_read_back(found: Json, key: str) -> Estimate:
-    """Return the number of documents whose content is unknown and that may belong to the named count. [1]
+    """Return the number of documents that may also belong to a count such as `lost`, because their content is unknown.
+    [1]
 
     Documents that were not read, or only partly, may be found, lost or different; documents that were not read may be
     unreadable.
@@ -140,7 +143,8 @@ def not_read_back(found: Json, key: str) -> Estimate:
 
 
 def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tuple[float, float] | None:
-    """Return bounds of a count in the summary, which allow for the documents that were not read back.
+    """Return a lower and an upper bound of a count in the summary, which allow for the documents that were not read
+    back.
 
     Parameters
     ----------
@@ -161,7 +165,7 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
 
 
 def count_of(found: Json | None, key: str) -> float | None:
-    """Return a count of the summary, stored as a number or as an estimate, as a number; None if missing. [1]"""
+    """Return a count of the summary as a number, although the summary may contain an estimate; None if missing. [1]"""
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
         return estimates.from_document(value).value

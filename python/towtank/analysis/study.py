@@ -29,8 +29,11 @@ from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, earlier, k
 SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
 SET_ASIDE = ".interrupted"
-"""Suffix in the name of a run that a later attempt replaced; the run is kept on disk but not analysed."""
-# A stored summary is used again only if the run has ended; a summary made during the run is out of date.
+"""Suffix in the name of a run that was interrupted and replaced by a later run. The interrupted run is kept on disk but
+not analysed.
+"""
+# States of a run that has ended. A stored summary is used again only if the run has ended, because a summary made
+# during the run is out of date.
 ENDED = ("complete", "failed", "stopped")
 # Keys of a run summary that identify the data from which it was made.
 _MADE_FROM = ("run", "status", "inputs")
@@ -40,12 +43,13 @@ _UNDECIDED: dict[str, Any] = {
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }
-"""Verdict of a study whose verdict could not be computed: the study supports no claims."""
+"""Verdict of a study if the verdict could not be computed. It is invalid, so the study supports no claims."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Factors, objectives and design of a study from its manifest; missing parts are derived from the runs.
+    """Factors, objectives and design of a study from its manifest. Parts that the manifest lacks are derived from the
+    runs.
 
     Attributes
     ----------
@@ -114,7 +118,7 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
 
 
 def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.Document]) -> Iterator[str]:
-    """Yield a line for each source of the summary of a study: its manifest, its claims, and its runs.
+    """Yield a line for each source of a study summary: the manifest and the claims of the study, and each run.
 
     A run whose summary could not be written to disk is identified by the data from which the summary was made.
     """
@@ -135,7 +139,7 @@ def summaries_of(runs: Iterable[RunFolder]) -> dict[str, kept.Document]:
 
 
 def _scoped(manifest: dict[str, Any]) -> list[str]:
-    """Return the texts of the objectives for phases or windows, which every run summary must contain."""
+    """Return the texts of the objectives for phases or windows. Every run summary must contain their values."""
     study = manifest.get("study")
     found = study.get("objectives") if isinstance(study, dict) else None
     return [
@@ -152,7 +156,9 @@ def _summary_of(run: RunFolder, scoped: list[str]) -> kept.Document:
 
 
 def known_summary(run: RunFolder) -> kept.Document | None:
-    """Return the stored summary of an ended run if this version made it from the present data; None otherwise."""
+    """Return the stored summary of an ended run, if this version of Towtank made it from the present data; None
+    otherwise.
+    """
     try:
         known = read_object(run.path / SUMMARY)
         status = run.manifest.get("status")
@@ -190,7 +196,8 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
             question.run_to_run,
         ),
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
-        # A regression line through different configurations would describe the demand of none of them.
+        # With several configurations no regression line is fitted, because it would describe the demand of none of
+        # them.
         "demand": attempt_or("demand", {}, demand.demands, runs) if len(configurations) < 2 else {},
         "verdict": attempt_or("verdict", dict(_UNDECIDED), _verdict, question, runs),
         "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
@@ -235,7 +242,7 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
 
 
 def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield all runs; a run with exactly the records of an earlier run is marked as an invalid copy."""
+    """Yield all runs. A run whose records equal those of an earlier run is marked as an invalid copy."""
     first: dict[str, str] = {}
     for run in runs:
         digest = (run.get("inputs") or {}).get("load")
@@ -251,7 +258,9 @@ def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
-    """Return the question of a study from its manifest; factors that the manifest lacks are derived from the runs."""
+    """Return the factors, objectives and design of a study from its manifest. Factors that the manifest lacks are
+    derived from the runs.
+    """
     study = manifest.get("study")
     study = study if isinstance(study, dict) else {"name": study}
     factors = study.get("factors") or _factors_of(runs)
@@ -325,7 +334,7 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 
 
 def _load_of(question: Question, run: dict[str, Any]) -> float:
-    """Return the load level of a run, in users [1] or as an arrival rate [1/s].
+    """Return the load level of a run, as a number of users [1] or an arrival rate [1/s].
 
     If the run has several loads, the level is that of the analysed stage; otherwise it is the numeric level of the
     load factor, or the load in the manifest.
@@ -345,7 +354,7 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
 
 
 def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[objectives.MissingRun]:
-    """Return the runs of the design for which no summary exists."""
+    """Return the runs that the design of the study contains but that have no summary."""
     done = {str(run["run"]) for run in runs}
     others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]
     found = []
@@ -385,7 +394,8 @@ def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the doubts that make runs suspect or invalid, combined by kind and level, with all affected runs.
+    """Return the doubts that make runs suspect or invalid, combined by kind and level, with the names of all affected
+    runs.
 
     Notes are left out, with one exception: if a run is suspect or invalid, a note about the speed of the machine may
     be the reason.
@@ -403,8 +413,8 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the worst of several doubts of one kind; its message lists the affected runs and the ranges of the
-    numbers.
+    """Return the worst of several doubts of one kind. Its message lists the affected runs, with the range of each
+    number over the runs.
     """
     worst = having[0][1]
     for _, reason in having[1:]:
@@ -432,6 +442,6 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return True if the value of the first doubt lies farther beyond its limit than the value of the second."""
+    """Return True if the measured number of the first doubt is farther from its limit than that of the second doubt."""
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

@@ -15,7 +15,8 @@ from towtank.results.segments import names
 def unfinished(
     measurement: Measurement, window: Window | None, chosen: Mask, plan: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Count the requests in flight at the end of a window, and the failures in the drain after the load.
+    """Count the requests in flight at the end of a window, and the failures between the end of the load and the last
+    response.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of step and target of each operation in a plan, at any depth."""
+    """Yield the number of the step and the number of the target of each operation in a plan, at any depth."""
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))
         if all(isinstance(number, int) and not isinstance(number, bool) for number in pair):
@@ -88,7 +89,9 @@ def _targets(node: Any) -> Iterator[tuple[int, int]]:
 
 
 def _drain(measurement: Measurement, window: Window) -> Mask | None:
-    """Return a mask of the bins of the drain; None if another stage lies between the window and the drain."""
+    """Return a mask of the bins of the drain, the time after the load. None if another stage lies between the window
+    and the drain.
+    """
     stages = measurement.stages
     if not stages or stages[-1].get("name") != DRAIN or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
         return None
@@ -96,6 +99,6 @@ def _drain(measurement: Measurement, window: Window) -> Mask | None:
 
 
 def failed_by_kind(column: Column, chosen: Mask) -> dict[str, int]:
-    """Return the number of failures in the chosen bins by kind, without kinds that did not occur."""
+    """Return the number of failures of each kind in the chosen bins of time, without kinds that did not occur."""
     counted = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {kind: count for kind, count in counted.items() if count}

@@ -1,4 +1,4 @@
-"""Counts users, throughput and response times of each user group of a closed load."""
+"""Computes users, throughput and response times of each user group of a closed load."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def _counted(plan: Json, measurement: Measurement, chosen: Mask) -> list[dict[st
 
 
 def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> list[float]:
-    """Return the mean number of users of each group, from the shares or the numbers in the stages of the plan. [1]"""
+    """Return the mean number of users of each group, from the shares or numbers of users that the stages of the plan
+    state. [1]
+    """
     stages = list((plan.get("load") or {}).get("stages") or ())
     found = np.zeros(count)
     for number in {int(stage) for stage in measurement.stage[chosen]}:
@@ -93,8 +95,8 @@ def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> li
 
 
 def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
-    """Yield lists of group numbers; the groups of a list have transactions in common, directly or through other
-    groups.
+    """Yield lists of numbers of user groups. The groups of a list execute the same transactions, directly or through
+    other groups.
     """
     left = list(range(len(groups)))
     while left:

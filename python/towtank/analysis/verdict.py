@@ -1,4 +1,4 @@
-"""Decides the verdict on a run: lists all checks, each a function that returns doubts from the evidence."""
+"""Computes the verdict on a run: lists all checks, each a function that yields doubts from the evidence."""
 
 from __future__ import annotations
 
@@ -70,14 +70,15 @@ CHECKS: tuple[RunCheck, ...] = (
     recording.observation_cost,
     recording.damage,
 )
-"""All checks of a run. To add a check, define it in the file of its subject and list it here."""
+"""All checks of a run. To add a check, define it in the file of its subject and add it to this list."""
 
 
 def doubts(evidence: Evidence) -> list[Doubt]:
     """Return the doubts that all checks raise about a run, most severe first."""
     found: list[Doubt] = []
     for doubt in (doubt for check in CHECKS for doubt in check(evidence)):
-        # Manifest, events and probe all report the death of one process; one doubt is enough.
+        # Manifest, events and probe all report the death of the same process, so only the first of these doubts is
+        # kept.
         if doubt.kind not in _REPORTED_ONCE or doubt.kind not in {known.kind for known in found}:
             found.append(doubt)
     weight = {Level.INVALID: 0, Level.SUSPECT: 1, Level.NOTE: 2}

@@ -1,4 +1,4 @@
-"""Audits the load: compares the load that the plan requests with the recorded load, by statistical tests."""
+"""Audits the load: tests statistically whether the recorded load agrees with the load that the plan requests."""
 
 from towtank.analysis.audit.auditing import FAMILY_LEVEL, LEVEL, audit
 

@@ -24,8 +24,8 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# Largest contribution of the start lag to the index of dispersion with which the index is still tested. The unit is the
-# standard deviation of the index.
+# The start lag increases the index of dispersion. The index is tested only if this increase is at most this many
+# standard deviations of the index.
 _LAG_AT_MOST = 0.05
 
 
@@ -58,26 +58,26 @@ class StageOfArrivals:
 
     @property
     def starts(self) -> Floats:
-        """Starts of the bins. [s]"""
+        """Start times of the bins. [s]"""
         return np.asarray(self.measurement.starts[self.mask], dtype=float)
 
     @property
     def ends(self) -> Floats:
-        """Ends of the bins. [s]"""
+        """End times of the bins. [s]"""
         return np.asarray(self.measurement.ends[self.mask], dtype=float)
 
     @property
     def length(self) -> float:
-        """Total length of the bins of the stage. [s]"""
+        """Total length of all bins of the stage. [s]"""
         return float((self.ends - self.starts).sum())
 
     @property
     def expected(self) -> Floats:
-        """Number of arrivals that the plan expects in each bin. [1]"""
+        """Number of arrivals that are expected by the plan in each bin of time. [1]"""
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:
-        """Return the number of arrivals of a group in the stage, or of all groups if `group` is None. [1]"""
+        """Return the number of arrivals in the stage: of one user group, or of all groups if `group` is None. [1]"""
         if group is None:
             return sum(sum(interval.arrivals) for interval in self.intervals)
         return sum(interval.arrivals[group] for interval in self.intervals if group < len(interval.arrivals))
@@ -108,8 +108,8 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         return replace(place, why="the requested rate is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # An arrival is counted when the generator handles it. An arrival that is handled late may therefore be counted in
-    # the next stage.
+    # An arrival is counted when the generator handles it. The test allows for arrivals that are handled late and
+    # counted in the next stage.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest
@@ -131,8 +131,7 @@ def _gaps(stage: StageOfArrivals) -> Check:
     seen = {"mean_s": sum(interval.gaps_sum_s for interval in stage.intervals) / found.total}
     if stage.is_poisson:
         return replace(place, seen=seen, outcome=goodness.kolmogorov(found, _mixture(rates)))
-    # The first gap of each group began before the stage, at the rate of the previous stage, and is exempt from the
-    # test.
+    # The first gap of each user group began before this stage, at the rate of the previous stage, so it is not tested.
     return replace(place, seen=seen, outcome=goodness.always(found, 1 / rates, exempt=len(rates)))
 
 
@@ -144,9 +143,10 @@ def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
 
 
 def _mixture(rates: Floats) -> Distribution:
-    """Return the distribution of gaps that several Poisson processes with rates λ_g record together.
+    """Return the distribution of the gaps between arrivals, if each user group is a Poisson process with rate λ_g.
 
-    F(t) = Σ λ_g / Λ (1 - exp(-λ_g t)), with Λ = Σ λ_g.
+    The gaps are those between successive arrivals of the same group: F(t) = Σ λ_g / Λ (1 - exp(-λ_g t)), with Λ = Σ
+    λ_g.
     """
     weights = rates / rates.sum()
     laws = [goodness.exponential(1 / float(rate)) for rate in rates]
@@ -162,9 +162,9 @@ def _seconds(stage: StageOfArrivals) -> Check:
     lengths = stage.ends - stage.starts
     lag = stage.measurement.lag.merged(stage.mask)
     if lag is not None:
-        # Arrivals are counted in the second in which the generator handles them. A lag at the edge of a second moves
-        # rate × lag arrivals into the next second. This adds 2 (rate × lag)² / (rate × length of the second) to the
-        # contribution of that second to the index.
+        # Arrivals are counted in the second in which the generator handles them. A start lag at the edge of a second
+        # moves rate × lag arrivals into the next second. This adds 2 (rate × lag)² / (rate × length of the second) to
+        # the contribution of that second to the index of dispersion.
         squares = lag.variance_s2 + lag.mean_s**2
         added = float((2 * expected * squares / lengths**2).sum())
         if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
@@ -180,8 +180,8 @@ def _seconds(stage: StageOfArrivals) -> Check:
 
 
 def _pooled(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Merge neighbouring intervals into pools that each expect enough arrivals for a test; the rest joins the last
-    pool.
+    """Merge neighbouring intervals into pools that each expect enough arrivals for a test. Intervals left over at the
+    end join the last pool.
 
     Returns the counted and the expected number of arrivals of each pool.
     """

@@ -13,7 +13,8 @@ from towtank.analysis.measurement import Floats
 
 @dataclass(frozen=True)
 class RateCurve:
-    """Arrival rate over run time: linear between its knots, constant before the first and after the last.
+    """Arrival rate as a function of run time: linear between its knots, constant before the first and after the last
+    knot.
 
     Attributes
     ----------
@@ -28,15 +29,19 @@ class RateCurve:
 
     @property
     def is_constant(self) -> bool:
-        """True if the rate is the same at all times."""
+        """True if the arrival rate is the same at all times."""
         return bool((self.rates == self.rates[0]).all())
 
     def arrivals(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the expected number of arrivals in each interval, the integral of the rate. [1]"""
+        """Return the expected number of arrivals in each interval, which is the integral of the rate over the interval.
+        [1]
+        """
         return np.asarray(self._until(ends) - self._until(starts), dtype=float)
 
     def _until(self, instants: Floats) -> Floats:
-        """Return the integral of the rate from the first knot to each instant; negative before the first knot. [1]"""
+        """Return the integral of the arrival rate from the first knot to each instant; negative before the first knot.
+        [1]
+        """
         widths = np.diff(self.times)
         at_knots = np.concatenate([[0.0], np.cumsum(widths * (self.rates[:-1] + self.rates[1:]) / 2)])
         left = np.clip(np.searchsorted(self.times, instants, side="right") - 1, 0, len(self.times) - 1)
@@ -47,7 +52,7 @@ class RateCurve:
 
 
 def constant(rate: float) -> RateCurve:
-    """Return a rate curve with the same rate at all times."""
+    """Return a curve whose arrival rate is the same at all times."""
     return RateCurve(np.array([0.0]), np.array([rate]))
 
 
@@ -58,9 +63,9 @@ class Arrivals:
     Attributes
     ----------
     curves : tuple of RateCurve
-        A single rate for all groups together, or one rate per group.
+        A single rate for all user groups together, or one rate per group.
     by_group : bool
-        Whether each group has its own arrival process.
+        Whether each user group has its own arrival process.
     """
 
     curves: tuple[RateCurve, ...]
@@ -68,11 +73,11 @@ class Arrivals:
 
     @property
     def is_constant(self) -> bool:
-        """True if the rate of every group is constant."""
+        """True if the arrival rate of every user group is constant."""
         return all(curve.is_constant for curve in self.curves)
 
     def expected(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the expected number of arrivals of all groups in each interval. [1]"""
+        """Return the expected number of arrivals of all user groups together, for each interval. [1]"""
         return np.asarray(sum(curve.arrivals(starts, ends) for curve in self.curves), dtype=float)
 
 
@@ -111,7 +116,7 @@ def _curve(rate: Any, start: float) -> RateCurve:
 
 
 def moves(plan: dict[str, Any] | None, recorded: Sequence[dict[str, Any]], number: int) -> bool:
-    """Return True if the plan changes the rate within a stage; False if the plan cannot be read."""
+    """Return True if the plan changes the arrival rate within a stage; False if the plan cannot be read."""
     try:
         return not of_stage(plan or {}, recorded, number).is_constant
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):

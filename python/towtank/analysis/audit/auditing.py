@@ -37,9 +37,9 @@ from towtank.analysis.windows import window as windows
 from towtank.results.segments import Interval
 
 LEVEL = 1e-4
-"""Significance level of a single test, in (0, 1): a smaller p-value makes the run suspect."""
+"""Significance level of a single test of the audit, in (0, 1). A run is suspect if a p-value is smaller."""
 FAMILY_LEVEL = 1e-3
-"""Largest probability that at least one of all tests makes a correct run suspect.
+"""Largest probability that a correct run becomes suspect because at least one of all tests of the audit fails.
 
 With more than ten tests, each test uses an equal share of this probability (Bonferroni).
 """
@@ -91,7 +91,7 @@ def audit(
 
 
 def _is_plan(plan: dict[str, Any] | None) -> bool:
-    """Return True if a document has the parts of a plan that the audit reads."""
+    """Return True if a document has all entries of a plan that the audit reads."""
     try:
         plan = plan or {}
         weights = [
@@ -106,7 +106,7 @@ def _is_plan(plan: dict[str, Any] | None) -> bool:
 
 
 class _Load:
-    """Requested and recorded load in the planned steady window."""
+    """Load that the plan requests, and recorded load, in the planned steady window."""
 
     def __init__(self, plan: dict[str, Any], measurement: Measurement, window: windows.Window) -> None:
         self.plan = plan
@@ -133,7 +133,7 @@ class _Load:
 
     @cached_property
     def stages(self) -> dict[int, list[Interval]]:
-        """Intervals of the planned steady window, by number of the stage."""
+        """Recorded intervals of the planned steady window, grouped by the number of their stage."""
         found: dict[int, list[Interval]] = defaultdict(list)
         for interval in self.intervals:
             found[interval.stage].append(interval)
@@ -145,7 +145,7 @@ class _Load:
         return not any("rates_by_group" in stage for stage in self.plan["load"]["stages"])
 
     def stage(self, number: int) -> StageOfArrivals:
-        """Return the requested and recorded arrivals of a stage, as the arrival tests need them."""
+        """Return the requested and recorded arrivals of a stage, in the form that the tests of arrivals read."""
         recorded = self.measurement.stages
         stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
         return StageOfArrivals(
@@ -160,7 +160,7 @@ class _Load:
 
     @cached_property
     def counts_picks(self) -> bool:
-        """True if the engine counted the transactions that users picked."""
+        """True if the engine counted how often users picked each transaction of their mix."""
         every = (series for interval in self.measurement.recording.intervals for series in interval.series)
         return any(series.picked is not None for series in every)
 
@@ -210,8 +210,8 @@ def _mix(load: _Load, number: int) -> Check:
     if len(weights) < 2 and set(counted) <= set(weights):
         return replace(place, why="the mix is a single transaction")
     if not load.counts_picks:
-        # Without counts of picks, the ended transactions are counted. They include the `once` and `exit` transactions,
-        # which are not part of the mix.
+        # Recordings without counts of picks have only the ended transactions. These include the `once` and `exit`
+        # transactions, which are not part of the mix.
         counted = {index: count for index, count in counted.items() if index in weights}
     numbers = sorted(set(weights) | set(counted))
     counts = [counted.get(index, 0.0) for index in numbers]
@@ -233,9 +233,9 @@ def _mix(load: _Load, number: int) -> Check:
 def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[float]:
     """Return an upper bound of the variance that transactions in progress add to the counts of ended transactions.
 
-    At each edge of the window, some transactions are in progress. Their mean number is sum(R) / T for each kind of
+    At both ends of the window, some transactions are in progress. Their mean number is sum(R) / T for each kind of
     transaction, with the response times R and the length T of the window. The variance of this number is at most its
-    mean, and the window has two edges.
+    mean, and the window has two ends.
     """
     columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
     known = list(names.get("transactions", []))
@@ -248,7 +248,7 @@ def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[floa
 
 
 def _think(load: _Load, number: int) -> Check | None:
-    """Test whether the pauses of a group have the planned distribution; None if the plan has no pauses."""
+    """Test whether the pauses of a user group have the planned distribution; None if the plan has no pauses."""
     group = load.groups[number]
     pause = group.get("think")
     place = Check(THINK, load.group_name(number))
@@ -273,7 +273,7 @@ def _think(load: _Load, number: int) -> Check | None:
 
 
 def distribution(pause: dict[str, Any]) -> Distribution | float:
-    """Return the distribution of a pause in the plan, or the length of the pause if it is constant. [s]
+    """Return the distribution from which the plan takes a pause, or the length of the pause if it is constant. [s]
 
     Raises
     ------
@@ -298,7 +298,7 @@ def distribution(pause: dict[str, Any]) -> Distribution | float:
 
 
 def _shares(load: _Load) -> Check:
-    """Test whether arrivals were assigned to the groups by their planned shares."""
+    """Test whether arrivals were assigned to the user groups by the planned shares."""
     counts = np.zeros(len(load.groups))
     for interval in load.intervals:
         counts[: len(interval.arrivals)] += interval.arrivals[: len(counts)]

@@ -1,4 +1,4 @@
-"""Defines the common form of all tests of the audit."""
+"""Defines the result that all tests of the audit return."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Check:
     why: str = ""
 
     def place(self) -> dict[str, Any]:
-        """Return a text with the name of the test, the user group and the stage."""
+        """Return the name of the test, with the user group and the stage that it covers, as text."""
         return {"test": self.about, "group": self.group, "stage": self.stage}
 
     def document(self, level: float) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Check:
 
 
 def merged(encoded: list[str]) -> Histogram | None:
-    """Merge the readable histograms into one; damaged histograms are left out, and other functions report them."""
+    """Merge all readable histograms into a single one. Damaged histograms are left out here and reported elsewhere."""
     found: list[Histogram] = []
     for text in encoded:
         try:

@@ -11,12 +11,13 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
-# Above this share of redirects, most of the throughput consists of redirects.
+# If the share of redirects in the responses is larger, most of the throughput consists of redirects.
 REDIRECTS_SHARE = 0.5
 
 
 def redirected(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that unexpected redirects are neither most of the responses nor all responses of a transaction.
+    """Check that unexpected redirects are neither the majority of all responses nor the only responses of a
+    transaction.
 
     Notes
     -----

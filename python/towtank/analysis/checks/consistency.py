@@ -26,7 +26,7 @@ def accounting(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the request counts of all intervals add up to the engine's total."""
+    """Check that the request counts of all intervals together equal the total that the engine reports."""
     recorded = evidence.summary["accounting"]["recorded"]
     if recorded is not None and recorded["intervals"] != recorded["engine"]:
         text = (
@@ -58,7 +58,7 @@ def little(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def utilization(evidence: Evidence) -> Iterator[Doubt]:
-    """Check the utilization law of each tier."""
+    """Check the utilization law, U = X D, of each tier."""
     for law in evidence.summary["laws"]["utilization"]:
         if law["holds"] is False:
             text = (

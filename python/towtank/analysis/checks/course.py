@@ -10,23 +10,23 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
-# A doubt is raised only if so many failures have a smaller probability than this. The audit of the load uses the same
-# probability: chance alone then hardly ever causes a doubt in a study of ten runs.
+# A doubt is raised only if the probability of at least as many failures is smaller than this. The audit of the load
+# uses the same probability, so that chance alone hardly ever causes a doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 
 
 def ended_early(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the run reached its planned end; otherwise the doubt gives the cause of the early end."""
+    """Check that the run reached its planned end. If it did not, the doubt gives the cause of the early end."""
     status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
     engine = evidence.engine or {}
     message = str(engine.get("message") or evidence.last_words or "")
     if _DISK_FULL.search(f"{reason} {message}"):
         yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
     if status == "failed":
-        # A dead service is reported before a failed engine: Towtank stops the engine when a service dies, but never
-        # stops a service when the engine dies.
+        # Towtank stops the engine when a service dies, but never stops a service when the engine dies. A dead service
+        # is therefore reported before a failed engine.
         kind = Kind.SERVICE_DIED if _SERVICE.search(reason) or _has(evidence, "system_failed") else Kind.ENGINE_FAILED
         yield Doubt(kind, Level.INVALID, reason or message or "the run failed")
     elif status == "stopped" or engine.get("reason") == "stopped":
@@ -126,7 +126,7 @@ def _held_s(evidence: Evidence, name: str) -> float:
 def _taken_down_at(evidence: Evidence, process: str) -> float:
     """Return when an event of the study first ended a process; infinite if no event did. [s]
 
-    After that time, a death of the process is expected.
+    A death of the process after that time is expected.
     """
     begins = [
         event.begin_s for event in evidence.study_events if process in event.processes and event.begin_s is not None
@@ -143,7 +143,7 @@ def events(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def errors(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the share of failed transactions is within the limit of the study."""
+    """Check that the share of failed transactions does not exceed the limit of the study."""
     share = evidence.summary["errors"]["share"]
     limit = evidence.limit("errors", ERRORS_SHARE)
     if share > limit:
@@ -174,7 +174,8 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # If the transaction continues after a failed request, the workload permits the failure, so no doubt is raised.
+        # If the transaction continues after a failed request, the workload permits the failure, so the request is
+        # skipped here.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 
@@ -185,7 +186,9 @@ def _of_part(part: str, failed: int, ended: int, limit: float, level: Level) -> 
 
 
 def _beyond_chance(failed: int, ended: int, limit: float) -> bool:
-    """Return True if so many transactions failed that the share of failures significantly exceeds the limit."""
+    """Return True if so many transactions failed that their share exceeds the limit significantly, and not by chance
+    alone.
+    """
     if not failed or failed <= limit * ended or limit >= 1:
         return False
     return binomial_tail(failed - 1, ended, limit) < BY_CHANCE

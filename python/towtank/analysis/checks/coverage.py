@@ -1,6 +1,6 @@
 """Lists the checks that could not be made on a run, with reasons.
 
-A check that could not be made is no evidence that the run is valid.
+A check that could not be made is not evidence that the run is valid.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Reason for a check that could not be made because the probe recorded no samples."""
+"""Reason, in a summary, for a check that could not be made because the probe recorded no samples."""
 _NO_TIER = "no tier of the system was watched"
 
 
 @dataclass(frozen=True)
 class NotChecked:
-    """Check that could not be made, and the reason."""
+    """A check that could not be made on a run, with the reason."""
 
     check: Kind
     why: str
@@ -37,7 +37,7 @@ class NotChecked:
 
 
 def not_checked(evidence: Evidence) -> list[NotChecked]:
-    """Return the checks that could not be made because data are missing, in the order of the kinds of doubts.
+    """Return the checks that could not be made because data are missing, in the same order as the kinds of doubts.
 
     Notes
     -----
@@ -76,7 +76,7 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _little_unknown(evidence: Evidence) -> str | None:
-    """Return the reason why Little's law could not be checked; None if the law was checked."""
+    """Return the reason why Little's law could not be checked; None if it was checked."""
     law = evidence.summary["laws"]["little"]
     if law is None:
         return "no response was timed within the window"
@@ -91,7 +91,7 @@ def _little_unknown(evidence: Evidence) -> str | None:
 def _lag_unknown(evidence: Evidence) -> str | None:
     """Return the reason why the start lag, or its share of response times, could not be checked.
 
-    None if it was checked.
+    None if both were checked.
     """
     generator, little = evidence.summary["generator"], evidence.summary["laws"]["little"]
     if generator["start_lag_p99_s"] is None:
@@ -130,7 +130,7 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
 def _others_known(others: dict[str, Any] | None) -> bool:
     """Return True if the CPU use of other programs on the machine of an external target is known.
 
-    An external target is a target that Towtank did not start.
+    An external target is a system that Towtank did not start.
     """
     return others is not None and others["cpus_used"]["value"] is not None and not others["not_found"]
 
@@ -143,8 +143,8 @@ def _why(evidence: Evidence) -> str | None:
 
 
 def _is_unobserved(evidence: Evidence) -> bool:
-    """Return True if no rate can be computed, because samples are missing for most of the window or at one of its
-    ends.
+    """Return True if no rate can be computed, because samples are missing for most of the window or at its start or
+    end.
     """
     times_s, window = evidence.observed.samples.times_s, evidence.window
     if window is None:

@@ -123,4 +123,4 @@ class Evidence:
 
 
 RunCheck = Callable[[Evidence], Iterator[Doubt]]
-"""Type of a check of a run: a function that yields the doubts that the evidence raises about one subject."""
+"""Type of all checks of a run: a function that reads the evidence and yields the doubts about one subject."""

@@ -8,36 +8,37 @@ from dataclasses import replace
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 
-# A load thread with a higher utilization starts requests late by chance alone: at 85 %, an M/M/1 queue holds 5.7
-# requests.
+# A load thread with a higher CPU utilization starts requests late by chance alone: at 85 %, an M/M/1 queue holds 5.7
+# requests on average.
 GENERATOR_BUSY = 0.85
 OVERFLOW_SHARE = 0.001
 START_LAG_CLOSED_S = 0.010
 START_LAG_OPEN_S = 0.001
-# If the lag exceeds its limit by this factor, the requested load was not offered.
+# The run is invalid if the start lag exceeds its limit by this factor, because the requested load was not offered.
 _LAG_INVALID = 10.0
-# Largest share of the response time that requests may spend inside the generator. Above one half, the generator
-# determines the response time more than the system does.
+# `START_LAG_SHARE` is the largest share of the response time that requests may spend inside the generator. Above one
+# half, the run is invalid: the generator determines the response time more than the system does.
 START_LAG_SHARE = 0.05
 _LAG_SHARE_INVALID = 0.5
-# Above this share of the calibrated rate the start lag grows steeply: an M/M/1 queue holds 1.5 requests at 60 % and 4
-# at 80 %.
+# Above this share of the calibrated request rate the start lag grows steeply: an M/M/1 queue holds 1.5 requests at 60 %
+# utilization and 4 at 80 %.
 ENVELOPE_SHARE = 0.80
-# A process that uses this share of its open files or ports may fail to open a connection by chance alone.
+# A process that uses a larger share of its open files or ports may fail to open a connection by chance alone.
 _CONNECTIONS_SHARE = 0.95
-# The response time of a request in a stall includes the wait for the generator. If stalls take more than 1 % of the
-# window, they determine p99; above 10 %, the load in the window is no longer the load of the study.
+# The response time of a request during a stall of the generator includes the wait for the generator. If stalls take
+# more than 1 % of the window, they determine p99; above 10 %, the load in the window is no longer the load of the
+# study.
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
 _STALLS_SHOWN = 3
-# The run is invalid if servers sent bytes without a request more often than this, relative to the number of requests.
-# The default limit for failed requests is the same.
+# The run is invalid if, relative to the number of requests, servers sent bytes without a request more often than this.
+# The default limit for the share of failed requests has the same value.
 FRAMING_SHARE = 0.01
-# Number of connections opened per request. A server that closes a connection after 100 or 1,000 requests stays far
-# below this limit; a server without keep-alive opens one connection per request.
+# Largest number of connections opened per request. A server that closes a connection after 100 or 1,000 requests stays
+# far below this limit; a server without keep-alive needs one connection per request.
 RECONNECTS_SHARE = 0.5
-# Share of the response time that requests spent waiting for a connection of the pool. Most means have an interval
-# wider than this share, so a smaller share changes no conclusion.
+# Largest share of the response time that requests may spend waiting for a connection of the pool. The interval of most
+# means is wider than this share, so a smaller share changes no conclusion.
 CONNECTION_WAIT_SHARE = 0.05
 
 
@@ -77,7 +78,9 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
-    """Yield a note on stalls of a second or more outside the window, during which the load differed from the plan."""
+    """Yield a note on stalls of the generator of a second or more outside the analysed window. During stalls the load
+    differed from the plan.
+    """
     if stalls:
         longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
         text = f"the load generator stalled {_times(stalls)}, outside the window"
@@ -85,14 +88,14 @@ def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
 
 
 def _times(stalls: list[dict[str, float]]) -> str:
-    """Render the times of the first long stalls; empty if there are no long stalls."""
+    """Render the times of the first long stalls as text; the text is empty without long stalls."""
     shown = [f"from {stall['start_s']:.1f} s to {stall['end_s']:.1f} s" for stall in stalls[:_STALLS_SHOWN]]
     more = f" and {len(stalls) - len(shown)} more times" if len(stalls) > len(shown) else ""
     return f"{', '.join(shown)} of the run{more}" if shown else ""
 
 
 def framing(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that servers sent no bytes beyond their responses to requests."""
+    """Check that servers sent no bytes other than their responses to requests."""
     connections, window = evidence.summary["connections"], evidence.window
     found = {
         "bytes after a complete response": connections["surplus"],
@@ -125,7 +128,7 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the generator turned no arrivals away."""
+    """Check that the generator started all arrivals, that is, rejected none."""
     accounting = evidence.summary["accounting"]
     count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
     if count:
@@ -135,7 +138,7 @@ def overflow(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def envelope(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the request rate stayed below the calibrated rate of the generator, with a margin."""
+    """Check that the request rate stayed below a given share of the calibrated rate of the generator."""
     figures = evidence.summary["generator"]
     share = figures["envelope_share"]
     if share is not None and share > ENVELOPE_SHARE:
@@ -162,7 +165,7 @@ def connections(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pool(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests hardly waited for a free connection of the generator's pool."""
+    """Check that requests spent little time waiting for a free connection of the generator's pool."""
     waits = evidence.summary["connections"]["wait_time_s"] or {}
     share = waits.get("share_of_response_time", 0.0)
     if share > CONNECTION_WAIT_SHARE:
@@ -175,7 +178,7 @@ def pool(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def start_lag(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that requests started on time, and that the start lag is a small part of response times."""
+    """Check that requests started on time, and that the start lag is only a small part of response times."""
     found = [*_lag_p99(evidence), *_lag_shares(evidence)]
     heavy = [doubt for doubt in found if doubt.level is not Level.NOTE] or found
     if heavy:

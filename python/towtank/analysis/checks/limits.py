@@ -14,8 +14,9 @@ _WORDS = {
     "control_group": "processes and threads of its control group",
     "ports": "local ports",
 }
-"""Names of the limited resources in messages."""
-# Kind of the tiers that are relays: processes of Towtank that forward the load. Their limits need not be observed.
+"""Names of the resources that the kernel limits, as messages use them."""
+# Kind of the tiers that are relays, which are processes of Towtank that forward the load. The kernel limits of relays
+# need not be observed.
 _RELAY = "relay"
 
 
@@ -32,7 +33,7 @@ def exhausted(evidence: Evidence) -> Iterator[Doubt]:
                 networks.setdefault((found["towards"], most, limit), []).append(name)
             else:
                 yield _doubt(f"{name} ran out of {words}", most, limit)
-    # Tiers in one network share the local ports of that network.
+    # Tiers in the same network share its local ports, so they are reported together.
     for (towards, most, limit), names in networks.items():
         where = names[0] if len(names) == 1 else f"the network of {' and '.join(names)}"
         yield _doubt(f"{where} ran out of local ports towards {towards}", most, limit)
@@ -44,7 +45,9 @@ def _doubt(what: str, most: float, limit: float) -> Doubt:
 
 
 def unknown(evidence: Evidence) -> str | None:
-    """Return the kernel limits that were not observed, with the tiers concerned; None if all were observed."""
+    """Return the kernel limits that were not observed, each with the tiers for which it is unknown; None if all were
+    observed.
+    """
     missing: dict[str, list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():

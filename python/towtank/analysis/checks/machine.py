@@ -12,27 +12,31 @@ from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE, WATCHED
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
-# Largest share of the system's CPUs that other programs may use. The kernel attributes less than a tenth of a CPU to no
-# process, which stays below this limit.
+# Largest share of the system's CPUs that other programs may use. CPU time that the kernel attributes to no process is
+# less than a tenth of a CPU, which stays below this limit.
 FOREIGN_SHARE = 0.10
-# Kernel threads and the error of the host's tick-based CPU accounting together stay below a few per cent.
+# Largest share of a machine's CPUs that processes outside all tiers may use. Kernel threads and the error of the
+# tick-based CPU accounting together stay below it.
 NOT_ATTRIBUTED_SHARE = 0.05
-# A tier that serves load uses more CPU time than this. A launcher process that only waits uses less. [1]
+# A tier that serves load uses more CPUs than this. A launcher process that only waits uses less. [1]
 _NEXT_TO_NOTHING = 0.005
-# If other programs use a quarter of the CPUs, a queue at a utilization of 60 % becomes a queue at 80 %: response times
-# double (M/M/1: 1 / (1 - U) rises from 2.5 to 5). The results then describe the other programs as much as the system.
+# If other programs use a quarter of the CPUs, a queue at 60 % utilization becomes a queue at 80 %. Response times then
+# double (M/M/1: 1 / (1 - U) rises from 2.5 to 5), and the results describe the other programs as much as the system.
 # [1]
 FOREIGN_INVALID = 0.25
-# The boot clock and the monotonic clock are read microseconds apart, so a smaller difference is no suspension. [s]
+# The boot clock and the monotonic clock are read microseconds apart. Only a larger difference between their advances
+# counts as a suspension of the machine. [s]
 SLEPT_S = 0.1
 PACE_SPREAD = 0.10
-"""Largest share by which fixed work may take longer in slow seconds of a machine than in fast seconds. [1]"""
+"""Largest share by which the same work may take longer in the slow seconds of a machine than in its fast
+seconds. [1]
+"""
 THROTTLED_SHARE = 0.01
 _THROTTLED_INVALID = 0.10
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each machine with a probe, with the text ` of NAME` for messages; empty text for this machine."""
+    """Yield each machine that has a probe, and the text ` of NAME` for messages; the text is empty for this machine."""
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():
         if name in evidence.observed.remote:
@@ -51,7 +55,7 @@ def steal(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def interference(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that other programs hardly used the CPUs of the system."""
+    """Check that other programs used only a small share of the CPUs of the system."""
     foreign = evidence.summary["host"]["foreign_share"]
     limit = evidence.limit("interference", FOREIGN_SHARE)
     if foreign is not None and foreign > limit:
@@ -62,7 +66,8 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _foreign_level(share: float, limit: float) -> Level:
-    """Return the level of a doubt about CPU use by other programs: invalid above `FOREIGN_INVALID`, else suspect.
+    """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID`,
+    otherwise suspect.
 
     A limit of the study above `FOREIGN_INVALID` replaces that constant.
     """
@@ -70,9 +75,7 @@ def _foreign_level(share: float, limit: float) -> Level:
 
 
 def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
-    """Check the CPU use of other programs on this machine, if a target that Towtank did not start runs on this
-    machine.
-    """
+    """Check the CPU use of other programs on this machine, if the target runs on it but was not started by Towtank."""
     others = evidence.summary["other_programs"]
     if others is None or others["cpus_used"]["value"] is None or not others["cpus"]:
         return
@@ -98,11 +101,12 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
     others, found = (evidence.summary[key] for key in ("other_programs", "not_attributed"))
     for name, usage in found.items():
         if name == THIS_MACHINE and others is not None:
-            continue  # `_beside_targets` checks the CPU use of this machine.
+            continue  # Skipped here, because `_beside_targets` checks the CPU use of this machine.
         used, cpus = usage["cpus_used"]["value"], usage["cpus"]
         if used is None or not cpus:
             continue
-        # A kernel that accounts for interrupts separately attributes the CPU time of interrupts to no process.
+        # If the kernel counts the CPU time of interrupts separately, it attributes that time to no process, so the time
+        # is subtracted.
         rest = used - (usage["interrupts_cpus_used"] or 0.0)
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
@@ -126,7 +130,8 @@ def _idle(evidence: Evidence) -> str:
 def clock(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the wall clock advanced as much as the monotonic clock."""
     jump = evidence.observed.samples.clock_jump()
-    # The wall clock continues while the machine is suspended; the check `suspended` reports a suspension.
+    # The wall clock continues while the machine is suspended, so that time is subtracted. The check `suspended` reports
+    # a suspension.
     if abs(jump - slept_s(evidence)) > CLOCK_JUMP_S and jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
         yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
@@ -175,11 +180,11 @@ def pinned(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no CPU limit of a control group throttled a tier or the generator."""
+    """Check that no tier and no load generator was throttled by the CPU limit of its control group."""
     for name, share in [pair for _, seen in _machines(evidence) for pair in seen["throttled"].items()]:
         if share <= THROTTLED_SHARE:
             continue
-        # A study may limit a tier on purpose. A limit on the generator is always a fault.
+        # A study may limit the CPUs of a tier on purpose. A limit on the CPUs of the generator is always a fault.
         heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
         level = heavy if name == GENERATOR_GROUP else Level.NOTE
         text = (

@@ -11,8 +11,8 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 # A retransmission timeout costs 200 ms or more (TCP_RTO_MIN of Linux). A tail loss probe costs as much if a single
-# segment is in flight. If one in 1,000 requests is delayed by a timeout or a probe, the delays determine p99.9.
-# Other retransmissions cost about one round trip.
+# segment is in flight. If one in 1,000 requests is delayed by a timeout or a tail loss probe, these delays determine
+# p99.9. Other retransmissions cost about one round trip.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 
@@ -32,7 +32,7 @@ def retransmits(evidence: Evidence) -> Iterator[Doubt]:
 
 @dataclass(frozen=True)
 class Counted:
-    """TCP counters of one network, counted within the window.
+    """TCP counters of one network, counted within the analysed window.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Counted:
 
 
 def counted(summary: dict[str, Any]) -> list[Counted]:
-    """Return the TCP counters of the networks in a run summary: of this machine and of each host.
+    """Return the TCP counters of the networks in a run summary, that is, the networks of this machine and of each host.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def counted(summary: dict[str, Any]) -> list[Counted]:
 
 
 def overflowed(networks: list[Counted]) -> Iterator[Doubt]:
-    """Yield a doubt for each network in which a connection attempt met a full listen queue."""
+    """Yield a doubt for each network in which a full listen queue refused or delayed a connection attempt."""
     for network in networks:
         overflows = network.counts.get("listen_overflows")
         if overflows:
@@ -84,8 +84,9 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         again = network.counts.get("retransmits")
         if not again or again / requests <= RETRANSMITS_SHARE:
             continue
-        # Linux also counts tail loss probes, sent when an acknowledgement is late, and segments that it assumed lost
-        # because later segments overtook them. The peer reports that these segments were not lost.
+        # Linux also counts two kinds of segments that were not lost: tail loss probes, sent when an acknowledgement is
+        # late, and segments assumed lost because later segments overtook them. The peer reports that it had received
+        # them.
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
         reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:
@@ -102,7 +103,9 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
 
 
 def _waits(counts: dict[str, float | None]) -> float | None:
-    """Return the number of losses that TCP repaired by a timeout or a probe; None if not counted. [1]"""
+    """Return the number of lost segments that TCP repaired by a timeout or a tail loss probe; None if not
+    counted. [1]
+    """
     timeouts, recoveries = counts.get("timeouts"), counts.get("probe_recoveries")
     return None if timeouts is None or recoveries is None else timeouts + recoveries
 
@@ -110,7 +113,7 @@ def _waits(counts: dict[str, float | None]) -> float | None:
 def loses_packets(hosts: dict[str, Any]) -> bool:
     """Return True if the study configured packet loss on the link of a host.
 
-    Both ends of a link with packet loss retransmit segments.
+    Then the hosts at both ends of the link retransmit segments.
 
     Parameters
     ----------

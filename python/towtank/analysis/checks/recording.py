@@ -45,7 +45,7 @@ def _gaps(evidence: Evidence, host: str) -> list[Gap]:
 
 
 def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: str = "") -> Doubt | None:
-    """Return a doubt about the sampling gaps within the window, with their times; None without such a gap."""
+    """Return a doubt that lists the times in the window without samples; None if there is no such gap."""
     inside = [gap for gap in found if gap.within_s(window.start_s, window.end_s) > 0]
     if not inside:
         return None
@@ -58,14 +58,14 @@ def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: 
 
 
 def _times(found: list[Gap]) -> str:
-    """Render the times of the first sampling gaps: `from 2.1 s to 6.3 s`."""
+    """Render the times of the first gaps between samples: `from 2.1 s to 6.3 s`."""
     shown = [f"from {gap.start_s:.1f} s to {gap.end_s:.1f} s" for gap in found[:_GAPS_SHOWN]]
     more = len(found) - len(shown)
     return ", ".join(shown) + (f" and {more} more times" if more else "")
 
 
 def _outside(found: list[Gap], why: str | None) -> Doubt:
-    """Return a note about a probe that took no samples for part of the run outside the window."""
+    """Return a note about a probe that took no samples for part of the run, outside the analysed window."""
     reason = "" if why is None else f" ({why})"
     times = f"recorded nothing {_times(found)} of the run" if found else "ended too early"
     text = f"the probe {times}{reason}; the window itself was sampled"
@@ -95,7 +95,7 @@ def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def damage(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that all records of the run can be read."""
+    """Check that all records of the run can be read, and that no record is damaged."""
     if not evidence.manifest:
         text = "run.json cannot be read, so the end of the run and its planned load are unknown"
         yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, text)

@@ -11,12 +11,12 @@ from towtank.analysis.stored import count_of
 from towtank.analysis.system.limited_disks import LIMITS
 from towtank.units import shown
 
-# Below this free share, neither a document nor a folder fits on the disk. [1]
+# If the free share of a disk is smaller, the disk counts as full: neither a document nor a folder fits on it. [1]
 SPENT_SHARE = 0.001
-# A disk that would fill up within this many window lengths is reported, because a longer stage or a higher load would
-# fill it. [1]
+# A disk is reported if it would fill up within this many lengths of the window, because a longer stage or a higher load
+# would fill it. [1]
 SOON_WINDOWS = 10.0
-# A disk that would fill up later is reported only if its free share is below this value. [1]
+# A disk that would fill up only after `SOON_WINDOWS` is reported if its free share is below this value. [1]
 LOW_SHARE = 0.05
 _WORDS = {"bytes": "space", "inodes": "inodes"}
 
@@ -30,14 +30,17 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
-    """Note each disk of a host that a control group limits, because the limit determines its response times."""
+    """Note each disk of a host that a control group limits, because that limit determines the response times of the
+    disk.
+    """
     for host, disk, limits in throttled_disks(evidence.manifest):
         text = f"the control group limits disk {disk} of host {host} to {limits}, which determines its percentiles"
         yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, text)
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield host, disk and limits of each disk that a control group limits; the limits are rendered as text.
+    """Yield the name of the host, the name of the disk, and the limits as text, for each disk that a control group
+    limits.
 
     Parameters
     ----------
@@ -46,7 +49,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
     """
     for host, facts in (manifest.get("hosts") or {}).items():
         if not isinstance(facts, Mapping):
-            continue  # In a run on this machine alone, this entry is a text.
+            continue  # In a run without other hosts, this entry is a text and not a mapping.
         for disk, given in (facts.get("disks") or {}).items():
             limits = [_limit(given[key], key) for key in LIMITS if given.get(key) is not None]
             if limits:
@@ -54,7 +57,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
 
 
 def _limit(value: object, key: str) -> str:
-    """Render a limit with its unit; a limit that cannot be parsed is returned unchanged."""
+    """Render a limit of a disk with its unit; a limit that cannot be parsed is returned unchanged."""
     try:
         return LIMITS[key].text(LIMITS[key].read(value))
     except ValueError:
@@ -62,7 +65,7 @@ def _limit(value: object, key: str) -> str:
 
 
 def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SHARE) -> Iterator[Doubt]:
-    """Yield a doubt for each disk of each host that is short of free space or inodes.
+    """Yield a doubt for each disk of each host that has too little free space or too few free inodes.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SH
 
 def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: float) -> Iterator[Doubt]:
     size, free = values.get(f"size_{what}"), values.get(f"free_{what}_least")
-    if not size or free is None:  # A file system with a variable number of inodes reports zero.
+    if not size or free is None:  # A file system whose number of inodes is not fixed reports a size of zero.
         return
     share, soon = free / size, values.get(f"{what}_full_in_s")
     word = _WORDS[what]
@@ -103,7 +106,7 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """Render the free share of the other resource of a disk.
+    """Render the free share of the other resource of a disk: of its inodes if its space is short, and vice versa.
 
     A disk may have free space and no inodes, or free inodes and no space.
     """
@@ -113,7 +116,7 @@ def _meanwhile(what: str, values: dict[str, Any]) -> str:
 
 
 def stored(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that every document confirmed as stored could be read back with its content unchanged."""
+    """Check that every document that the system confirmed as stored could be read back with unchanged content."""
     had_events = any(event.begin_s is not None for event in evidence.study_events)
     yield from lost_or_unknown(evidence.summary["stored"], had_events=had_events)
 

@@ -17,22 +17,21 @@ from towtank.analysis.windows.tolerances import GROSS
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
-# Longest steady stage that a message recommends. [s]
+# Length of the longest steady stage that a message recommends. [s]
 _LONGEST_S = 3600.0
 RELAXATIONS, FEW_RELAXATIONS = 40, 10
-"""Two window lengths, in relaxation times of a queue. [1]
+"""Two lengths of a window, in relaxation times of a queue. [1]
 
-From the first on, the interval of the mean response time is reliable. Below the second, it often misses the true mean.
+If the window is at least `RELAXATIONS` long, the interval of the mean response time is reliable. If it is shorter than
+`FEW_RELAXATIONS`, the interval often does not contain the true mean.
 """
 _TAIL = 0.01
 PACE_KEPT = 0.02
-"""Largest relative excess of the mean cycle time of users over their pace with which the users still keep their pace.
-[1]
-"""
+"""Users keep their pace if their mean cycle time exceeds the pace by at most this share of the pace. [1]"""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is steady and as long as planned."""
+    """Check that the analysed window is steady and as long as planned."""
     window = evidence.window
     if window is None:
         text = "nothing was recorded in a steady stage"
@@ -61,9 +60,9 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def rest(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is long enough, and its noise small enough, to exclude a relevant change.
+    """Check that the window is long enough, and its noise small enough, to exclude a relevant change during the window.
 
-    A change within the noise is not detected by the tests of the window.
+    A change that is smaller than the noise is not detected by the tests for a steady window.
     """
     window = evidence.window
     if window is None or not window.steady:
@@ -85,7 +84,7 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _hidden(name: str, found: Rest | None) -> str:
-    """Describe the largest change of a series that the tests of the window may have missed."""
+    """Describe the largest change of a series of measured values that the tests for a steady window may not detect."""
     text = name.replace("_", " ")
     if found is None:
         return f"any change of {text} (no transaction ended in some seconds)"
@@ -150,7 +149,8 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no users keep a constant pace, because intervals within one run then do not predict other runs.
+    """Check that no users keep a constant pace. With such users, intervals computed within one run do not predict other
+    runs.
 
     Notes
     -----
@@ -168,15 +168,16 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
-    """Return True if the users of a group start transactions at a constant pace, and take no longer for a
-    transaction.
+    """Return True if the users of a group start transactions at a constant pace, and finish each transaction within the
+    pace.
     """
     cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
     return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
 
 
 def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
-    """Return the relaxation time of the queue for a tier's CPUs at a request rate; 0 if unknown or infinite. [s]
+    """Return the relaxation time of the queue for the CPUs of a tier at a given request rate; 0 if unknown or infinite.
+    [s]
 
     Service times are at most `most_s`.
     """
@@ -187,7 +188,9 @@ def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
 
 
 def backlog(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no backlog existed when the window started: no more requests in the system than the load needs."""
+    """Check that no backlog existed when the window started, that is, no more requests in the system than the load
+    needs.
+    """
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return
@@ -202,7 +205,7 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that single seconds are not far slower than their neighbours, as after pauses of the system."""
+    """Check that no single second is far slower than the seconds around it, as it is during a pause of the system."""
     found = evidence.summary["pauses"]
     if found is None or found["slow"] < found["limit"]:
         return
@@ -215,8 +218,8 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that there are enough independent response times for their mean and percentiles."""
-    # The check `completed` reports a window without completed transactions.
+    """Check that there are enough independent response times for a mean and for percentiles."""
+    # A window without completed transactions is skipped here, because the check `completed` reports it.
     if evidence.window is None or not evidence.timed:
         return
     worth = evidence.effective_samples
@@ -224,8 +227,8 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
         )
-        # At saturation all response times are nearly equal. The interval of their mean may then be narrow although it
-        # rests on few independent values.
+        # At saturation all response times are nearly equal. The interval of their mean may then be narrow although
+        # there are few independent response times.
         narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
         level = Level.NOTE if narrow else Level.SUSPECT
         yield Doubt(Kind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))

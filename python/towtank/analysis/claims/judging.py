@@ -33,20 +33,21 @@ SCHEMA = "towtank/claims/1"
 CLAIMS_FILE = "claims.json"
 VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
-"""Name of the method of an interval that is computed from one value per combination of factor levels."""
-# Next steps for undecided claims.
+"""Name of the method by which an interval is computed from one value per combination of factor levels."""
+# Next steps recommended for undecided claims.
 _REPEAT = "repeat the runs (--repetitions)"
 _REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady stage longer"
 _NO_RATIO = "claim a difference instead of the ratio"
 _OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
-# A reason that involves more suspect runs than this states only their number; `suspect_runs` lists all of them. [1]
+# A reason lists the names of at most this many suspect runs; with more runs, it states only their number.
+# `suspect_runs` lists all of them. [1]
 _NAMED_AT_MOST = 3
 _WORDS = {True: "confirmed", False: "refuted", None: "undecided"}
 Json = Mapping[str, Any]
 
 
 def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
-    """Judge the claims of a study from the summaries of its runs.
+    """Judge the claims of a study from the summaries of its runs, as confirmed, refuted, undecided or not testable.
 
     Parameters
     ----------
@@ -78,23 +79,23 @@ def _counts(judged: Sequence[Json]) -> dict[str, int]:
 
 
 def run_to_run_of(study: Json) -> float:
-    """Return the relative standard deviation between runs that is assumed if a combination of levels has a single run.
-    [1]
+    """Return the relative standard deviation between runs that is assumed if there is a single run of a combination of
+    levels. [1]
     """
     declared = study.get("run_to_run")
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
 def looks_of(study: Mapping[str, object]) -> Looks | None:
-    """Return the interim analyses of a study that repeats its runs until its claims are decided; None for any other
-    study.
+    """Return the interim analyses of a study that repeats its runs until its claims are decided; None for a study that
+    does not.
     """
     at_most = dig(study, "repeat", "at_most")
     return None if at_most is None else Looks(int(at_most))
 
 
 def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], looks: Looks | None) -> dict[str, Any]:
-    """Judge a claim after each block of runs, and return the first decision.
+    """Test a claim after each block of runs, and return the first verdict other than undecided.
 
     `looks` gives the confidence of each of these interim analyses.
     """
@@ -117,8 +118,9 @@ def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], l
 
 
 def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
-    """Return the reason why no block was judged, and the next step; `missing` maps runs without a summary to their
-    blocks.
+    """Return the reason why claims were not tested after any block of runs, and the next step.
+
+    `missing` contains the runs without a summary, each with its block.
     """
     early = sorted(name for name, block in missing.items() if block <= FIRST)
     if not early:
@@ -127,7 +129,7 @@ def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
-    """Judge the claims of the study in a results folder; None if the study declares no claims."""
+    """Test the claims of the study in a results folder against its runs; None if the study declares no claims."""
     study = manifest.get("study")
     if not isinstance(study, Mapping) or not study.get("claims"):
         return None
@@ -183,9 +185,9 @@ def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[
 
 
 def _without_suspects(measure: Measure, holds: str, places: Places, verdict: str) -> str:
-    """Describe the verdict that follows without the suspect runs.
+    """Describe the verdict that a claim would have without the suspect runs.
 
-    Empty if that verdict is the same, or if all runs in use are suspect.
+    The text is empty if that verdict is the same, or if all runs in use are suspect.
     """
     suspects = places.suspects
     sound = replace(places, runs=[run for run in places.runs if str(run["run"]) not in suspects], used={}, left_out=[])
@@ -222,7 +224,7 @@ def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
 
 
 def _why(verdict: str, found: Json, places: Places, known: str) -> tuple[str, str]:
-    """Return the reason for a verdict, and for an undecided claim the next step."""
+    """Return the reason for the verdict on a claim; if the claim is undecided, also the next step."""
     if verdict != "undecided":
         return known, ""
     levels = [level["measured"] for level in found.get("levels") or ()] or [found["measured"]]
@@ -250,8 +252,8 @@ def _unit(measure: Measure) -> str:
 
 
 def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: Bounds) -> dict[str, Any]:
-    """Judge a claim about a value, ratio or difference: first at each combination of levels, then by the mean over
-    all.
+    """Test a claim about a value, ratio or difference: first at each combination of levels, then by the mean over all
+    combinations.
 
     Notes
     -----
@@ -277,15 +279,15 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
 
 
 def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
-    """Return the number of combinations of levels that a number compares; None for a total.
+    """Return the number of combinations of levels whose values a measured quantity compares; None for a total.
 
-    The parts of a total may scatter differently, so no number of runs can be derived for it.
+    The parts of a total may have different variances, so no number of runs can be derived for a total.
     """
     return None if given.total_over else 1 if isinstance(given, ValueMeasure) else 2
 
 
 def _by_bounds(estimate: Estimate, wanted: Bounds, combinations: int | None) -> dict[str, Any]:
-    """Judge a quantity that is measured at a single combination of factor levels."""
+    """Test a claim about a quantity that is measured at a single combination of factor levels."""
     verdict = wanted.verdict(estimate.low, estimate.high)
     unknown = verdict is not None or combinations is None
     needs = Needs() if unknown else runs_needed(estimate, wanted, combinations or 1)
@@ -311,7 +313,9 @@ def _at_levels(
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Yield every combination of the factor levels that a claim names, without the factor of a total."""
+    """Yield every combination of the factor levels that a claim names. The factor over which a total is formed is left
+    out.
+    """
     named = {factor: written for factor, written in given.at.items() if factor != given.total_over}
     levels = {factor: places.resolved(factor, written) for factor, written in named.items()}
     for chosen in product(*levels.values()):
@@ -330,19 +334,19 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
 
 
 def _there(given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
-    """Return a quantity at one combination of levels, or its total over the levels of one more factor."""
+    """Return a quantity at one combination of levels, or its total over all levels of a further factor."""
     factor = given.total_over
     if factor is None:
         return places.quantity(given.of, given.per, at)
     levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
     parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
     # Runs of one block share the speed of the machine, so their errors are not independent. In ratios and differences
-    # of totals this common error cancels out.
+    # of totals this common error cancels out, so only there the parts are treated as independent.
     return total_interval(parts, independent=isinstance(given, PairMeasure))
 
 
 def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
-    """Return the mean over combinations of levels with Student's t interval.
+    """Return the mean of values, one per combination of levels, with Student's t interval.
 
     For ratios, it is the geometric mean, computed from logarithms.
     """
@@ -351,7 +355,7 @@ def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
     if min(values) <= 0:
         raise UntestableError("a ratio is zero or negative, so it has no logarithm", _NO_RATIO)
     logs = t_interval([math.log(value) for value in values], confidence)
-    # guaranteed by at least two values
+    # The type checker needs this: with at least two values, `t_interval` always returns a mean and an interval.
     assert logs.value is not None and logs.low is not None and logs.high is not None
     return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n, confidence)
 

@@ -10,13 +10,13 @@ from towtank.distributions import t_quantile
 from towtank.study.claim_holds import Bounds
 
 RUNS_AT_MOST = 1000
-"""Largest number of runs that is searched. [1]"""
+"""Largest number of runs that the search for a sufficient number tries. [1]"""
 _POWER = 0.8
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Runs of each combination of levels that decide a claim.
+    """Numbers of runs, of each combination of levels, that would decide a claim.
 
     Attributes
     ----------

@@ -15,16 +15,18 @@ from towtank.study.claims import HIGHEST, CourseMeasure
 
 Json = dict[str, Any]
 LevelSeries = list[tuple[str, Estimate]]
-# A factor with fewer levels has no level between the first and the last.
+# Smallest number of levels of a factor that has a level between the first and the last. [1]
 _INSIDE_AT_LEAST = 3
-# A step between two levels may oppose the trend by at most this share of the change from the first level to the last.
+# Between two neighbouring levels, a quantity may change against the trend by at most this share of its change from the
+# first level to the last.
 _OF_THE_WAY = 0.1
 _MORE_LEVELS = "run a preset with more levels (--preset)"
 
 
 @dataclass(frozen=True)
 class Step:
-    """Condition of a trend: the change from one level to another, in the direction of the trend, exceeds a bound.
+    """Condition of a trend: the change of a quantity from one level to another, in the direction of the trend, exceeds
+    a bound.
 
     Attributes
     ----------
@@ -45,13 +47,13 @@ class Step:
 
     @property
     def holds(self) -> bool | None:
-        """True if the change is significantly above the bound, False if significantly below, None otherwise."""
+        """True if the change is significantly above its bound, False if significantly below, None if neither."""
         return _above(self.change, -self.allowed)
 
     def why(self, factor: str, unit: str) -> str:
         """Explain why the change between two levels refutes the trend or leaves it undecided.
 
-        Empty if the change has no interval.
+        The text is empty if the change has no interval.
         """
         value, low, high = self.change.value, self.change.low, self.change.high
         if value is None or low is None or high is None:
@@ -97,7 +99,9 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
 
 def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
-    """Return the ratio of two estimates; its interval stays at or above 0 if both given intervals do."""
+    """Return the ratio of two estimates. The lower end of its interval is at least 0 if the intervals of both estimates
+    are.
+    """
     found = ratio_interval(top, bottom)
     ends = (top.low, bottom.low)
     return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found
@@ -201,21 +205,25 @@ def _stays(series: LevelSeries, allow: float, overall: float) -> list[Step]:
 
 
 def _above(difference: Estimate, bound: float) -> bool | None:
-    """Return True if a difference is significantly above a bound, False if significantly below, None otherwise."""
+    """Return True if a difference is significantly above a bound, False if significantly below, None if neither."""
     if difference.low is None or difference.high is None:
         return None
     return True if difference.low > bound else False if difference.high < bound else None
 
 
 def _together(parts: list[bool | None]) -> bool | None:
-    """Return True if all parts are True, False if any part is False, None otherwise."""
+    """Combine the results of several conditions: True if all are True, False if any is False, None if the combination
+    is unknown.
+    """
     if any(part is False for part in parts):
         return False
     return True if all(parts) else None
 
 
 def _may_be(level: str, series: LevelSeries, overall: float, *, upward: bool) -> bool:
-    """Return True if no other level is significantly higher than this level, or lower if `upward` is False."""
+    """Return True if no other level has a significantly higher value than `level`; if `upward` is False, a
+    significantly lower value.
+    """
     mine = dict(series)[level]
     confidence = 1 - (1 - overall) / max(1, len(series) - 1)
     for name, other in series:

@@ -1,4 +1,4 @@
-"""Selects the runs at given levels of the factors, and computes a quantity from these runs."""
+"""Selects the runs at given levels of the factors, and computes a measured quantity from these runs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
-"""Key of the summary whose counts are exact, apart from documents that were not read back."""
+"""Key of the counts of stored documents in a summary. The counts are exact, apart from documents that were not read
+back.
+"""
 ESTIMATES = "estimates"
-"""Key of the estimates with intervals in a phase of a run summary. The phase also has these numbers without intervals.
+"""Key of the estimates with intervals in a phase of a run summary. The phase also contains the same numbers without
+intervals.
 """
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 Json = Mapping[str, Any]
 Levels = dict[str, str]
-# Next steps for claims that the runs cannot decide.
+# Next steps recommended for claims that the runs cannot decide.
 OTHER_PRESET = "run a preset that contains it (--preset), or name factors and levels of this preset"
 INVALID = "remove the cause that the verdicts of these runs give, and run the study again"
 MISSING = "make the missing runs (towtank run --resume), or name levels that the design combines"
@@ -45,7 +48,7 @@ class UntestableError(Exception):
 
 @dataclass
 class Places:
-    """Runs of a study by their levels, and the runs that a claim uses.
+    """Runs of a study, found by their factor levels, and the runs that a claim uses.
 
     Attributes
     ----------
@@ -101,20 +104,22 @@ class Places:
         return words[written]
 
     def _by_value(self, factor: str, levels: list[str]) -> list[str]:
-        """Order the levels of a factor by their numeric values; levels without values keep the order of the study."""
+        """Sort the levels of a factor by their numeric values; levels without numeric values keep the order of the
+        study.
+        """
         numeric = next((declared.get("numeric") for declared in self.factors if declared["name"] == factor), None)
         if not numeric:
             return levels
         return [level for _, level in sorted(zip(numeric, levels, strict=True))]
 
     def one_place(self, written: Mapping[str, str | list[str]]) -> Levels:
-        """Return one level for each factor that a claim names; if the claim names several levels of a factor, the
-        first.
+        """Return a single level for each factor that a claim names. If the claim names several levels of a factor,
+        return the first of them.
         """
         return {factor: self.resolved(factor, level)[0] for factor, level in written.items()}
 
     def quantity(self, of: str, per: str | None, place: Levels) -> Estimate:
-        """Return a quantity at given levels of the factors, combined over the runs that are not invalid.
+        """Return a measured quantity at given levels of the factors, combined over the runs that are not invalid.
 
         Raises
         ------
@@ -136,7 +141,7 @@ class Places:
         path = read_metric(of)
         pooled, windows_s = (None, ()) if per else (of_all_requests(having, *path), counting(having, path))
         together = combined(list(measured.values()), pooled, windows_s)
-        # A count of all documents is exact, because it is not a sample.
+        # A count of all documents is exact, because it is not a sample, so its interval is not widened here.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)
             together = with_run_to_run(together, self.run_to_run * _elasticity(alone, of, per))
@@ -146,12 +151,12 @@ class Places:
 
     @property
     def suspects(self) -> list[str]:
-        """Names of the suspect runs among the runs in use."""
+        """Names of the suspect runs among the runs that the claim uses."""
         return sorted(name for name, run in self.used.items() if run["verdict"]["level"] == "suspect")
 
 
 def in_run(run: Json, of: str, per: str | None) -> Estimate:
-    """Return a quantity of one run, divided by a second quantity if `per` names it."""
+    """Return a measured quantity of one run, divided by a second quantity if `per` names a second one."""
     path = read_metric(of)
     found = _sum(leaves(run, path))
     if path[0] == COUNTED and found.value is not None:
@@ -172,7 +177,7 @@ def _elasticity(run: Json, of: str, per: str | None) -> float:
 
 
 def leaves(found: Any, path: Sequence[str]) -> list[Any]:
-    """Return all values under a path of keys in a summary, where `*` stands for any key; empty if there are none."""
+    """Return all values under a path of keys in a summary, where `*` stands for any key; empty without such values."""
     if not path:
         return [found]
     if not isinstance(found, Mapping):
@@ -206,9 +211,9 @@ def _share_failed(transactions: Sequence[Json]) -> Estimate:
 
 
 def _sum(found: Sequence[Any]) -> Estimate:
-    """Return the sum of several quantities, with the sum of their bounds as interval.
+    """Return the sum of several estimates. Its interval is the sum of the lower bounds and the sum of the upper bounds.
 
-    This interval holds for any correlation between the errors of the quantities.
+    This interval holds for any correlation between the errors of the estimates.
     """
     read = [_read(leaf) for leaf in found]
     if len(read) == 1:

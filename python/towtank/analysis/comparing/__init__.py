@@ -1,5 +1,6 @@
 """Compares two results: ratios of figures with intervals over the runs, a verdict, and the smallest detectable change.
 
+A figure is a measured quantity, such as the mean response time of one transaction; a side is one of the two results.
 `sides` reads results folders and files into runs, and `baselines` stores runs under a name. `lines` compares one figure
 of both sides, `failing` the shares of failures. `family` adjusts p-values for the number of figures, `findings` makes
 the verdict on each figure, and `deciding` the verdict on all of them. `power` computes which changes the comparison can

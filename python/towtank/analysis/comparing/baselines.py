@@ -1,4 +1,6 @@
-"""Stores the figures of a result as a named baseline, small enough for a repository because it has no recordings."""
+"""Stores the measured values of a result as a named baseline. A baseline has no recordings, so it is small enough for a
+repository.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from towtank.files import put_text, read_regular
 from towtank.spelling import misnamed
 
 FOLDER = Path(".towtank") / "baselines"
-"""Folder of the baselines, relative to the current folder."""
+"""Folder in which baselines are stored, relative to the current folder."""
 SCHEMA = "towtank/baseline/1"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PLACE: Literal["loc"] = "loc"
@@ -30,7 +32,7 @@ class _Form(BaseModel):
 
 
 class FigureForm(_Form):
-    """Figure of one run, as a baseline file stores it."""
+    """Measured value of one run, in the form in which a baseline file stores it."""
 
     name: Annotated[Metric, Field(strict=False)]
     transaction: str = ""
@@ -40,9 +42,9 @@ class FigureForm(_Form):
 
 
 class FailuresForm(_Form):
-    """Numbers of failed and of ended transactions in one run, as a baseline file stores them.
+    """Numbers of failed and of ended transactions in one run, in the form in which a baseline file stores them.
 
-    They cover one transaction, or all transactions if `transaction` is empty.
+    The numbers cover one transaction, or all transactions if `transaction` is empty.
     """
 
     transaction: str = ""
@@ -51,7 +53,7 @@ class FailuresForm(_Form):
 
 
 class RunForm(_Form):
-    """Run, as a baseline file stores it."""
+    """A run in the form in which a baseline file stores it."""
 
     name: str
     cell: str
@@ -63,7 +65,7 @@ class RunForm(_Form):
     transactions: list[str] = []
 
     def run(self) -> ComparedRun:
-        """Return the run in the form that the comparison uses."""
+        """Return the stored run in the form that a comparison uses."""
         figures = {
             Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures
         }
@@ -83,7 +85,7 @@ class RunForm(_Form):
 class BaselineForm(_Form):
     """Content of a baseline file."""
 
-    # The JSON key is `schema`, which pydantic does not allow as the name of a field.
+    # The JSON key is `schema`, but pydantic does not allow a field of that name, so the field has an alias.
     kind: Annotated[Literal["towtank/baseline/1"], Field(alias="schema")]
     towtank: str
     of: str
@@ -107,7 +109,7 @@ def path_of(name: str) -> Path:
 
 
 def keep(name: str, side: Side) -> Path:
-    """Write the runs of a side as a baseline, and return the path of its file."""
+    """Write the runs of one compared result as a baseline, and return the path of its file."""
     path = path_of(name)
     form = BaselineForm.model_validate(
         {
@@ -148,7 +150,7 @@ def _form_of(run: ComparedRun) -> RunForm:
 
 
 def baseline(name: str) -> Side:
-    """Read a baseline as one side of a comparison.
+    """Read a baseline as one of the two sides of a comparison.
 
     Raises
     ------

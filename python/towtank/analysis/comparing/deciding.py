@@ -1,4 +1,4 @@
-"""Compares two sides, and makes the verdict on all figures together."""
+"""Compares two results, A and B, and makes the verdict on all figures (measured quantities) together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.errors import StudyError
 _TRANSACTIONS = "transactions"
 SCHEMA = "towtank/compare/1"
 THRESHOLD = 0.02
-"""Smallest relative change that matters, by default. [1]"""
+"""Default of the smallest relative change that matters in a comparison. [1]"""
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ class Compared:
 
     @property
     def is_invalid(self) -> bool:
-        """True if a side has no run that is valid or suspect."""
+        """True if all runs of a side are invalid, so that nothing can be compared."""
         return not (self.a.usable and self.b.usable)
 
     @property
     def is_worse(self) -> bool:
-        """True if a figure of B is significantly worse than that of A, by at least the threshold."""
+        """True if a measured quantity of B is significantly worse than that of A, by at least the threshold."""
         return self.verdict is Outcome.WORSE
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to doubt the comparison, as text: invalid runs that were left out, suspect runs, and response times
-        of 0.
+        """Reasons to doubt the comparison, as text: invalid runs that were left out, suspect runs, or response times of
+        0.
         """
         coarse = [
             f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
@@ -78,12 +78,12 @@ class Compared:
 
     @property
     def differs_in(self) -> list[Difference]:
-        """Differences between the sides in transactions, configuration and environment."""
+        """Differences between A and B in their transactions, configurations and environments."""
         return differences(_facts(self.a), _facts(self.b))
 
     @property
     def missing(self) -> tuple[list[str], list[str]]:
-        """Transactions of B that A lacks, and transactions of A that B lacks; both empty if a side names no
+        """Transactions of B that A lacks, and transactions of A that B lacks. Both lists are empty if A or B names no
         transactions.
         """
         return missing(self.a, self.b)
@@ -116,7 +116,7 @@ def _counted(side: Side) -> dict[str, object]:
 
 
 def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
-    """Compare two sides.
+    """Compare the results A and B.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
 
 def _findings(family: Family, tested: Sequence[FailureLine], failures: Sequence[FailureLine]) -> list[Finding]:
-    """Judge all figures as one family of tests, over all loads together and at each load.
+    """Make the verdicts on all figures, over all loads together and at each load, as one family of tests.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _lines(a: Side, b: Side) -> tuple[list[Line], list[FailureLine]]:
 
 
 def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]:
-    """Yield a finding for each figure of both sides that has no ratio, because it is 0 in a run."""
+    """Yield a finding for each figure of A and B that has no ratio, because its value is 0 in a run."""
     places = {place for run in a.usable for place in run.figures}
     for place in places - {line.place for line in lines}:
         values = [[run.figures[place].value for run in side.usable if place in run.figures] for side in (a, b)]
@@ -213,18 +213,18 @@ def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]
 
 
 def _order_of(finding: Finding) -> tuple[bool, str, int]:
-    """Return the sort key of a finding, which puts failures last."""
+    """Return the sort key of a finding; findings on failures are sorted last."""
     return finding.name is Metric.ERRORS, *_order(Place(finding.name, finding.transaction or ""))
 
 
 def _order(place: Place) -> tuple[str, int]:
-    """Return the sort key of a figure, which puts the figures of all transactions first."""
+    """Return the sort key of a figure; figures of all transactions together are sorted first."""
     return place.transaction, list(Metric).index(place.metric)
 
 
 def _headline(lines: Sequence[Line]) -> Line | None:
-    """Return the comparison of the mean response time over all transactions; if it is missing, that of the
-    throughput.
+    """Return the comparison of the mean response time over all transactions. If there is none, return the comparison of
+    the throughput.
     """
     found = {line.place: line for line in lines}
     return found.get(Place(Metric.MEAN)) or found.get(Place(Metric.THROUGHPUT))
@@ -244,7 +244,7 @@ def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
 
 
 def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
-    """Return the verdict on all figures.
+    """Return the verdict on all figures together.
 
     `is_selected` states that the comparison covers only a part: B lost a larger share of its runs than A, so that its
     better runs remain, or a side lacks a transaction.

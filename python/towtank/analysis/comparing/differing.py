@@ -1,4 +1,4 @@
-"""Finds differences of configuration and environment between two sides."""
+"""Finds differences of configuration and environment between the two results of a comparison."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from towtank.digging import dig
 
-# Parts of the manifests that may influence results. Names, texts, seeds and times do not.
+# Parts of the manifests that may influence results, and are therefore compared. Names, texts, seeds and times do not.
 _STUDY = ("stages", "mix", "system", "limits", "preset", "load", "workload")
 _OF_STUDY = ("host", "versions")
 _OF_RUN = ("settings", "tiers", "pinning", "versions")
-# Keys to ignore, because process numbers, start times and ports differ between any two runs.
+# Keys that are not compared: process numbers, start times and ports differ between any two runs.
 _CHANCE = (
     "pid",
     "pids",
@@ -27,9 +27,9 @@ _LONGEST = 120
 
 
 def facts_of_study(manifest: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    """Return facts about configuration and environment by name, from the manifests of a study and of its runs.
+    """Return properties of configuration and environment by name, from the manifests of a study and of its runs.
 
-    Facts on which the runs of one side disagree, such as the levels of factors, are left out.
+    Properties that differ between the runs of one side, such as the levels of factors, are left out.
     """
     facts = {name: value for part in _STUDY for name, value in _flat(part, dig(manifest, "study", part))}
     facts |= {name: value for part in _OF_STUDY for name, value in _flat(part, dig(manifest, part))}
@@ -58,7 +58,9 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 class Difference(NamedTuple):
-    """Fact that differs, with its value on each side; None if a side lacks the fact."""
+    """A property of configuration or environment that differs, with its value on each side; None if a side lacks the
+    property.
+    """
 
     what: str
     a: str | None
@@ -66,7 +68,7 @@ class Difference(NamedTuple):
 
 
 def differences(a: Mapping[str, str], b: Mapping[str, str]) -> list[Difference]:
-    """Return the facts that differ between two sides, with both values.
+    """Return the properties of configuration and environment that differ between two sides, with both values.
 
     Examples
     --------

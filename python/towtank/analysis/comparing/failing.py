@@ -13,14 +13,14 @@ from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import binomial_tail, normal_quantile, t_quantile, t_tail
 
 RELEVANT = 0.001
-"""Smallest difference between shares of failures that matters, besides the threshold for ratios: 0.1 percentage points.
-[1]
+"""Smallest difference between two shares of failures that matters: 0.1 percentage points. The difference must also
+exceed the threshold for ratios. [1]
 """
 
 
 @dataclass(frozen=True)
 class FailureLine:
-    """Difference between the shares of failures of both sides.
+    """Difference between the shares of failures of the compared results A and B.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class FailureLine:
 
     @property
     def ratio(self) -> float | None:
-        """Share of failures of B divided by that of A; None without failures of A."""
+        """Share of failures of B divided by that of A; None if A has no failures."""
         return self.share_b / self.share_a if self.share_a > 0 else None
 
     @property
@@ -62,7 +62,8 @@ class FailureLine:
 
 
 def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> FailureLine | None:
-    """Compare the shares of failures of a transaction; None if no cell has requests of this transaction on both sides.
+    """Compare the shares of failures of a transaction; None if A and B have requests of this transaction in no common
+    cell (configuration and load).
 
     Notes
     -----
@@ -111,7 +112,9 @@ def _line(transaction: str, sides: Sequence[Sequence[Failures]]) -> FailureLine:
 
 
 def _of_counts(failed: Sequence[int], ended: Sequence[int]) -> float:
-    """Return the two-sided p-value of the numbers of failures, if both sides fail equally often."""
+    """Return the two-sided p-value of the numbers of failures of A and B, under the hypothesis that both fail equally
+    often.
+    """
     total, share = sum(failed), ended[1] / sum(ended)
     more = binomial_tail(failed[1] - 1, total, share) if failed[1] else 1.0
     fewer = 1 - binomial_tail(failed[1], total, share)

@@ -1,4 +1,6 @@
-"""Computes the p-values of many figures together, so that chance in one figure seldom leads to a finding."""
+"""Computes the p-values of many figures (measured quantities) together, so that chance in one of them seldom leads to a
+finding.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import NamedTuple
 from towtank.analysis.comparing.lines import Line
 from towtank.distributions import t_tail
 
-# Largest number of degrees of freedom that other figures of the same metric add to those of a figure, relative to
+# The variance of a figure may borrow degrees of freedom from other figures of the same metric, up to this multiple of
 # its own. A larger number would rely too much on the assumption that all transactions scatter equally from run to run.
 _LENT_AT_MOST = 3
 
@@ -21,8 +23,7 @@ def holm(chances: Sequence[float]) -> list[float]:
     Notes
     -----
     The i-th smallest of m p-values is multiplied by m - i + 1. If the result is below the preceding adjusted value,
-    that
-    value is used instead [1]_.
+    that value is used instead [1]_.
 
     References
     ----------
@@ -43,14 +44,18 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 class Moderated(NamedTuple):
-    """Standard error of a difference, stabilized by other figures of the same metric, and its degrees of freedom."""
+    """Standard error of a difference, with its degrees of freedom. The error is stabilized by other figures of the same
+    metric.
+    """
 
     error: float
     freedom: float
 
 
 def chances_of(lines: Sequence[Line]) -> list[float]:
-    """Return the p-value of each difference, stabilized by other figures of the same metric; 1 if unknown."""
+    """Return the p-value of each difference; 1 if unknown. Each variance is stabilized by other figures of the same
+    metric.
+    """
     kinds = [(line.place.metric, line.cell) for line in lines]
     return [
         _chance(line, moderated(line, [other for other, found in zip(lines, kinds, strict=True) if found == kind]))
@@ -63,7 +68,8 @@ def _chance(line: Line, drawn: Moderated | None) -> float:
 
 
 def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
-    """Return the standard error of a difference, stabilized by other figures of the same metric at the same load.
+    """Return the standard error of a difference between A and B, stabilized by other figures of the same metric at the
+    same load.
 
     None if the variance of the difference is unknown.
 
@@ -97,16 +103,22 @@ def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
 
 
 def lent(freedom: float, others: float) -> float:
-    """Return the degrees of freedom that other figures add to those of one figure."""
+    """Return the degrees of freedom that a figure borrows from other figures: those of the others, but at most a
+    multiple of its own.
+    """
     return min(_LENT_AT_MOST * freedom, others)
 
 
 def _unit(line: Line) -> float:
-    """Return the variance of one run that is due to the errors within the runs; 0 if these errors are unknown."""
+    """Return the part of the variance of a single run that is due to the errors within the runs; 0 if these are
+    unknown.
+    """
     return line.within**2 / line.scale
 
 
 def spread(line: Line) -> float | None:
-    """Return the standard deviation of a figure from run to run, at least that within the runs; None if unknown."""
+    """Return the standard deviation of a figure from run to run; it is at least the error within the runs. None if
+    unknown.
+    """
     error = line.error()
     return None if error is None else error / math.sqrt(line.scale)

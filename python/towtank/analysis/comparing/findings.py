@@ -12,17 +12,17 @@ from towtank.analysis.comparing.lines import Line
 from towtank.analysis.comparing.runs import Metric, Place
 
 SIGNIFICANCE = 0.05
-"""Largest probability that a comparison of two equal systems finds a difference in any figure. [1]"""
+"""Largest probability that a comparison of two equal systems finds a difference in at least one figure. [1]"""
 CONFIDENCE = 0.95
-"""Confidence of the intervals of ratios, in (0, 1)."""
-# Confidence of the interval that must lie within the threshold for an equivalence. Two one-sided tests at 5 % each
-# correspond to a 90 % interval.
+"""Confidence of the intervals of the ratios B / A, in (0, 1)."""
+# Two sides count as equivalent if an interval with this confidence lies within the threshold. Two one-sided tests at 5
+# % each correspond to a 90 % interval.
 _EQUIVALENCE = 0.90
 _MORE_IS_BETTER = (Metric.THROUGHPUT,)
 
 
 class Outcome(StrEnum):
-    """Verdict on one figure, or on all figures together."""
+    """Verdict of a comparison on one figure, or on all figures together."""
 
     SAME = "same"
     BETTER = "better"
@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class AtLoad:
-    """Comparison of a figure at a single load.
+    """Comparison of a figure (measured quantity) of A and B at a single load.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class AtLoad:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of the comparison of one figure.
+    """Result of the comparison of one figure (measured quantity) between A and B.
 
     Attributes
     ----------
@@ -123,12 +123,12 @@ def _shares(shares: tuple[float, float] | None) -> dict[str, object]:
 
 
 def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float, least: float | None) -> Finding:
-    """Return the finding on a figure.
+    """Return the finding on a figure of the comparison.
 
     Parameters
     ----------
     chances : dict
-        Adjusted p-values by cell; the key None has the p-value over all cells together.
+        Adjusted p-values by cell (configuration and load); the key None has the p-value over all cells together.
     least : float or None
         Smallest relative change that the comparison detects. [1]
     """
@@ -142,17 +142,19 @@ def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float
 
 
 def finding_without_ratio(place: Place, runs: tuple[int, int]) -> Finding:
-    """Return an undecided finding for a response time that is 0 in a run, because it is below the resolution."""
+    """Return an undecided finding for a response time that is 0 in a run, because it is below the resolution of the
+    clock.
+    """
     transaction = place.transaction or None
     return Finding(place.metric, transaction, None, None, None, Outcome.UNDECIDED, 1.0, None, runs)
 
 
 def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], threshold: float) -> Finding:
-    """Return the finding on the shares of failures."""
+    """Return the finding of the comparison on the shares of failed transactions."""
     whole, parts = _failing(line, chances, threshold), [_failing(cell, chances, threshold) for cell in line.cells]
     worst = _worst(parts, [cell.difference for cell in line.cells])
     # If a side has a single run at a load, the difference at this load has no interval. A small difference then gives
-    # no verdict; the comparison over all loads includes its failures.
+    # no verdict here; the comparison over all loads includes the failures of this load.
     judged = [
         part
         for part, cell in zip(parts, line.cells, strict=True)
@@ -166,7 +168,7 @@ def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], 
 
 
 def _together(whole: Outcome, parts: Sequence[AtLoad]) -> Outcome:
-    """Return the verdict on a figure from the mean over the loads and from each load.
+    """Return the verdict on a figure (measured quantity) from its mean over the loads and from each load.
 
     The verdicts on single loads count, because the mean may hide a change at one load.
     """
@@ -190,11 +192,12 @@ def _at_load(line: Line, chances: Mapping[str | None, float], threshold: float) 
     low, high = bounds if bounds is not None else (None, None)
     rises = line.ratio > 1
     verdict = Outcome.UNDECIDED
-    # The threshold applies to a ratio and to its inverse, so that a change and its reversal are equally large.
+    # The threshold applies to a ratio and to its inverse, so that a change and its reversal count as equally large.
     beyond_chance = chance < SIGNIFICANCE and bounds is not None and not bounds[0] <= 1 <= bounds[1]
     if beyond_chance and abs(line.difference) >= math.log1p(threshold):
         verdict = Outcome.BETTER if rises == (line.place.metric in _MORE_IS_BETTER) else Outcome.WORSE
-    # If the resolution of the values is coarser than the threshold, they cannot exclude a change of that size.
+    # If the resolution of the values is coarser than the threshold, the values cannot exclude a change as large as the
+    # threshold.
     elif line.step <= threshold and _is_within(line.interval(_EQUIVALENCE), threshold):
         verdict = Outcome.SAME
     return AtLoad(line.cell or "", line.ratio, low, high, verdict, chance)

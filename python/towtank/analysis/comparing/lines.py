@@ -23,7 +23,7 @@ _WIDEST = 50
 
 @dataclass(frozen=True)
 class Line:
-    """Difference between the logarithms of one figure on both sides.
+    """Difference between A and B in the logarithms of one figure (measured quantity).
 
     Attributes
     ----------
@@ -67,11 +67,11 @@ class Line:
 
     @property
     def ratio(self) -> float:
-        """Value of B divided by that of A."""
+        """Value of B divided by that of A, as the exponential of the difference of logarithms."""
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
-        """Return the standard error of the difference, for `variance` if given; None if unknown.
+        """Return the standard error of the difference between A and B, for `variance` if given; None if unknown.
 
         It is at least the error due to the errors within the runs, and at least the error due to the resolution. It is
         unknown if a side has a single run. It is also unknown if all values of each side are equal and their resolution
@@ -82,7 +82,7 @@ class Line:
         return found if found > 0 else None
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
-        """Return the interval of the ratio by Student's t; None if a side has a single run.
+        """Return the interval of the ratio B / A by Student's t; None if A or B has a single run.
 
         Notes
         -----
@@ -105,7 +105,7 @@ class Line:
 
 @dataclass(frozen=True)
 class _Cell:
-    """Values of both sides at one configuration and load."""
+    """Values of both compared results at one configuration and load."""
 
     name: str
     a: Sequence[Measured]
@@ -133,7 +133,7 @@ def _logs(values: Sequence[Measured]) -> list[float]:
 
 
 def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> Line | None:
-    """Compare a figure of two sides; None if no cell has this figure on both sides, or if a value is 0.
+    """Compare a figure (measured quantity) of A and B; None if no cell has it on both sides, or if a value is 0.
 
     Notes
     -----
@@ -176,7 +176,9 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
 
 
 def _line(place: Place, cells: Sequence[_Cell]) -> Line:
-    """Return the weighted difference over cells; it has a variance if every cell has several runs on both sides."""
+    """Return the weighted difference over cells. It has a variance only if both sides have several runs in
+    every cell.
+    """
     weights = np.array([1 / cell.scale for cell in cells])
     scale = float(1 / weights.sum())
     shares = weights * scale
@@ -206,7 +208,9 @@ def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> 
 
 
 def _within(cells: Sequence[tuple[float, _Cell]]) -> float:
-    """Return the standard error of the difference due to the errors within the runs; 0 if an error is unknown."""
+    """Return the part of the standard error of the difference that is due to the errors within the runs; 0 if an error
+    is unknown.
+    """
     total = 0.0
     for share, cell in cells:
         for values in cell.sides:

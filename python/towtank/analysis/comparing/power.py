@@ -17,7 +17,9 @@ from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.distributions import chi_square_median, noncentral_t_tail, normal_tail, t_quantile
 
 HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU, Metric.ERRORS)
-"""Figures that must all be the same, over all transactions, for the verdict that two sides are the same."""
+"""Figures that must all be the same, over all transactions together, for the verdict that the two results are
+the same.
+"""
 _POWER = 0.80
 _WIDEST = 10.0
 _RUNS_AT_MOST = 10_000
@@ -25,7 +27,7 @@ _RUNS_AT_MOST = 10_000
 
 @dataclass(frozen=True)
 class Family:
-    """Tests that are made together, with a common error probability.
+    """Tests that share a common error probability.
 
     Attributes
     ----------
@@ -42,7 +44,8 @@ class Family:
     threshold: float
 
     def least_of(self, line: Line) -> float | None:
-        """Return the relative change of one figure that is detected in four of five cases; None if unknown.
+        """Return the smallest relative change of one figure that the comparison detects in four of five cases; None if
+        unknown.
 
         Notes
         -----
@@ -74,7 +77,7 @@ class Family:
         return t_quantile(1 - SIGNIFICANCE / self.tests / 2, freedom)
 
     def alike(self, line: Line) -> list[Line]:
-        """Return the figures of the same metric at the same load."""
+        """Return the comparisons of the same metric at the same load as a given comparison."""
         kind = (line.place.metric, line.cell)
         return [other for other in self.lines if (other.place.metric, other.cell) == kind]
 
@@ -95,23 +98,25 @@ class Family:
         )
         lenders = len(self.alike(line)) - 1
         found = bisect_left(range(2, _RUNS_AT_MOST), True, key=lambda runs: self._finds(runs, size, lenders)) + 2
-        # As many runs as there are now would probably lead to the same result, so at least one more is required.
+        # As many runs as there are now would probably lead to the same result, so at least one more run is returned.
         return max(found, min(line.runs) + 1) if found < _RUNS_AT_MOST else None
 
     def _finds(self, runs: int, size: float, lenders: int) -> bool:
-        """Return True if `runs` runs per side detect a change of `size` standard deviations in four of five cases."""
+        """Return True if `runs` runs per side detect a change of `size` standard deviations with a probability of at
+        least 80 %.
+        """
         freedom = 2 * runs - 2
         quantile = max(self._quantile(freedom + lent(freedom, lenders * freedom)), _of_interval(freedom))
         return noncentral_t_tail(quantile, freedom, size / math.sqrt(2 / runs)) >= _POWER
 
 
 def _of_interval(freedom: float) -> float:
-    """Return the t quantile of the interval that must exclude 1."""
+    """Return the t quantile that belongs to the 95 % interval, which must exclude a ratio of 1."""
     return t_quantile(0.5 + CONFIDENCE / 2, freedom)
 
 
 def _unbiased(error: float, freedom: float) -> float:
-    """Return the standard error without the bias of its median.
+    """Return the standard error, corrected for the bias of the sample variance.
 
     Half of all sample variances are below the true variance times the median of chi-square divided by its degrees of
     freedom, which is less than 1.

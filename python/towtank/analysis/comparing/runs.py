@@ -1,4 +1,4 @@
-"""Defines the runs and the sides of a comparison, with the figures that are compared."""
+"""Defines the runs and the sides of a comparison, with the measured quantities that are compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.errors import StudyError
 
 
 class Metric(StrEnum):
-    """Compared figures."""
+    """Metrics that are compared."""
 
     THROUGHPUT = "throughput"
     MEAN = "response_time_mean"
@@ -23,16 +23,18 @@ class Metric(StrEnum):
 
 
 FILES = "files"
-"""Cell of all runs from result files, because these files do not state their load."""
+"""Name of the cell of all runs from result files. A cell is a configuration with a load, which result files do not
+state.
+"""
 _CELLS_SHOWN = 3
 _OF_THE_SYSTEM = frozenset({Kind.ERRORS_ABOVE_LIMIT, Kind.NOTHING_COMPLETED})
 TIMES = {Metric.MEAN: "mean", Metric.P50: "p50", Metric.P95: "p95", Metric.P99: "p99"}
-"""Keys of the compared response times in JSON documents."""
+"""Keys of the response times in JSON documents, by the metric that is compared."""
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Compared figure: a metric of one transaction, or of all transactions together if `transaction` is empty."""
+    """A compared quantity: a metric of one transaction, or of all transactions together if `transaction` is empty."""
 
     metric: Metric
     transaction: str = ""
@@ -40,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Measured:
-    """Value of a figure in one run.
+    """Value of a compared quantity in one run.
 
     Attributes
     ----------
@@ -59,7 +61,7 @@ class Measured:
 
     @property
     def relative_step(self) -> float:
-        """Resolution relative to the value. [1]"""
+        """Resolution of the value, divided by the value. [1]"""
         return self.step / self.value
 
 
@@ -73,7 +75,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """Run of one side, with its figures.
+    """Run of one of the two compared results, with its measured values.
 
     Attributes
     ----------
@@ -135,22 +137,24 @@ class Side:
 
     @property
     def usable(self) -> tuple[ComparedRun, ...]:
-        """Runs that are valid or suspect."""
+        """Runs of this side that are valid or suspect."""
         return tuple(run for run in self.runs if run.is_usable)
 
     @property
     def lost(self) -> tuple[ComparedRun, ...]:
-        """Runs that are invalid only because the system failed."""
+        """Runs of this side that are invalid only because the system failed."""
         return tuple(run for run in self.runs if run.is_lost)
 
     @property
     def counted(self) -> tuple[ComparedRun, ...]:
-        """Runs whose failures are compared: the usable runs, and the runs that are invalid only because of failures."""
+        """Runs of this side whose failures are compared: the usable runs, and the runs that are invalid only because of
+        failures.
+        """
         return tuple(run for run in self.runs if run.is_usable or run.is_lost)
 
     @property
     def lost_share(self) -> float:
-        """Share of the counted runs that are lost, in [0, 1]."""
+        """Share of the counted runs of this side that are invalid only because the system failed, in [0, 1]."""
         return len(self.lost) / len(self.counted) if self.counted else 0.0
 
     @property
@@ -160,16 +164,16 @@ class Side:
 
     @property
     def cells(self) -> list[str]:
-        """Names of the cells of all runs, without repetition."""
+        """Names of the cells of all runs, without repetition. A cell is a configuration with a load."""
         return list(dict.fromkeys(run.cell for run in self.runs))
 
     def in_cell(self, cell: str) -> Side:
-        """Return a copy of the side in which all runs belong to the given cell."""
+        """Return a copy of the side in which all runs belong to the given cell (configuration and load)."""
         return replace(self, runs=tuple(replace(run, cell=cell) for run in self.runs))
 
 
 def alike(a: Side, b: Side) -> tuple[Side, Side]:
-    """Return both sides with common cells, in which they can be compared.
+    """Return both sides with common cells (configurations and loads), so that the sides can be compared.
 
     Runs of result files are moved to the cell of the other side if that side has a single cell.
 
@@ -188,6 +192,6 @@ def alike(a: Side, b: Side) -> tuple[Side, Side]:
 
 
 def _some(cells: list[str]) -> str:
-    """Render the names of the first cells, and the number of further cells."""
+    """Render the names of the first cells (configurations and loads), and the number of cells not named."""
     more = f" and {len(cells) - _CELLS_SHOWN} more" if len(cells) > _CELLS_SHOWN else ""
     return ", ".join(repr(cell or "no load") for cell in cells[:_CELLS_SHOWN]) + more

@@ -1,4 +1,4 @@
-"""Reads results folders and result files of any tool into the sides of a comparison."""
+"""Reads results folders, and result files of any load generator, as the two sides of a comparison."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from towtank.load_level import KINDS
 from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 _REQUESTS_AT_LEAST = 2
-# Width of the buckets of the engine's histograms: at most 1/1024 of the value, or 0.512 µs if that is larger.
+# Width of the buckets of the engine's histograms: at most 1/1024 of the value; at small values at most 0.512 µs.
 _BUCKET = 1 / 1024
 _NARROWEST_S = 0.512e-6
 Summary = Mapping[str, object]
 
 
 def side_of(names: Sequence[str]) -> Side:
-    """Read a side from results folders, `FOLDER:CONFIGURATION`, or result files with one run each.
+    """Read one side of a comparison from results folders, `FOLDER:CONFIGURATION`, or result files with one run each.
 
     Raises
     ------
@@ -57,9 +57,9 @@ def side_of(names: Sequence[str]) -> Side:
 
 
 def _repeated(name: str, runs: Sequence[ComparedRun], sources: dict[str, str]) -> Iterator[Fault]:
-    """Yield a fault if a result contains a run that the side already has, and add its runs to `sources`.
+    """Yield a fault if a result contains a run that the side already has, and add the runs of the result to `sources`.
 
-    A copy of a run does not show how runs differ.
+    A copy of a run gives no information on how runs differ.
     """
     again = next((run for run in runs if run.source in sources), None)
     if again is not None:
@@ -107,14 +107,16 @@ def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
 
 
 def _configuration(summary: Summary) -> str:
-    """Return the levels of all factors except the load, as reports label configurations."""
+    """Return the levels of all factors except the load, as text in the form of the labels in reports."""
     factors = dig(summary, "factors")
     levels = factors.items() if isinstance(factors, Mapping) else ()
     return ", ".join(f"{factor} {level}" for factor, level in levels if factor not in KINDS)
 
 
 def _of_summary(summary: Summary, name: str, configuration: str, label: str | None) -> ComparedRun:
-    """Return the run of a run summary; if `label` selects a configuration, its cell is the load alone."""
+    """Return the run for a comparison that a run summary describes; if `label` selects a configuration, its cell is the
+    load alone.
+    """
     load = next(
         (f"{dig(summary, *path)} {path[0]}" for path in (("users", "asked"), ("rate",)) if dig(summary, *path)), ""
     )
@@ -146,17 +148,17 @@ def _figures_of_summary(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), from_document(dig(summary, "throughput_per_s")))
     yield from _cpu(summary)
     every = [("", summary), *_transactions(summary)]
-    # The figures of a single transaction equal those of all transactions together.
+    # If there is a single transaction, its values equal those of all transactions together, so they are not repeated.
     for transaction, found in every if len(every) > 2 else every[:1]:
         for metric, key in TIMES.items():
             estimate = from_document(dig(found, "response_time_s", key))
-            # Means are computed from exact times, so they have no resolution step.
+            # Means are computed from exact times and not from histogram buckets, so they have no resolution step.
             step = 0.0 if metric is Metric.MEAN else max(_NARROWEST_S, (estimate.value or 0.0) * _BUCKET)
             yield from _measured(Place(metric, transaction), estimate, step)
 
 
 def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
-    """Yield the CPU time per transaction of all tiers together, if it is known for every tier."""
+    """Yield the CPU time per transaction of all tiers together, if the CPU time of every tier is known."""
     tiers = dig(summary, "tiers")
     found = [
         from_document(dig(tier, "cpu_demand_s")) for tier in (tiers.values() if isinstance(tiers, Mapping) else ())
@@ -172,9 +174,9 @@ def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
 
 
 def _measured(place: Place, estimate: Estimate, step: float = 0.0) -> Iterator[tuple[Place, Measured]]:
-    """Yield a figure with its relative error.
+    """Yield a measured value of a run with its relative error.
 
-    A response time of 0 is below the resolution. Any other figure of 0 is left out.
+    A response time of 0 is below the resolution. Any other value of 0 is left out.
     """
     if estimate.value is None or (not estimate.value and place.metric not in TIMES):
         return
@@ -199,15 +201,15 @@ def _of_file(path: Path) -> Side:
 
 
 def _digest(path: Path) -> str:
-    """Return the SHA-256 digest of a file, which identifies its content."""
+    """Return the SHA-256 digest of a file, which is equal for files of equal content."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), judged.figures.throughput_per_s)
-    # All times of a file come from one clock, so all share its resolution. A rare transaction has too few times to
-    # determine it.
+    # All times of a file come from one clock, so all have the same resolution. It is determined from all transactions
+    # together, because a rare transaction has too few times.
     step = 0.0 if judged.inside is None else resolution_of(judged.inside.elapsed_s)
     yield from _times(judged.figures, "", step)
     for transaction, requests in _by_transaction(judged):
@@ -216,7 +218,7 @@ def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
 
 
 def _times(figures: Figures, transaction: str, step: float) -> Iterator[tuple[Place, Measured]]:
-    """Yield the response times.
+    """Yield the mean and the percentiles of response times, each with its resolution.
 
     The mean has no resolution step, because it averages the rounding errors of many requests.
     """
@@ -234,7 +236,7 @@ def _failures_of_file(judged: Judged) -> Iterator[tuple[str, Failures]]:
 
 
 def _by_transaction(judged: Judged) -> Iterator[tuple[str, Requests]]:
-    """Yield the requests of the window by transaction, if there are several transactions."""
+    """Yield the requests of the window, grouped by transaction, if there are several transactions."""
     inside = judged.inside
     if inside is None or len(inside.names) < 2:
         return

@@ -1,4 +1,4 @@
-"""Defines the types of a diagnosis."""
+"""Defines the types of which a diagnosis consists."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from towtank.digging import dig
 
 
 class Cause(StrEnum):
-    """Kind of resource or condition that limits throughput."""
+    """Resource or condition that limits throughput."""
 
     CPU = "cpu"
-    """CPU time of a machine, of the CPUs allotted to a tier, or of one process or thread that uses one CPU fully."""
+    """The CPU time of a machine, or of the CPUs allotted to a tier, or of one process or thread that uses one CPU
+    fully.
+    """
     QUOTA = "quota"
     """The CPU limit of a control group."""
     POOL = "pool"
     """A pool of connections, workers or permits that is fully in use."""
     DISK = "disk"
-    """The speed limit of a disk: operations or bytes per second."""
+    """The speed limit of a disk, in operations or bytes per second."""
     LOCK = "lock"
-    """A section of code that only one request at a time can execute."""
+    """A section of code that only one request at a time can execute, because it is protected by a lock."""
     ERRORS = "errors"
-    """Failures: additional load only adds failed requests."""
+    """Failures: at a higher load, only the number of failed requests grows."""
     LINK = "link"
-    """The rate limit of a host's network link."""
+    """The rate limit of the network link of a host."""
     GENERATOR = "generator"
-    """The load generator, which is at its own limit."""
+    """The load generator, whose own CPUs or connections are fully used."""
     MACHINE = "machine"
-    """Other programs on the machine, which belong neither to the system nor to the generator, use the CPUs of the
-    system.
-    """
+    """Programs that belong neither to the system nor to the generator, and use the CPUs of the system."""
     NONE = "none"
-    """No limit: throughput is what the users or the arrival rate request."""
+    """No limit was reached: the throughput is what the users or the arrival rate request."""
     UNKNOWN = "unknown"
-    """Unknown cause: the evidence does not decide."""
+    """Unknown cause: the evidence does not decide what limits throughput."""
 
 
 _LIKELY = 0.5
@@ -55,7 +55,7 @@ _CLAUSES = {
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a limit: tier, host, transaction and part; unknown parts are None.
+    """Where a limit was found: tier, host, transaction and part of the tier; unknown entries are None.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """Known parts of the place as text: tier, part, host and transaction; empty if no part is known."""
+        """The known entries of the place as text: tier, part, host and transaction; empty if nothing is known."""
         host = f"host {self.host}" if self.host else None
         transaction = f"transaction {self.transaction}" if self.transaction else None
         return ", ".join(each for each in (self.tier, self.part, host, transaction) if each)
@@ -111,12 +111,14 @@ class Diagnosis:
 
     @property
     def where(self) -> str:
-        """Place of the limit as text; empty if unknown."""
+        """Tier, host or part at which the limit was found, as text; empty if unknown."""
         return self.place.text
 
     @property
     def clause(self) -> str | None:
-        """Cause and place as text, such as `the CPU of app, process app (4711)`; None if the cause is unknown."""
+        """The cause and where it was found, as text, such as `the CPU of app, process app (4711)`; None if the cause is
+        unknown.
+        """
         text = _CLAUSES.get(self.cause)
         return None if text is None else text.format(place=f" of {self.where}" if self.where else "")
 
@@ -127,7 +129,7 @@ class Diagnosis:
 
     @property
     def headline(self) -> str:
-        """Diagnosis in one line: the cause, its place, and the degree of belief."""
+        """The diagnosis in one line: the cause, where it was found, and the degree of belief."""
         if self.clause is not None:
             verb = "limited by" if self.is_likely else "perhaps limited by"
             return f"{verb} {self.clause} ({100 * self.sure:.0f} % sure)"
@@ -137,7 +139,9 @@ class Diagnosis:
 
     @property
     def lines(self) -> list[str]:
-        """Diagnosis as lines of text: cause, evidence for and against it, what was not observed, and the next step."""
+        """The diagnosis as lines of text: cause, evidence for and against it, what was not observed, and the
+        next step.
+        """
         parts = (
             ("because", self.evidence),
             ("but", self.against),
@@ -152,7 +156,7 @@ class Diagnosis:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Diagnosis:
-        """Read a diagnosis from JSON; a cause that this version does not know becomes `unknown`."""
+        """Read a diagnosis from JSON. A cause that this version of Towtank does not know becomes `unknown`."""
         cause = dig(document, "cause")
         known = Cause(cause) if cause in list(Cause) else Cause.UNKNOWN
         place = Place(**{field.name: dig(document, "place", field.name) for field in fields(Place)})
@@ -161,7 +165,9 @@ class Diagnosis:
         return cls(known, place, sure, **texts, settle=str(dig(document, "settle") or ""))
 
     def document(self) -> Mapping[str, Any]:
-        """Return the diagnosis as JSON; `where` is the place as text, `place` contains its parts."""
+        """Return the diagnosis as JSON; `where` is the place of the limit as text, `place` contains tier, host and
+        other entries.
+        """
         return {
             "cause": str(self.cause),
             "where": self.where,

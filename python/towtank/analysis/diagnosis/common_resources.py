@@ -1,4 +1,6 @@
-"""Extracts the use of resources that belong to no single tier: links with a rate limit, and CPUs that hosts share."""
+"""Extracts the use of resources that belong to no single tier: network links with a rate limit, and CPUs that hosts
+share.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from towtank.digging import dig
 from towtank.units import format_data_rate
 
 _DIRECTIONS = {"receive_bytes_per_s": "received", "transmit_bytes_per_s": "sent"}
-"""Rates of a host's link in the summary of a run, with their directions as text."""
+"""Keys of the data rates of a host's link in the summary of a run, each with its direction as text."""
 
 
 @dataclass(frozen=True)
 class LimitedLink:
-    """Use of a host's network link with a rate limit, in its busier direction.
+    """Use of a host's network link that has a rate limit, in the direction with the higher data rate.
 
     Attributes
     ----------
@@ -35,7 +37,7 @@ class LimitedLink:
 
     @property
     def utilization(self) -> float:
-        """Share of the limit that was used. [1]"""
+        """Share of the rate limit of the link that was used. [1]"""
         return self.used / self.limit
 
     @property
@@ -63,7 +65,7 @@ class SharedCpus:
 
     @property
     def utilization(self) -> float:
-        """Share of the CPUs that was used. [1]"""
+        """Share of the shared CPUs that was used. [1]"""
         return self.used / self.cpus
 
     @property
@@ -73,7 +75,7 @@ class SharedCpus:
 
     @property
     def names(self) -> str:
-        """Names of the tiers as text, in alphabetical order."""
+        """Names of the tiers that share CPUs, as text, in alphabetical order."""
         return " and ".join(sorted(self.tiers))
 
 
@@ -96,17 +98,19 @@ class Consumer:
     cpus: Sequence[int] | None
 
     def counts_in(self, used: float) -> bool:
-        """Return True if the tier uses a considerable share of `used`, the CPUs that all hosts use."""
+        """Return True if the tier uses at least a share `_PART_OF_USE` of `used`, the CPUs that all hosts use."""
         return (self.cpus_used or 0.0) >= _PART_OF_USE * used
 
 
 _PART_OF_USE = 0.05
-"""A tier counts as a user of shared CPUs if it uses at least this share of the CPUs that all hosts use, in (0, 1)."""
+"""A tier counts as a user of shared CPUs only if it uses at least this share of the CPUs that all hosts use,
+in (0, 1).
+"""
 _CONSUMER = tuple(field.name for field in fields(Consumer))
 
 
 def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
-    """Yield the busier direction of each link of a host that has a rate limit."""
+    """Yield the use of each host's network link that has a rate limit, in its busier direction."""
     for host in dig(summary, "hosts") or {}:
         limit = lookup(summary, ("hosts", host, "link_bytes_per_s"))
         rates = {said: lookup(summary, ("hosts", host, key)) for key, said in _DIRECTIONS.items()}
@@ -117,9 +121,10 @@ def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
 
 
 def shared_cpus(summary: Mapping[str, Any]) -> SharedCpus | None:
-    """Return the use of the CPUs that tiers on several hosts share; None if there are none, or if unknown.
+    """Return the use of the CPUs that tiers on several hosts share; None if no CPUs are shared, or if their use is
+    unknown.
 
-    Tiers share CPUs if they are pinned to the same CPUs. If several groups of tiers share CPUs, the busiest is
+    Tiers share CPUs if they are pinned to the same CPUs. If several groups of tiers share CPUs, the busiest group is
     returned.
     """
     groups: dict[tuple[int, ...], list[Consumer]] = {}

@@ -17,15 +17,15 @@ from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 
 _FLAT = 0.10
-"""Throughput counts as flat between two levels if it grows by at most this share, in (0, 1)."""
+"""Throughput counts as flat between two load levels if it grows by at most this share, in (0, 1)."""
 _MORE_LOAD = 1.4
-"""A flat throughput shows a limit only if the two loads differ by at least this factor. [1]"""
+"""A flat throughput between two load levels shows a limit only if the loads differ by at least this factor. [1]"""
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
 """Degrees of belief in a cause.
 
-The first is for a measured cause at several levels, the second for a less certain cause at several levels. The third is
-the smallest degree of a measured cause. The fourth is the largest degree of a cause that exists even at the lowest
-load.
+`_SEVERAL_LEVELS` is for a measured cause at several levels, `_SUPPORTED` for a less certain cause at several levels.
+`_MEASURED` is the smallest degree of a measured cause. `_WEAK` is the largest degree of a cause that exists even at the
+lowest load.
 """
 _FAR_LOWER = 0.7
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
@@ -72,7 +72,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
 
 
 def _none(found: Diagnosis, evidence: str) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput.
+    """Return the diagnosis that the load determines throughput, so that no resource is at its limit.
 
     A resource that is at its limit at the highest load is listed as evidence against the diagnosis.
     """
@@ -84,7 +84,9 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
 
 def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
-    """Return True if the resource is at its limit even at the lowest load, where throughput is far lower."""
+    """Return True if the resource is at its limit even at the lowest load, where throughput is far lower. The load is
+    then not the cause.
+    """
     if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
         return False
     there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
@@ -92,9 +94,10 @@ def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
 
 
 def _showing(points: Sequence[Point], kind: LimitKind) -> Point:
-    """Return the point with the highest load that can show the limit.
+    """Return the point (load level) with the highest load that can show the limit.
 
-    A point counts if it is valid, or if it is invalid only because of the overload or the limit.
+    A point counts if at least one run is not invalid, or if its runs are invalid only because of the overload or the
+    limit.
     """
     counts = [point for point in points if point.is_valid or (kind is not LimitKind.CPU and _only_limited(point))]
     return (counts or list(points))[-1]
@@ -105,9 +108,9 @@ def _only_limited(point: Point) -> bool:
 
 
 def _agreed(point: Point) -> Diagnosis:
-    """Return the load level with the highest load that can show the limit.
+    """Return the diagnosis on which more than half of the runs of a load level agree; otherwise an unknown cause.
 
-    A level counts if it is valid, or if it is invalid only because of the overload or the limit.
+    The degree of belief is lower if some runs disagree.
     """
     made = [diagnose_run(run) for run in point.usable]
     counted = Counter((each.cause, each.place.tier) for each in made)
@@ -121,7 +124,9 @@ def _agreed(point: Point) -> Diagnosis:
 
 
 def _flat(points: Sequence[Point]) -> str | None:
-    """Return the range of loads over which throughput does not grow, as text; None if it grows up to the last level."""
+    """Return the range of loads over which throughput does not grow, as text; None if it grows up to the
+    highest load.
+    """
     known = [(point.load, rate) for point in points if (rate := point.throughput.value) is not None]
     if len(known) < 2:
         return None
@@ -139,7 +144,7 @@ def _flat(points: Sequence[Point]) -> str | None:
 def _slowed(points: Sequence[Point]) -> str | None:
     """Return the transaction whose total response time grows most from the lowest to the highest load.
 
-    None with a single transaction, or if no transaction accounts for more than half of the growth.
+    None if there is a single transaction, or if no transaction accounts for more than half of the growth.
     """
     first, last = points[0].usable[0], points[-1].usable[0]
     grown: dict[str, float] = {}
@@ -153,8 +158,8 @@ def _slowed(points: Sequence[Point]) -> str | None:
 
 
 def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any]) -> Diagnosis:
-    """Return the diagnosis if no run shows a resource at its limit: the limit has no known cause, or no limit was
-    found.
+    """Return the diagnosis for runs that show no resource at its limit: either the cause of the limit is unknown, or no
+    limit was found.
     """
     kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
     if kind is LimitKind.CPU and resource:

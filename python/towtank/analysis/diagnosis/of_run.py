@@ -13,9 +13,9 @@ from towtank.analysis.diagnosis.signs import Sign, failures, signs
 from towtank.analysis.doubts import Kind, Level
 
 _THINKING = 0.98
-"""If users think for at least this share of their cycle, they determine throughput, in (0, 1)."""
+"""Users determine throughput if they think for at least this share of their cycle time, in (0, 1)."""
 NOT_VALID = 0.4
-"""Largest degree of belief in a cause that only an invalid or suspect run shows."""
+"""Largest degree of belief in a cause if only an invalid or suspect run shows the cause."""
 _OVERLOAD = (Kind.NO_STEADY_STATE, Kind.BACKLOG, Kind.OVERFLOW)
 _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
     Cause.LINK: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),
@@ -26,11 +26,11 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
         (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)
     ),
 }
-"""Kinds of doubts that each cause explains: they are consequences of the cause, or describe it."""
+"""Kinds of doubts that each cause explains: these doubts are consequences of the cause, or describe it."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
-"""Causes that contradict the diagnosis that the load determines throughput."""
+"""Causes that, if found, contradict the diagnosis that the load alone determines throughput."""
 _SERVED = 0.98
-"""Smallest share of the arrivals that must be served for an open load below the limit, in (0, 1]."""
+"""An open load counts as below the limit of the system if at least this share of its arrivals is served, in (0, 1]."""
 
 
 def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
@@ -51,7 +51,7 @@ def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
 
 
 def of_seen(seen: Seen) -> Diagnosis:
-    """Return the diagnosis that follows from the facts of a run."""
+    """Return the diagnosis that follows from the data extracted from a run."""
     if seen.throughput is None and not seen.errors:
         return Diagnosis(Cause.UNKNOWN, unknown=("the run has no window with a completed transaction",))
     found, below = signs(seen), _below(seen)
@@ -63,7 +63,7 @@ def of_seen(seen: Seen) -> Diagnosis:
 
 
 def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput.
+    """Return the diagnosis that the load determines throughput, so that no resource is at its limit.
 
     Resources that are at their limit nevertheless are listed as evidence against the diagnosis.
     """
@@ -93,13 +93,13 @@ def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
 
 
 def _invalid_besides(cause: Cause, seen: Seen) -> list[str]:
-    """Return the reasons why a run is invalid, without those that the cause explains."""
+    """Return the reasons why a run is invalid, without the reasons that the diagnosed cause explains."""
     explained = _EXPLAINED.get(cause, ())
     return [text for kind, (level, text) in seen.doubts.items() if level == Level.INVALID and kind not in explained]
 
 
 def _below(seen: Seen) -> str | None:
-    """Return the evidence that the load is below the limit of the system; None if the run contains no evidence."""
+    """Return the evidence that the load is below the limit of the system; None if the run contains no such evidence."""
     if seen.has(Kind.NO_STEADY_STATE, "invalid", "suspect") or seen.grows:
         return None
     if seen.rate is not None:
@@ -123,7 +123,7 @@ def _below(seen: Seen) -> str | None:
 def _busiest(seen: Seen) -> str | None:
     """Return the use of the busiest resource of the system as text.
 
-    If no resource of the system was observed, return the CPU use of this machine, or None if that is unknown, too.
+    If no resource of the system was observed, return the CPU use of this machine, or None if that use is unknown, too.
     """
     known = [(disk.utilization, f"the busiest resource is a disk: {disk.text}") for disk in seen.disks]
     known += [(link.utilization, f"the busiest resource is a link: {link.text}") for link in seen.links]

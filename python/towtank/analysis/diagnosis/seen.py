@@ -1,4 +1,4 @@
-"""Extracts the facts that a diagnosis needs from a run summary."""
+"""Extracts the data that a diagnosis needs from a run summary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 
 _AS_ANSWERS = ("status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
-"""Kinds of failures in which the server sent a response in time."""
+"""Kinds of failures in which the server sent a response before the timeout."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class LimitedDisk:
 
 @dataclass(frozen=True)
 class Seen:
-    """Facts of one run that a diagnosis needs.
+    """Data of one run that a diagnosis needs.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Seen:
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Seen:
-        """Extract the facts from a run summary."""
+        """Extract the data that a diagnosis needs from a run summary."""
 
         def number(*path: str) -> float | None:
             return lookup(summary, path)
@@ -210,7 +210,7 @@ class Seen:
 
 
 def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
-    """Return the object that a document holds at a path of keys; an empty object if a key is missing."""
+    """Return the object that a document contains under a path of keys; an empty object if a key is missing."""
     found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}
 
@@ -225,7 +225,9 @@ def _limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
 
 
 def _failing(summary: Mapping[str, Any]) -> str | None:
-    """Return the transaction with more than half of all failures; None if there is none, or only one transaction."""
+    """Return the transaction with more than half of all failures; None if no transaction has that many, or if the run
+    has a single transaction.
+    """
     names = objects_at(summary, "transactions")
     failed = {name: lookup(summary, ("transactions", name, "errors")) or 0.0 for name in names}
     most = max(failed, key=lambda name: failed[name], default=None)
@@ -244,7 +246,7 @@ def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
 
     host = dig(summary, "tiers", name, "host")
     of_host = objects_at(summary, "hosts", str(host))
-    # A host without a probe is part of this machine.
+    # A host without a probe runs on the CPUs of this machine, so it is not another machine.
     is_elsewhere = "steal" in of_host
     of_groups = (
         dig(of_host, "throttled", name),

@@ -1,4 +1,4 @@
-"""Finds signs of a limit in one run: each sign names a cause, its place, and the numbers that show it."""
+"""Finds signs of a limit in one run. Each sign names a cause, where it was found, and the numbers that show it."""
 
 from __future__ import annotations
 
@@ -13,48 +13,50 @@ from towtank.analysis.doubts import Kind, Level
 from towtank.analysis.system.limited_disks import AT_LIMIT
 
 LINK_FULL = 0.90
-"""A link with a rate limit counts as saturated if it carries at least this share of the limit, in (0, 1]."""
+"""A network link with a rate limit counts as saturated if its data rate is at least this share of the limit,
+in (0, 1].
+"""
 MACHINE_FULL = 0.95
 """A machine counts as full if programs use at least this share of its CPUs, in (0, 1]."""
 TIER_FULL = 0.90
 """A tier counts as saturated if it uses at least this share of its allotted CPUs, in (0, 1]."""
 THROTTLED = 0.05
-"""The CPU limit of a control group counts as reached if it throttles for at least this share of time. [1]"""
+"""The CPU limit of a control group counts as reached if the group is throttled for at least this share of time. [1]"""
 DISK_FULL = AT_LIMIT
 """A disk with a speed limit counts as saturated if it uses at least this share of the limit, in (0, 1]."""
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
 _MOST_OF_ONE = 1.03
-"""Largest CPU use in any sample of a process that one CPU limits.
+"""Largest CPU use, in any sample, of a process that is limited to one CPU.
 
-A higher CPU use shows that several CPUs work for the process. [CPUs]
+A higher CPU use shows that the process runs on several CPUs. [CPUs]
 """
 _REST_OF_TIER = 0.30
-"""Largest CPU use of the other processes of a tier at which one process alone explains the use of the tier. [CPUs]"""
+"""A single process explains the CPU use of its tier if the other processes of the tier use at most this. [CPUs]"""
 _FOREIGN = 0.25
-"""Other programs may be the cause if they use at least this share of the machine's CPUs, in (0, 1)."""
+"""Other programs may be the cause of a limit if they use at least this share of the machine's CPUs, in (0, 1)."""
 _MOSTLY_ERRORS = 0.5
 _MOSTLY_OWN = 0.5
-"""A full machine is full because of the system if the system has at least this share of all CPU use except the
-generator's, in (0, 1).
+"""A full machine is full because of the system if the system has at least this share of the CPU use of all programs
+other than the generator, in (0, 1).
 """
 _LEAST_DEMAND = 0.5
 _WAITS_OF_USE = 0.25
-"""CPU time counts as scarce if the ratio of CPUs that the tiers wait for to CPUs that they use is at least this.
+"""CPU time counts as scarce if waiting threads would use at least this multiple of the CPUs that the tiers use.
 
 This holds only if the tiers use or wait for at least `_LEAST_DEMAND` CPUs. [1]
 """
 MANY_ERRORS = 0.1
-"""Failures may be the limit if at least this share of the requests fails, in (0, 1)."""
+"""Failures may be what limits throughput if at least this share of the requests fails, in (0, 1)."""
 _MOST_OF_TIME = 0.5
 _WEAK = 0.4
-"""Degree of belief in a cause with weak evidence."""
+"""Degree of belief in a cause for which the evidence is weak, in (0, 1)."""
 _OTHER_LOAD = "repeat with more load threads, or from another machine: throughput rises if this is the cause"
 
 
 @dataclass(frozen=True)
 class Sign:
-    """Sign of a limit: a cause and its place, with the evidence.
+    """Sign of a limit: a cause, where it was found, and the evidence.
 
     Attributes
     ----------
@@ -114,7 +116,8 @@ def _other_programs(seen: Seen) -> Iterator[Sign]:
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
     waiting = sum(tier.waits or 0.0 for tier in seen.tiers)
     if own + waiting < _LEAST_DEMAND or waiting < _WAITS_OF_USE * own:
-        return  # According to the samples, the system gets all the CPU time that it needs.
+        # The samples show that the threads of the system hardly wait for CPUs, so other programs do not limit it.
+        return
     if seen.others_used is not None:
         used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
         message = f"programs outside system and generator use {used}, and no CPU is idle"
@@ -152,12 +155,12 @@ def _quota(seen: Seen) -> Iterator[Sign]:
 
 
 def _errors(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for the failed requests if many fail; with fewer failures, the cause is usually another limit."""
+    """Yield a sign for the failed requests if many requests fail. If fewer fail, the cause is usually another limit."""
     if seen.errors <= ERRORS_SHARE or seen.errors < MANY_ERRORS:
         return
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
-        return  # A saturated resource explains the failures, which are its consequence.
+        return  # The failures are a consequence of the saturated resource, which has its own sign.
     against = ("the CPUs are fully used, too, either by the failing requests or before them",) if is_full else ()
     settle = "look at the log of the server for the first failure, and find the load at which failures begin"
     sure = 0.9 if seen.errors >= _MOSTLY_ERRORS and not is_full else 0.6
@@ -175,7 +178,7 @@ def _some_fail(seen: Seen) -> Iterator[Sign]:
 
 
 def failures(seen: Seen) -> str:
-    """Render the share of failed requests, and the number of failures by kind."""
+    """Render the share of failed requests, and the number of failures of each kind."""
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.kinds.items(), key=lambda item: -item[1]))
     return f"{100 * seen.errors:.3g} % of the requests fail ({kinds})"
 
@@ -197,8 +200,8 @@ def _full_process(tier: Tier) -> tuple[str, str, float] | None:
         return None
     if (tier.cpus_used or 0.0) - process.cpus > _REST_OF_TIER:
         return None
-    # Threads that take turns at a lock of an interpreter together use one CPU. Without a dominant thread, the use of
-    # one CPU may be a coincidence, so the degree of belief is lower.
+    # Threads that share a lock of an interpreter run one after another, so together they use one CPU. Without a
+    # dominant thread, the use of one CPU may be a coincidence, so the degree of belief is lower.
     is_one_thread = tier.thread is not None and tier.thread.cpus + tier.thread.waits >= _MOST_OF_TIME
     text = f"process {process.name} uses {process.cpus:.2f} CPUs nearly all the time"
     return _part("process", process), text, 0.9 if is_one_thread else 0.6
@@ -209,7 +212,7 @@ def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | Non
     if thread is None or thread.cpus + thread.waits < ONE_CPU or thread.cpus < 0.6:
         return None
     if by_others and thread.cpus < ONE_CPU:
-        return None  # The thread is slowed down by other programs.
+        return None  # Other programs slow the thread down, so they are the cause and not the thread.
     if (tier.cpus_used or 0.0) - thread.cpus > _REST_OF_TIER:
         return None
     waits = f" and waits for a CPU {100 * thread.waits:.0f} % of the time" if thread.waits >= 0.05 else ""
@@ -251,7 +254,7 @@ def _disks(seen: Seen) -> Iterator[Sign]:
 
 
 def _shared_cpus(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for CPUs that tiers on several hosts use up together, whatever share each of them has."""
+    """Yield a sign for CPUs that tiers on several hosts use up together. The share of each tier does not matter."""
     shared = seen.shared
     if shared is None or shared.utilization < TIER_FULL:
         return
@@ -290,7 +293,9 @@ def _is_full(seen: Seen) -> bool:
 
 
 def _is_saturated(tier: Tier) -> bool:
-    """Return True if a tier uses nearly all of its CPUs and has no control group limit, which has a separate sign."""
+    """Return True if a tier uses nearly all of its CPUs and no control group limits it. Such a limit has a separate
+    sign.
+    """
     used, allotted = tier.cpus_used, tier.cpus_allotted
     return tier.group is None and used is not None and bool(allotted) and used >= TIER_FULL * (allotted or 0.0)
 

@@ -1,4 +1,4 @@
-"""Finds locks and pools at their limit among the metrics of services, by names and values of the series."""
+"""Finds locks and pools at their limit by the names and values of the metrics that services report."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", 
 _USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
 _LIMITS = frozenset({"size", "max", "limit", "capacity", "maximum"})
 _FILLING = frozenset({"in", "open", "config", "current", "number", "count", "total"})
-# Words for things that have a size but are not pools.
+# Words in the names of metrics that have a size but do not describe a pool.
 _NO_POOLS = frozenset({"cache", "entries", "sessions", "heap", "disk", "file", "files"})
 _OTHER_UNITS = frozenset({"bytes", "ratio", "percent", "fds", "seconds", "ms"})
 HELD = (0.90, 1.03)
-"""Range of the seconds per second in which a lock is held if the lock limits the system.
+"""A lock may limit the system if it is held for a time in this range per second. [s/s]
 
 The value is near 1; only reading errors make it larger.
 """
 FULL = 0.90
-"""A pool may limit the system if, on average, at least this share of it is in use."""
+"""A pool may limit the system if, on average, at least this share of the pool is in use, in (0, 1)."""
 _SIGNIFICANT_WAIT = 0.5
 _SHARED_WORDS = 2
 _NOBODY = 0.05
-"""A lock or pool delays no requests if fewer than this wait for it on average. [1]"""
+"""A lock or pool delays no requests if fewer requests than this wait for it on average. [1]"""
 _SHOWN, _COMPARED = 3, 200
-"""Largest number of locks and of pools that are reported, and of pool sizes that a gauge is compared with."""
+"""`_SHOWN` is the largest number of locks and of pools that are reported. `_COMPARED` is the largest number of pool
+sizes with which a gauge is compared.
+"""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Metric of a service in the window.
+    """Metric that a service reported in the window.
 
     Attributes
     ----------
@@ -52,17 +54,17 @@ class Series:
 
     @cached_property
     def name(self) -> str:
-        """Name of the series without labels."""
+        """Name of the metric series without labels."""
         return self.key.split("{", 1)[0]
 
     @property
     def labels(self) -> str:
-        """Labels of the series with their braces; empty without labels."""
+        """Labels of the series, in braces; empty if the series has no labels."""
         return self.key[len(self.name) :]
 
     @cached_property
     def words(self) -> list[str]:
-        """Words of the series name, in lower case."""
+        """Words of the metric's name, in lower case."""
         return [word.lower() for word in re.split(r"[_:.]+|(?<=[a-z])(?=[A-Z])", self.name) if word]
 
     def has(self, words: frozenset[str]) -> bool:
@@ -72,7 +74,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Wait:
-    """Lock or pool at its limit, as found in the metrics of a service.
+    """Lock or pool that is at its limit according to the metrics of a service.
 
     Attributes
     ----------
@@ -90,12 +92,12 @@ class Wait:
 
 
 def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> list[Series]:
-    """Read the metrics of all services of a run summary."""
+    """Return the metrics of all services in a run summary."""
     return [
         Series(service, key, name == "per_s", float(value))
         for service, table in services.items()
         for key, found in (table or {}).items()
-        # The series `_count` of a histogram of seconds counts events, so it is not a time.
+        # The series `_count` of a histogram of seconds counts events, so its values are not times.
         if not key.split("{", 1)[0].endswith("_count")
         for name in ("per_s", "mean")
         if isinstance(value := found.get(name), int | float)
@@ -103,7 +105,9 @@ def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> lis
 
 
 def locks(found: list[Series]) -> Iterator[Wait]:
-    """Yield the locks that are held nearly all the time, by counters of seconds; the lock held longest comes first."""
+    """Yield the locks that are held nearly all the time, according to counters of seconds; the lock held longest comes
+    first.
+    """
     held = [
         each
         for each in found
@@ -118,7 +122,7 @@ def locks(found: list[Series]) -> Iterator[Wait]:
 
 
 def pools(found: list[Series]) -> Iterator[Wait]:
-    """Yield the pools that are fully in use, by a gauge of the use and a gauge of the pool size."""
+    """Yield the pools that are fully in use. A gauge shows how much of a pool is in use, another gauge its size."""
     gauges = [each for each in found if not each.is_counter and not each.has(_OTHER_UNITS | _NO_POOLS)]
     sizes: dict[tuple[str, str], list[Series]] = {}
     for each in gauges:
@@ -133,7 +137,7 @@ def _full_pools(
     for each in gauges:
         if not each.has(_USED) or each.has(_LIMITS) or each.value < FULL:
             continue
-        # Only a size that the use nearly reaches can be the size of a full pool.
+        # A pool is full if the number in use is close to its size, so all sizes far from that number are ignored.
         near = [size for size in sizes.get((each.service, each.labels), ()) if _is_full(each, size)]
         size = _size_of(each, near[:_COMPARED])
         if size is not None:
@@ -145,9 +149,9 @@ def _is_full(used: Series, size: Series) -> bool:
 
 
 def _size_of(used: Series, sizes: list[Series]) -> Series | None:
-    """Return the gauge of a pool's size that best matches a gauge of its use; None if no gauge matches.
+    """Return the gauge of the size of a pool that best matches a gauge of the number in use; None if no gauge matches.
 
-    The names of both gauges describe the same thing, apart from a word such as `max` in the name of the size.
+    The names of both gauges have the same words, apart from words such as `max` or `used`.
     """
     thing = _thing(used, _USED)
     candidates = [
@@ -158,19 +162,22 @@ def _size_of(used: Series, sizes: list[Series]) -> Series | None:
 
 
 def _thing(of: Series, words: frozenset[str]) -> set[str]:
-    """Return the words of a metric name that describe the measured thing, without words of use or size."""
+    """Return the words of a metric name that describe the measured object, without words such as `used` or `max`."""
     return set(of.words) - words - _FILLING
 
 
 def _waited_for(of: Series, text: str, found: list[Series]) -> Iterator[Wait]:
-    """Yield the lock or pool with the number of requests that wait for it, unless no requests wait."""
+    """Yield the lock or pool, with the number of requests that wait for it, unless it is known that no
+    requests wait.
+    """
     waiting = _waiting(of, found)
     if waiting is None or waiting >= _NOBODY:
         yield Wait(of, text, waiting)
 
 
 def _waiting(of: Series, found: list[Series]) -> float | None:
-    """Return the mean number of waiting requests, from a gauge or from a counter of waited seconds. [1]
+    """Return the mean number of requests that wait for a lock or pool, from a gauge or from a counter of waited
+    seconds. [1]
 
     None if unknown.
     """
@@ -180,7 +187,8 @@ def _waiting(of: Series, found: list[Series]) -> float | None:
         if (each.service, each.labels) == (of.service, of.labels)
         and each.has(_WAITS)
         and _shared(of, each) >= _SHARED_WORDS
-        # A counter of waited seconds grows by the number of waiting requests per second; a gauge of seconds is a time.
+        # The rate of a counter of waited seconds is the mean number of waiting requests. A gauge of seconds is a time
+        # and is not used.
         and each.is_counter == ("seconds" in each.words)
     ]
     return max(values, default=None)

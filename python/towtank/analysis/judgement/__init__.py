@@ -1,4 +1,4 @@
-"""Judges results of any tool: finds a steady window, computes intervals, and lists doubts about the data.
+"""Judges results of any load generator: finds a steady window, computes intervals, and lists doubts about the data.
 
 `judge` reads and judges one file, `judge_all` several files.
 """

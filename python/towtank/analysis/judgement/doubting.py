@@ -1,4 +1,4 @@
-"""Finds reasons to doubt the result of another tool, from the data in its file."""
+"""Finds reasons to doubt the result of another load generator, from the data in its result file."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ from towtank.foreign import Foreign, Requests
 _NOTABLE, _SERIOUS = 0.1, 0.5
 """Resolution of the response times, relative to their median.
 
-Above the first value it causes a note; above the second value the file is suspect. [1]
+A resolution above `_NOTABLE` causes a note; a resolution above `_SERIOUS` makes the file suspect. [1]
 """
 _OMITTED_AT_LEAST = 0.0005
 _OMITTED_SERIOUS = 0.01
 _SKIPPED_SERIOUS = 0.01
 _EMPTY_AT_MOST = 0.1
 _STRETCH_AT_LEAST = 1.5
-# Shortest window in which empty observations count. A tool that records whole seconds gives all requests of a shorter
-# window the same time. [s]
+# Shortest window in which observations without requests raise a doubt. A tool that records whole seconds gives all
+# requests of a shorter window the same time. [s]
 _EMPTY_WITHIN_S = 1.0
-# Fewer requests than this before or after a gap are probably stray, and no separate run. [1]
+# If fewer requests than this lie before or after a gap, their time stamps are probably wrong; they are no separate run.
+# [1]
 _STRAY_BELOW = 30
-# A window shorter than this cannot show a slow change. [s]
+# A window shorter than this cannot show that the system changes slowly. [s]
 _SHORT_S = 10.0
 
 
 def of_file(found: Foreign) -> Iterator[Doubt]:
-    """Yield doubts about the file: rows that were left out, an early end, and requests that the tool did not send."""
+    """Yield doubts about a result file: rows that were left out, an early end, and requests that the tool did
+    not send.
+    """
     skipped, read = found.skipped, len(found.requests) if found.requests is not None else 0
     if skipped.rows:
         reasons = ", ".join(f"{count:,} × {reason}" for reason, count in skipped.by_reason.items())
@@ -55,7 +58,7 @@ def of_file(found: Foreign) -> Iterator[Doubt]:
 
 
 def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
-    """Yield the doubts about the numbers of requests and errors."""
+    """Yield the doubts about the numbers of requests and errors in a result file."""
     if requests is not None and requests - (errors or 0) <= 0:
         yield Doubt(Kind.NOTHING_COMPLETED, Level.INVALID, "no request of the file succeeded", 0.0, 1.0)
     elif requests and errors and errors / requests > ERRORS_SHARE:
@@ -65,13 +68,13 @@ def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
 
 
 def of_summaries() -> Iterator[Doubt]:
-    """Yield a doubt because the file has summaries only, and no single requests."""
+    """Yield a doubt because a result file has only summaries, and no single requests."""
     text = "the file has summaries only: no steady window and no interval can be derived from it"
     yield Doubt(Kind.SUMMARIES_ONLY, Level.SUSPECT, text)
 
 
 def of_window(window: Window) -> Iterator[Doubt]:
-    """Yield doubts if the window is not steady, or too short to show slow changes."""
+    """Yield doubts if the analysed window is not steady, or too short to show slow changes."""
     for change in window.changes:
         level = Level.INVALID if change.is_gross else Level.SUSPECT
         limit = percent(change.tolerance)
@@ -89,7 +92,8 @@ def of_window(window: Window) -> Iterator[Doubt]:
 
 
 def _of_rise(window: Window) -> Iterator[Doubt]:
-    """Yield a doubt if response times were shorter in the part before the window, which was left out as a transient.
+    """Yield a doubt if response times were shorter at the start of the file that was left out of the window as a
+    transient.
 
     A system that becomes slower and stays slow is not warming up.
     """
@@ -103,7 +107,9 @@ def _of_rise(window: Window) -> Iterator[Doubt]:
 
 
 def of_pauses(requests: Requests, window: Window, observed: Observations) -> Iterator[Doubt]:
-    """Yield a doubt if no request started for long, in gaps of the file or in empty observations of the window."""
+    """Yield a doubt if no request started for a long time, in gaps of the file or in empty observations of the
+    window.
+    """
     found = pauses_of(requests)
     if found is not None:
         idle = float(found.lengths_s.max())
@@ -113,7 +119,7 @@ def of_pauses(requests: Requests, window: Window, observed: Observations) -> Ite
         yield Doubt(Kind.LOAD_GAP, level, text, idle, usual, "s")
         return
     empty = empty_stretches(requests, observed)
-    # In a load of small bursts, a single observation may be empty by chance, so only longer periods count.
+    # If requests come in small bursts, a single observation may be empty by chance, so only longer periods count.
     least = _STRETCH_AT_LEAST * float(observed.lengths_s[0])
     is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
     share = empty.in_all_s(least) / window.length_s if is_long else 0.0
@@ -129,8 +135,10 @@ def _pause(pauses: Pauses) -> str:
 
 
 def _stray(pauses: Pauses) -> str:
-    """Render the hint that few requests before or after all pauses may have a wrong time stamp; empty if there are
-    many.
+    """Render the hint that the requests before or after all pauses may have wrong time stamps, because there are few of
+    them.
+
+    The hint is empty if there are many such requests.
     """
     counts = (int(pauses.rows[0]), "before"), (int(pauses.rows[-1]), "after")
     few = [f"{count:,} {word}" for count, word in counts if count < _STRAY_BELOW]
@@ -164,7 +172,9 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
 
 
 def independent(requests: Requests, figures: Figures) -> float:
-    """Return the number of independent response times that would give an equally precise mean. [1]"""
+    """Return the number of independent response times whose mean would be as precise as that of the recorded
+    ones. [1]
+    """
     mean = figures.mean_s
     half = mean.half_width
     if not half:
@@ -186,7 +196,7 @@ def of_times(requests: Requests) -> Iterator[Doubt]:
 
 
 def of_omission(requests: Requests) -> Iterator[Doubt]:
-    """Yield a doubt if a load with a constant rate omitted requests while it waited for responses."""
+    """Yield a doubt if a load generator with a constant rate omitted requests while it waited for responses."""
     found = omission_of(requests)
     if found is None or found.share < _OMITTED_AT_LEAST:
         return

@@ -1,4 +1,4 @@
-"""Computes throughput and response times of a window, with intervals if these are reliable."""
+"""Computes throughput and response times of a window, with intervals if reliable intervals can be computed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from towtank.analysis.windows.relaxation import memory_of
 from towtank.foreign import Requests, Summary
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles that a judgement reports."""
+"""Percentiles of response times that a judgement reports, with their shares in (0, 1)."""
 MEAN = "mean"
 # Constant c by which intervals of correlated response times are lengthened, see `of_requests`. It was derived from
-# simulated M/M/1 queues with utilizations of 50 to 90 %, from 500 files each of 3,000 and 10,000 requests. Of the
-# intervals of p95 at 80 %, 96 % contain the true value (92.5 % without lengthening); of the mean at 90 %, 94.4 % do
-# (92.4 % without). For p95 at 90 % and p99 at 70 %, no intervals are given, because only 67 and 75 % of them contained
-# the true value. [1]
+# simulated M/M/1 queues with utilizations of 50 to 90 %, from 500 files each of 3,000 and 10,000 requests. At 80 %
+# utilization, 96 % of the intervals of p95 contain the true value (92.5 % without lengthening). At 90 %, 94.4 % of the
+# intervals of the mean do (92.4 % without). For p95 at 90 % and p99 at 70 % utilization, no intervals are given,
+# because only 67 and 75 % of them contained the true value. [1]
 _LONGER = {MEAN: 8.0, "p50": 4.0, "p90": 25.0, "p95": 40.0, "p99": 300.0}
 _LONGEST = 1.5
-# Response times count as correlated if more than this many of them are worth one independent response time. [1]
+# Response times count as correlated if more than this many of them give as much information as one independent response
+# time. [1]
 _CORRELATED = 2.0
 _MS = 1e3
 
@@ -45,11 +46,11 @@ class Figures:
 
     @property
     def mean_s(self) -> Estimate:
-        """Mean response time. [s]"""
+        """Mean response time of the result. [s]"""
         return self.response_time_s[MEAN]
 
     def document(self) -> dict[str, object]:
-        """Return the figures as JSON: value, low and high of each, times in milliseconds."""
+        """Return throughput and response times as JSON: value, low and high of each, with times in milliseconds."""
         return {
             "throughput_per_s": plain(self.throughput_per_s),
             "response_time_ms": {name: plain(found.scaled(_MS)) for name, found in self.response_time_s.items()},
@@ -89,7 +90,9 @@ def of_requests(requests: Requests, observed: Observations) -> Figures:
 
 
 def _effect(mean: Estimate, requests: Requests) -> float:
-    """Return how many correlated response times are worth one independent time; infinite if unknown. [1]"""
+    """Return the number of correlated response times that give as much information about the mean as one independent
+    response time; infinite if unknown. [1]
+    """
     half = mean.half_width
     if half is None:
         return math.inf
@@ -98,7 +101,7 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate whose interval is lengthened by a factor on the logarithmic scale."""
+    """Return an estimate whose interval is made wider by a factor on the logarithmic scale."""
     value, ends = estimate.value, (estimate.low, estimate.high)
     if not value or ends[0] is None or ends[1] is None or ends[0] <= 0 or factor == 1:
         return estimate
@@ -107,7 +110,7 @@ def _longer(estimate: Estimate, factor: float) -> Estimate:
 
 
 def of_summary(summary: Summary) -> Figures:
-    """Return throughput and response times from a file of summaries, without intervals."""
+    """Return throughput and response times from a result file that has only summaries, without intervals."""
     times = {MEAN: _value(summary.mean_s)}
     times |= {name: _value(summary.percentiles_s.get(name)) for name in QUANTILES}
     return Figures(_value(summary.throughput_per_s), times)

@@ -1,4 +1,4 @@
-"""Judges a result file of any tool."""
+"""Judges a result file of any load generator."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from towtank.errors import Fault, StudyError
 from towtank.foreign import Foreign, Requests, read
 
 SCHEMA = "towtank/judge/1"
-# Response times are tested for a steady state only if at least this share of the observations has response times. [1]
+# Response times are tested for a steady state only if at least this share of the observations contains response times.
+# [1]
 _KNOWN_AT_LEAST = 0.5
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Judgement of a result file.
+    """Result of the analysis of a result file, with doubts about it.
 
     Attributes
     ----------
@@ -57,11 +58,11 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """`valid`, `suspect` or `invalid`, by the most severe doubt."""
+        """`valid`, `suspect` or `invalid`, according to the most severe doubt about the file."""
         return level_of(list(self.doubts))
 
     def document(self) -> dict[str, object]:
-        """Return the judgement as JSON, an entry of `files`."""
+        """Return the analysis of the file as JSON, an entry of `files`."""
         inside = self.inside
         return {
             "file": str(self.file),
@@ -79,13 +80,13 @@ class Judged:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """Notes about the format of the file, and about the window."""
+        """Notes about the format of the result file, and about the analysed window."""
         return (*self.notes, *([self.note] if self.note else []))
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Judgements of several files."""
+    """Results of the analysis of several files."""
 
     files: tuple[Judged, ...]
 
@@ -95,12 +96,12 @@ class Judgement:
         return any(judged.verdict == "invalid" for judged in self.files)
 
     def document(self) -> dict[str, object]:
-        """Return the judgements as the JSON document of `towtank judge --json`."""
+        """Return the analyses of all files as the JSON document of `towtank judge --json`."""
         return {"schema": SCHEMA, "files": [judged.document() for judged in self.files]}
 
 
 def judge_all(paths: Sequence[Path]) -> Judgement:
-    """Read and judge several files.
+    """Read and analyse several result files.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def judge_all(paths: Sequence[Path]) -> Judgement:
 
 
 def judge(path: Path) -> Judged:
-    """Read and judge one file.
+    """Read and analyse one result file.
 
     Raises
     ------
@@ -196,7 +197,7 @@ def _of_requests(found: Foreign, requests: Requests) -> Judged:
 
 
 def steady_window(requests: Requests) -> Window:
-    """Return the window of the requests without a transient at the start, with the results of the tests for a steady
+    """Return the window of the requests after a transient at the start, with the results of the tests for a steady
     state.
     """
     start, end = whole_window(requests)
@@ -212,7 +213,8 @@ def steady_window(requests: Requests) -> Window:
     series = {"throughput": throughput / observed.lengths_s}
     known = observed.response_sum_s > 0
     if float(known.mean()) >= _KNOWN_AT_LEAST:
-        # Observations without a response get a response time by interpolation between their neighbours.
+        # The tests need a value in every observation, so observations without a response get a response time by
+        # interpolation.
         logs = np.log(observed.response_sum_s[known] / observed.started[known])
         places = np.arange(len(known), dtype=float)
         series |= {"response_time": np.interp(places, places[known], logs)}

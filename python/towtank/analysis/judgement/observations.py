@@ -1,4 +1,4 @@
-"""Counts the requests of a file in observations, which are intervals of equal length."""
+"""Counts the requests of a result file in observations, which are time intervals of equal length."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from towtank.analysis.measurement import Counts, Floats, Mask
 from towtank.analysis.statistics.nominal import BATCHES
 from towtank.foreign import Requests
 
-# Smallest mean number of requests per observation. Tests for a steady state then use means and not single times.
+# Smallest mean number of requests per observation. With so many requests, the tests for a steady state use means and
+# not single response times.
 _REQUESTS_AT_LEAST = 20
 _AT_MOST = 8 * BATCHES
-# If the last start is earlier than this share of the time until the last end, all requests came in one wave. The window
-# then extends to the last end.
+# If the last request started earlier than this share of the time until the last response, all requests came in one
+# wave. The window then extends to the last response.
 _SHARE_OF_STARTS = 0.5
 _DECIMALS = 6
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Counts and sums of requests by observation.
+    """Numbers of requests and sums of response times in each observation (interval of equal length).
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Observations:
 
     @property
     def empty(self) -> Mask:
-        """True for each observation without a start, up to the last start."""
+        """True for each observation in which no request started, up to the last start."""
         until = int(np.flatnonzero(self.started)[-1]) + 1 if self.started.any() else 0
         return np.asarray(self.started[:until] == 0)
 
@@ -56,7 +57,7 @@ class Observations:
 
 
 def whole_window(requests: Requests) -> tuple[float, float]:
-    """Return the window from the first start to the last start; to the last end if the requests came in one wave. [s]
+    """Return the window from the first start to the last start; if the requests came in one wave, to the last end. [s]
 
     After the last start, only the slowest requests are in progress, so the throughput is lower than under load.
     """
@@ -65,7 +66,9 @@ def whole_window(requests: Requests) -> tuple[float, float]:
 
 
 def resolution_of(values: Floats) -> float:
-    """Return the smallest difference between values if each value occurs at least twice on average; otherwise 0."""
+    """Return the smallest difference between two different values, if each value occurs at least twice on average;
+    otherwise 0.
+    """
     different = np.unique(values)
     if len(different) < 2 or len(different) > len(values) / 2:
         return 0.0
@@ -73,13 +76,17 @@ def resolution_of(values: Floats) -> float:
 
 
 def clock_step(requests: Requests) -> float:
-    """Return the resolution with which the tool records starts or ends; 0 for a fine resolution. [s]"""
-    # The end is the sum of a start and a response time, so it has a rounding error of less than a microsecond.
+    """Return the resolution with which a load generator records the starts or ends of requests; 0 for a fine
+    resolution. [s]
+    """
+    # The end is the sum of a start and a response time, so it has a rounding error of less than a microsecond. The
+    # error is removed, because it would hide the resolution.
     return max(resolution_of(requests.start_s), resolution_of(np.round(requests.end_s, _DECIMALS)))
 
 
 def spread(times_s: Floats) -> Floats:
-    """Return times with a coarse resolution, spread evenly over each step in their order; other times unchanged. [s]
+    """Spread times that share a step of a coarse clock evenly over this step, in their order; leave other times
+    unchanged. [s]
 
     Otherwise, some observations would contain one step of the clock and others two.
 
@@ -100,9 +107,7 @@ def spread(times_s: Floats) -> Floats:
 
 
 def ends_of(requests: Requests) -> Floats:
-    """Return the ends of requests, spread over the steps of the clock if the tool records them with a coarse
-    resolution. [s]
-    """
+    """Return the end times of requests. Times from a coarse clock are spread evenly over the steps of the clock. [s]"""
     return spread(np.round(requests.end_s, _DECIMALS))
 
 
@@ -129,7 +134,7 @@ def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Cou
 
 
 def _number(requests: Requests, length_s: float) -> int:
-    """Return the number of observations, which is a multiple of `BATCHES` for long files.
+    """Return the number of observations into which a window is divided; for long files, a multiple of `BATCHES`.
 
     No observation is shorter than the resolution of the times.
     """

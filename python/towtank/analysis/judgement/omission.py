@@ -17,15 +17,16 @@ import numpy as np
 from towtank.analysis.measurement import Floats
 from towtank.foreign import Requests
 
-# A load has a constant rate if at least this share of the gaps between starts lies within these factors of their
-# median. Independent arrivals (exponential gaps) have a share of 53 %; closed users with random times seldom have this
-# share.
+# A load has a constant rate if at least the share `_REGULAR_SHARE` of the gaps between starts lies between
+# `_REGULAR_LOW` and `_REGULAR_HIGH` times their median. Independent arrivals (exponential gaps) have a share of 53 %;
+# closed users with random think times seldom reach the limit.
 _REGULAR_SHARE, _REGULAR_LOW, _REGULAR_HIGH = 0.8, 0.5, 2.0
-# A gap counts as a stop if it is this many times as long as the median gap, and a response time covers most of it.
+# A gap between starts counts as a stop if it is `_STOP` times as long as the median gap, and a response time covers the
+# share `_SPANNED` of the gap.
 _STOP = 5.0
 _SPANNED = 0.8
 # A closed user without think time sends its next request when the response arrives, so the load has no constant rate. A
-# start within this share of the median gap after a response counts as triggered by the response.
+# start within this share of the median gap after a response counts as triggered by that response.
 _IDLE_AT_LEAST = 0.1
 _REQUESTS_AT_LEAST = 100
 _TAIL = 0.99
@@ -58,7 +59,8 @@ class Omission:
 
 
 def omission_of(requests: Requests) -> Omission | None:
-    """Return the requests that a load with a constant rate omitted; None for another load, or if no request is missing.
+    """Return the requests that a load with a constant rate omitted. None if the load has no constant rate, or if no
+    request is missing.
 
     Notes
     -----
@@ -93,8 +95,8 @@ def _is_regular(gaps: Floats, usual: float) -> bool:
 
 
 def _is_closed(requests: Requests, gaps: Floats, usual: float) -> bool:
-    """Return True if most starts follow immediately after a response, so that responses and not a rate determine
-    them.
+    """Return True if most requests start immediately after a response, so that responses determine the starts and a
+    rate does not.
     """
     ends = np.sort(requests.end_s)
     places = np.searchsorted(ends, requests.start_s[1:], side="right")

@@ -1,4 +1,6 @@
-"""Finds long times without a start that do not belong to the load: joined runs, a clock that was set, wrong stamps."""
+"""Finds long times without a start that do not belong to the load: joined runs, a clock that was set, wrong time
+stamps.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,20 @@ from towtank.analysis.judgement.observations import Observations, clock_step
 from towtank.analysis.measurement import Counts, Floats
 from towtank.foreign import Requests
 
-# A gap counts if on average this many requests start in a time of its length. With independent arrivals, the
-# probability of such a gap is exp(-30), so one of 10^9 files of 10,000 requests has one.
+# A gap without starts counts only if, on average, this many requests start in a time of its length. With independent
+# arrivals, the probability of such a gap is exp(-30), so one of 10^9 files of 10,000 requests has such a gap.
 _EXPECTED_AT_LEAST = 30.0
-# Ramps and bursts have gaps of all lengths. The longest gaps therefore count only if they are this many times as long
-# as all other gaps.
+# A load with ramps or bursts has gaps of all lengths. The longest gaps therefore count only if they are this many times
+# as long as all other gaps.
 _TIMES_THE_OTHERS = 10.0
-# A gap of at most this many steps of a coarse clock may be due to rounding.
+# A gap of at most this many steps of a coarse clock may be due to rounding, and does not count.
 _STEPS = 2.0
-# With at least this many pauses, the load comes in bursts if its pauses and its bursts are similar. Similar means that
-# the longest pause and the largest burst exceed their medians by at most these factors. (The longest of a hundred
-# exponential times is about seven times their median.) Throughput is then a mean over many cycles.
+# With at least `_CYCLES` pauses, the load comes in bursts if its pauses and its bursts are similar: the longest pause
+# and the largest burst exceed their medians by at most the factors `_RESEMBLE` and `_ROWS_RESEMBLE`. (The longest of a
+# hundred exponential times is about seven times their median.) Throughput is then a mean over many cycles.
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
-# Fewer pauses may come from users with a constant think time, who start in waves. Signs of this are pauses of nearly
-# equal length, or few requests between the pauses.
+# Fewer pauses may come from users with a constant think time, who start in waves. Signs of this are at least `_WAVES`
+# pauses whose lengths differ at most by the factor `_EQUAL`, or at most `_ROWS_OF_A_WAVE` requests between the pauses.
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 
@@ -49,17 +51,17 @@ class Pauses:
         return np.asarray(self.ends_s - self.starts_s)
 
     def in_all_s(self, at_least_s: float) -> float:
-        """Return the sum of the lengths of all pauses of at least `at_least_s`. [s]"""
+        """Return the total length of all pauses of at least `at_least_s`. [s]"""
         return float(self.lengths_s[self.lengths_s >= at_least_s].sum())
 
     @property
     def longest(self) -> int:
-        """Index of the longest pause."""
+        """Index of the longest pause in the arrays."""
         return int(np.argmax(self.lengths_s))
 
     @property
     def are_bursts(self) -> bool:
-        """True if the load comes in many similar bursts, so that the pauses are a part of it."""
+        """True if the load comes in many similar bursts, so that the pauses between them belong to the load."""
         lengths, rows = self.lengths_s, self.rows
         alike = lengths.max() <= _RESEMBLE * np.median(lengths) and rows.max() <= _ROWS_RESEMBLE * np.median(rows)
         return len(lengths) >= _CYCLES and bool(alike)
@@ -73,7 +75,8 @@ class Pauses:
 
 
 def pauses_of(requests: Requests) -> Pauses | None:
-    """Return the pauses of a file, which are far longer than all other gaps between starts; None if there are none.
+    """Return the pauses in the requests of a file, which are far longer than all other gaps between starts; None
+    without pauses.
 
     Notes
     -----
@@ -106,7 +109,7 @@ def pauses_of(requests: Requests) -> Pauses | None:
 
 
 def empty_stretches(requests: Requests, observed: Observations) -> Pauses:
-    """Return the periods of consecutive observations without a start."""
+    """Return the periods of consecutive observations in which no request started."""
     empty = np.concatenate([[False], observed.empty, [False]]).astype(np.int64)
     edges = np.flatnonzero(np.diff(empty))
     return _pauses(requests.start_s, observed.edges_s[edges[::2]], observed.edges_s[edges[1::2]])

@@ -16,7 +16,8 @@ TESTED = "tested bracket"
 BRACKET = "bracket"
 NONE = "none"
 
-# If the margins of plateaus agree in many digits, they differ by rounding only, and no test can use their scatter.
+# Standard deviations of margins are at least this. Margins of plateaus that agree in more digits differ by rounding
+# only, and no test can use their scatter.
 _NO_SCATTER = 1e-9
 
 
@@ -45,7 +46,7 @@ class LimitEstimate:
     n: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return the limit as JSON for a summary: value, interval, method and number of plateaus."""
+        """Return the estimated limit as JSON for a summary: value, interval, method and number of plateaus."""
         keys = ("value", "low", "high", "method", "confidence", "n")
         return {key: getattr(self, key) for key in keys}
 
@@ -57,7 +58,7 @@ def estimate_limit(
     high: float | None,
     confidence: float = CONFIDENCE,
 ) -> LimitEstimate:
-    """Estimate the highest load level that meets the binding objective.
+    """Estimate the highest load level that meets the objective which limits the load.
 
     Parameters
     ----------
@@ -118,9 +119,9 @@ def estimate_limit(
 def tested_ends(
     levels: Sequence[float], margins: Sequence[float | None], confidence: float = CONFIDENCE
 ) -> tuple[float | None, float | None]:
-    """Return the highest level that significantly passes and the lowest level that significantly fails.
+    """Return the highest load level that passes significantly and the lowest load level that fails significantly.
 
-    None if unknown.
+    A level that no test determines is None.
     """
     by_level = _by_level(levels, margins)
     signs = _signs(by_level, confidence)
@@ -140,7 +141,9 @@ def _by_level(levels: Sequence[float], margins: Sequence[float | None]) -> dict[
 
 
 def _signs(by_level: dict[float, list[float]], confidence: float) -> dict[float, int]:
-    """Return the sign of the mean margin of each level: -1 or 1 if significant, otherwise 0; empty without repeats."""
+    """Return the sign of the mean margin of each load level: -1 or 1 if significant, otherwise 0. Empty if no level was
+    repeated.
+    """
     finite = {level: [margin for margin in found if margin < math.inf] for level, found in by_level.items()}
     freedom = sum(max(len(found) - 1, 0) for found in finite.values())
     if freedom < 1:
@@ -163,7 +166,7 @@ def _t(probability: float, freedom: int) -> float:
 
 
 def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> float | None:
-    """Return the last level before the first level with a different sign.
+    """Return the last of the levels whose signs equal `sign` without interruption from the first level on.
 
     None if the first level has a different sign.
     """
@@ -178,7 +181,7 @@ def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> flo
 def _crossing(low: float, margin_low: float, high: float, margin_high: float) -> float:
     """Return the load at which the line between both ends of the bracket crosses a margin of zero.
 
-    If the line does not rise, return the lower end.
+    If the line does not rise, return the load at the lower end of the bracket.
     """
     if margin_low >= 0 or margin_high <= margin_low or math.isinf(margin_high):
         return low

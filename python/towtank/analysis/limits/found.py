@@ -1,4 +1,6 @@
-"""Judges the plateaus of a search for the limit from recorded data, and concludes the limit."""
+"""Judges the plateaus (stages of constant load) of a search from recorded data, and concludes the limit of the
+system.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from towtank.analysis.limits.search import LOWER_BOUNDS, Decision, Ended, Failur
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.windows.stretch import STEADY_PHASE
 
-# A stage that ended early is no plateau.
+# A stage counts as a plateau only if it lasted for at least this share of its planned length, in (0, 1).
 _WHOLE = 0.98
 
 
@@ -42,16 +44,18 @@ class Found:
     def best(self) -> Plateau | None:
         """Plateau that represents the run in its summary.
 
-        The last plateau that passed at the highest passing level; the first plateau if none passed.
+        It is the last plateau that passed at the highest passing level, or the first plateau if none passed.
         """
         passed = [plateau for plateau in self.plateaus if plateau.passed and plateau.level == self.decision.low]
         return passed[-1] if passed else (self.plateaus[0] if self.plateaus else None)
 
     def document(self) -> dict[str, Any]:
-        """Return the search as JSON for a run summary: limit, end of the search and plateaus."""
+        """Return the search as JSON for a run summary: the limit, the reason for the end of the search, and the
+        plateaus.
+        """
         estimate = self.estimate.document()
         if self.of == "users":
-            # Numbers of users are rounded down to whole users, so that the limit is not overstated.
+            # A limit in users is rounded down to whole users, so that it is not overstated.
             estimate |= {key: _whole(estimate[key]) for key in ("value", "low", "high")}
         best = self.best
         return {
@@ -77,7 +81,7 @@ def search_of(
     objectives: Sequence[dict[str, Any]],
     events: Sequence[dict[str, Any]],
 ) -> Found:
-    """Judge all plateaus of a run in order, and conclude the limit.
+    """Decide for all plateaus of a run in order whether they passed, and conclude the limit.
 
     Parameters
     ----------
@@ -103,7 +107,7 @@ def search_of(
 
 
 def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
-    """Return True if the settle stage before a stage ended in a steady state, False if not.
+    """Return True if the settle stage before a given stage ended in a steady state, False if it did not.
 
     None if no such event exists.
     """
@@ -118,7 +122,7 @@ def _died(events: Sequence[dict[str, Any]]) -> str | None:
 
 
 def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | None = None) -> Found:
-    """Conclude the end of a search, the limit and its interval from the plateaus."""
+    """Conclude from the plateaus how the search ended, and compute the limit with its interval."""
     outcomes = [plateau.outcome for plateau in plateaus]
     decision = decide(plan, outcomes)
     if decision.ended is None:
@@ -130,7 +134,8 @@ def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | Non
 def _estimate(plateaus: list[Plateau], decision: Decision) -> LimitEstimate:
     margins = [plateau.margin for plateau in plateaus]
     if not any(_missed(plateau) for plateau in plateaus if plateau.level == decision.high):
-        margins = [None] * len(plateaus)  # The failure is not a missed objective, so no margin describes it.
+        # The level failed for a reason other than an objective. Margins describe objectives only, so they are left out.
+        margins = [None] * len(plateaus)
     return estimate_limit([plateau.level for plateau in plateaus], margins, decision.low, decision.high)
 
 
@@ -139,7 +144,7 @@ def _missed(plateau: Plateau) -> bool:
 
 
 def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died: str | None) -> dict[str, Any] | None:
-    """Return the failure that determines the limit, which is the last failure at the lowest failing level."""
+    """Return the failure that determines the limit: the last failure at the lowest failing load level."""
     if decision.ended is Ended.SERVICE_DIED and died is not None:
         return failure(Failure.SERVICE_DIED, died)
     if decision.ended is Ended.AT_MOST:

@@ -18,36 +18,38 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import interval_texts
 
 SHORTFALL = 0.10
-"""Throughput counts as low if it is lower than the ideal line by more than this share, in (0, 1)."""
+"""Throughput counts as low if it is below the line of ideal scaling by more than this share, in (0, 1)."""
 
 
 class LimitKind(StrEnum):
     """Kind of limit of one configuration."""
 
     CPU = "cpu"
-    """An observed tier was saturated at a load where throughput was below the ideal line."""
+    """An observed tier was saturated at a load where throughput was below the line of ideal scaling."""
     ERRORS = "errors"
-    """Transactions fail at loads above the highest valid level."""
+    """Too many transactions fail at loads above the highest valid level."""
     OVERLOAD = "overload"
     """The arrival rate of an open load exceeds the throughput, and no observed tier is saturated."""
     UNKNOWN = "unknown"
-    """Throughput is significantly below the ideal line, but no observed tier is saturated, so the resource is
-    unknown.
+    """Throughput is significantly below the line of ideal scaling, but no observed tier is saturated, so the limiting
+    resource is unknown.
     """
     NONE = "none"
-    """Throughput follows the ideal line at every level."""
+    """Throughput follows the line of ideal scaling at every level, so no limit was reached."""
     UNDECIDED = "undecided"
-    """The measured levels do not decide whether the limit was reached."""
+    """The measured load levels do not decide whether the limit was reached."""
 
 
 _CHANGES = (Kind.NO_STEADY_STATE, Kind.NOT_SETTLED, Kind.BACKLOG)
-"""Kinds of doubts about a system that changes during the measurement, as under an open load beyond the limit."""
+"""Kinds of doubts about a system that changes during the measurement, as a system does under an open load beyond its
+limit.
+"""
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
 
 
 @dataclass(frozen=True)
 class Level:
-    """Load level with a valid run, compared with ideal scaling.
+    """Load level with a valid run, compared with the line of ideal scaling.
 
     Attributes
     ----------
@@ -64,12 +66,15 @@ class Level:
 
     @property
     def is_low(self) -> bool:
-        """True if throughput is more than `SHORTFALL` below the ideal line, whatever the error."""
+        """True if throughput is more than `SHORTFALL` below the line of ideal scaling, whatever the error of the
+        throughput.
+        """
         return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is low, and the shortfall is significant or a tier is saturated.
+        """True if throughput is below the line of ideal scaling by more than `SHORTFALL`, and the shortfall is
+        significant or a tier is saturated.
 
         The shortfall is significant if the whole interval is more than half of `SHORTFALL` below the ideal line.
         """
@@ -78,7 +83,7 @@ class Level:
 
     @property
     def grows(self) -> bool:
-        """True if the number of transactions in the system grew significantly under an open load."""
+        """True if the load is open and the number of transactions in the system grew significantly."""
         if self.point.kind != "rate":
             return False
         found = [(run.get("window") or {}).get("growth") for run in self.point.usable]
@@ -86,12 +91,14 @@ class Level:
 
     @property
     def load(self) -> str:
-        """Load with its unit, as text."""
+        """Load of this level with its unit, as text."""
         return f"{self.point.load:,.10g} {'users' if self.point.kind == 'users' else 'arrivals per second'}"
 
     @property
     def below(self) -> str:
-        """Difference between throughput and the ideal line in per cent, as text, with an interval if one exists."""
+        """Difference between throughput and the line of ideal scaling in per cent, as text, with an interval if it has
+        one.
+        """
         share = self.of_ideal
         value = 1 - (share.value or 0.0)
         if share.low is None or share.high is None:
@@ -163,13 +170,13 @@ def _document(
 def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     first = usable[0]
     above = [Level(point, share_of(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]]
-    # The ideal line starts at the lowest level. Random think times of that level may shift the line, but are no
-    # shortfall.
+    # The line of ideal scaling starts at the lowest level, so that level has a share of 1. Random think times of that
+    # level may shift the line, but are no shortfall.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
 
 def _conclusion(levels: list[Level], above: list[Point]) -> tuple[LimitKind, Level | None, str]:
-    """Return the kind of limit, the level that shows the limit, and the evidence."""
+    """Return the kind of limit of a configuration, the load level that shows the limit, and the evidence."""
     short = [level for level in levels if level.is_short]
     full = next((level for level in short if level.tier is not None), None)
     if full is not None:
@@ -212,7 +219,8 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
 
 
 def _fails(point: Point) -> bool:
-    """Return True if every run of a level is invalid because transactions failed, and no other cause is apparent.
+    """Return True if every run of a load level is invalid because transactions failed, and no other cause of the
+    failures is apparent.
 
     Doubts about a changing system are expected beyond the limit. With any other doubt, such as a saturated generator,
     the system might have served the failed transactions.
@@ -231,18 +239,24 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Return the first doubt about the steady state of a level, combined over the runs; None without such a doubt."""
+    """Return the first doubt about the steady state of a level, combined over its runs; None if no run has such a
+    doubt.
+    """
     found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
     return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])
 
 
 def _first(messages: list[str]) -> str | None:
-    """Return the first message; its numbers become ranges over all similar messages. None without messages."""
+    """Return the first message, with each number replaced by its range over all similar messages. None without
+    messages.
+    """
     return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return the last load on the ideal line and the first load below the line; None if no level is below."""
+    """Return the last load on the line of ideal scaling and the first load below the line; None if no level is
+    below.
+    """
     if not short:
         return None
     first = short[0].point.load
@@ -263,7 +277,7 @@ def _cpu_evidence(level: Level) -> str:
 
 
 def _busy(point: Point, tier: str, utilization: float) -> str:
-    """Render the utilization of a tier's CPUs; for several runs as a range: `88 to 97 %`."""
+    """Render the utilization of the CPUs of a tier; for several runs as a range: `88 to 97 %`."""
     found = point.shared_utilization_range(tier)
     return over_runs.words(found, utilization, lambda share: f"{100 * share:.0f} %")
 
@@ -290,7 +304,9 @@ def _short_evidence(level: Level, top: Level) -> str:
 
 
 def _pool(point: Point) -> str:
-    """Render the generator's connection pool as a possible limit if requests waited long for it; empty otherwise."""
+    """Render the generator's connection pool as a possible limit if requests waited long for a connection; empty if
+    they did not.
+    """
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""
@@ -300,7 +316,7 @@ def _pool(point: Point) -> str:
 
 
 def _observed(point: Point) -> str:
-    """Describe the CPU use of the busiest tier; without tiers, the CPU use of the machine."""
+    """Describe the CPU use of the busiest tier. If no tier was observed, describe the CPU use of this machine."""
     busiest = busiest_tier(point)
     if busiest is not None:
         return f"{busiest[0]} at {_busy(point, *busiest)} of its CPUs"

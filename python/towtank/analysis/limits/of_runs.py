@@ -106,7 +106,9 @@ def text_of(limit: Mapping[str, Any]) -> str:
 
 
 def how_found(limit: Mapping[str, Any]) -> str:
-    """Render the method that found a limit, in parentheses after a blank; empty if `text_of` states the method."""
+    """Render the method that found a limit, in parentheses after a blank; empty if the text of the limit states the
+    method.
+    """
     if not limit.get("confidence"):
         return ""
     within = " within one run" if limit["method"] == TESTED else ""
@@ -114,7 +116,7 @@ def how_found(limit: Mapping[str, Any]) -> str:
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Render a limit and the two ends of its interval, rounded.
+    """Render a limit and the two ends of its interval as rounded numbers.
 
     The bracket ends of a single search are chosen levels without an error, and are not rounded.
     """

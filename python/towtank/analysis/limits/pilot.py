@@ -9,9 +9,11 @@ from towtank.analysis.limits.plateaus import Plateau
 from towtank.analysis.limits.search import Failure
 
 FELL_SHORT = 0.7
-"""A plateau is clearly beyond the limit, and ends the pilot run, below this share of the ideal line. [1]"""
+"""If its throughput is below this share of the line of ideal scaling, a plateau is clearly beyond the limit, and ends
+the pilot run. [1]
+"""
 ON_THE_LINE = 0.9
-"""A plateau counts as ideal scaling from this share of the ideal line on. [1]"""
+"""A plateau counts as ideal scaling if its throughput is at least this share of the line of ideal scaling. [1]"""
 _LINE_AT_LEAST = 2
 _CHANCE = 2.0
 _FAILURES = (Failure.ERRORS, Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED)
@@ -33,8 +35,8 @@ def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> flo
 
 
 def is_beyond(plateaus: Sequence[Plateau]) -> bool:
-    """Return True if the highest plateau is beyond the limit: it failed, or its throughput is far below the ideal
-    line.
+    """Return True if the highest plateau is beyond the limit: it failed, or its throughput is far below the line of
+    ideal scaling.
     """
     ordered = _by_level(plateaus)
     top = ordered[-1]
@@ -84,13 +86,14 @@ def _slope(line: Sequence[Plateau]) -> float:
 
 
 def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
-    """Return the plateaus that show ideal scaling, ordered by level."""
+    """Return the plateaus (stages of constant load) that show ideal scaling, ordered by load level."""
     line: list[Plateau] = []
     for plateau in _by_level(plateaus):
         rate = plateau.throughput.value
         if _failed(plateau) or not rate:
             break
-        # Twice the standard deviation of a Poisson count. With think times, the true deviation is smaller.
+        # Allowance for chance: twice the standard deviation of a Poisson count. With think times, the true deviation is
+        # smaller.
         chance = _CHANCE * math.sqrt(rate / plateau.window.length_s)
         if line and rate + chance < ON_THE_LINE * _slope(line) * plateau.level:
             break

@@ -23,18 +23,19 @@ from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
 from towtank.estimates import few_digits
 
-# Three standard deviations of a Poisson count. Random arrivals do not explain a larger shortfall.
+# Number of standard deviations of a Poisson count by which throughput may be below the arrival rate. Random arrivals do
+# not explain a larger shortfall.
 _CHANCE = 3.0
-# One-sided 95 % quantile of the normal distribution.
+# One-sided 95 % quantile of the normal distribution, for the test of the growth of throughput.
 _CERTAIN = 1.645
-# Throughput has left the line of ideal scaling if it grows by significantly less than half of ideal growth. With a
-# larger error the test decides nothing.
+# A plateau fails only if throughput grows by significantly less than this share of its growth under ideal scaling. With
+# a large error the test decides nothing.
 _HALF = 0.5
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Criteria by which a plateau fails.
+    """Criteria by which a plateau (a stage of constant load) fails.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ def _is_searched(objective: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Plateau:
-    """Measured values and outcome of one plateau.
+    """Measured values of one plateau (a stage of constant load), and whether it passed.
 
     Attributes
     ----------
@@ -117,12 +118,12 @@ class Plateau:
 
     @property
     def passed(self) -> bool:
-        """True if the system sustained the load."""
+        """True if the system sustained the load of this plateau."""
         return self.failure is None
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the plateau as the search uses it: level, kind of failure, and margin."""
+        """Result of the plateau in the form that the search uses: level, kind of failure, and margin."""
         kind = None if self.failure is None else Failure(self.failure["kind"])
         return Outcome(self.level, kind, self.margin)
 
@@ -216,7 +217,9 @@ def judge(
 
 
 def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield the margin of each objective, log(value / limit), with a description of the objective and its value."""
+    """Yield the margin of each objective, log(measured value / limit), with a description of the objective and of the
+    value.
+    """
     for objective in rules.objectives:
         seen, limit = _seen(objective, measurement, chosen), objective.get("value")
         if not isinstance(limit, int | float):
@@ -230,8 +233,8 @@ def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[t
 
 
 def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return the measured value of an objective; the value of the worst window if the objective applies to every
-    window.
+    """Return the measured value of an objective at a plateau. If the objective applies to every window, return the
+    value of the worst window.
     """
     metric = str(objective.get("metric"))
     column = objective_scopes.column_of(measurement, objective.get("transaction"))
@@ -292,7 +295,7 @@ def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterato
 
 
 def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
-    """Yield a failure if requests were in flight for long at a plateau, but no request ended.
+    """Yield a failure if requests were in flight for a long time at a plateau, but no request ended.
 
     This failure does not depend on the stop criteria of the search.
     """
@@ -328,8 +331,8 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
 
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
-    """Yield a failure if the values of a plateau still change, and a steady state was required or the change is
-    gross.
+    """Yield a failure if the measured values of a plateau still change. Without a required steady state, only a gross
+    change counts.
     """
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
@@ -338,7 +341,7 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Yield a failure if throughput grows significantly less than the required share of the growth of the load."""
+    """Yield a failure if throughput grows significantly less than the load, by the share that the search requires."""
     lower = [
         earlier for earlier in before if earlier.passed and earlier.level < plateau.level and earlier.throughput.value
     ]
@@ -363,8 +366,8 @@ def _throughput_error(counts: Floats, lengths: Floats) -> float | None:
 
 
 def _error(plateau: Plateau) -> float:
-    """Return the standard error of a plateau's throughput. [1/s]
+    """Return the standard error of the throughput of a plateau. [1/s]
 
-    Infinite if unknown, so that no test is significant.
+    If it is unknown, return infinity, so that no test is significant.
     """
     return math.inf if plateau.throughput_error is None else plateau.throughput_error

@@ -4,7 +4,7 @@ Each decision depends only on the measured plateaus, so a search can be tested w
 data. The search raises the load by the planned steps until a level fails. Then it halves the bracket, the gap between
 the highest level that passed and the lowest level that failed, until the bracket is narrow enough. The search repeats
 both ends of the bracket alternately, so that a drift of the system becomes visible. A level passes if the majority of
-its plateaus passes; after a draw, the level is measured once more. If repeats reverse the result of a level, the
+its plateaus passes; after a tie, the level is measured once more. If repeats reverse the result of a level, the
 bracket moves, and the search continues. If a level above the bracket passes, the search repeats that level and the
 failed end. If the two levels still contradict each other and no test decides, the search yields only a lower bound.
 """
@@ -21,7 +21,7 @@ from towtank.analysis.limits.estimate import tested_ends
 
 
 class Failure(StrEnum):
-    """Reasons why a plateau fails."""
+    """Reasons why a plateau (a stage of constant load) fails."""
 
     OBJECTIVE_MISSED = "objective_missed"
     ERRORS = "errors"
@@ -35,7 +35,7 @@ class Failure(StrEnum):
 
 
 class Ended(StrEnum):
-    """Reasons why a search ends."""
+    """Reasons why a search for the highest sustainable load ends."""
 
     REFINED = "refined"
     BRACKETED = "bracketed"
@@ -48,11 +48,12 @@ class Ended(StrEnum):
 
 
 LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED, Ended.CONTRADICTORY)
-"""Reasons for the end of a search after which only a lower bound of the limit is known."""
-# A search with more plateaus does not converge, because the system changes between plateaus.
+"""Reasons for the end of a search after which only a lower bound of the highest sustainable load is known."""
+# Largest number of plateaus of a search. A search with more plateaus does not converge, because the system changes
+# between plateaus.
 PLATEAUS_AT_MOST = 200
-# Largest number of levels outside the bracket, one bracket width apart. If these levels do not decide, the noise is
-# too large for this bracket.
+# Largest number of further levels beyond each end of the bracket, each one bracket width from the last. If they do not
+# decide, the noise is too large for this bracket.
 FURTHER_AT_MOST = 4
 
 
@@ -65,7 +66,7 @@ class Step:
     up_to: float | None = None
 
     def after(self, level: float) -> float:
-        """Return the load level that follows a given level."""
+        """Return the next load level after a given level."""
         return level + self.by if self.by is not None else level * (self.times or 2.0)
 
 
@@ -95,7 +96,7 @@ class SearchPlan:
 
     @property
     def refine_to_or_zero(self) -> float:
-        """`refine_to`; 0 if the search does not refine the bracket."""
+        """The value of `refine_to`, or 0 if the search does not refine the bracket."""
         return self.refine_to or 0.0
 
 
@@ -114,7 +115,7 @@ def plan_of(document: dict[str, Any]) -> SearchPlan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one plateau, as the search uses it.
+    """Result of one plateau, in the form that the search uses.
 
     Attributes
     ----------
@@ -132,7 +133,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """True if the plateau passed."""
+        """True if the plateau passed, so that the system sustained its load."""
         return self.failure is None
 
 
@@ -159,7 +160,7 @@ class Decision:
 
 
 def ladder(plan: SearchPlan) -> Iterator[float]:
-    """Yield the load levels by which a search raises the load; the last is the highest allowed level."""
+    """Yield the increasing load levels of a search; the last level is the highest that the plan allows."""
     level, number = float(plan.start), 0
     while level < plan.at_most * (1 - 1e-12):
         yield level
@@ -168,7 +169,7 @@ def ladder(plan: SearchPlan) -> Iterator[float]:
         after = _rounded(plan, plan.steps[number].after(level))
         up_to = plan.steps[number].up_to
         if up_to is not None and level < up_to < after:
-            after = up_to  # A step never passes its upper end.
+            after = up_to  # No step goes beyond the load level up to which it applies.
         level = max(after, level + 1) if plan.whole else after
     yield float(plan.at_most)
 
@@ -178,13 +179,15 @@ def _rounded(plan: SearchPlan, level: float) -> float:
 
 
 def passes(outcomes: Sequence[Outcome], level: float) -> bool | None:
-    """Return True if most plateaus of a level passed, False if not or after a draw; None if no plateau was measured."""
+    """Return True if more than half of the plateaus of a level passed, False otherwise; None if no plateau was
+    measured.
+    """
     found = [outcome.passed for outcome in outcomes if outcome.level == level]
     return sum(found) > len(found) / 2 if found else None
 
 
 def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
-    """Return the bracket: the lowest failing level, and the highest level below it; the lower end comes first."""
+    """Return the bracket: the highest level below all failing levels, and the lowest failing level."""
     levels = sorted({outcome.level for outcome in outcomes})
     high = next((level for level in levels if not passes(outcomes, level)), None)
     low = max((level for level in levels if high is None or level < high), default=None)
@@ -206,13 +209,13 @@ def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
 
 
 def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
-    """Return the end of a search that must stop because of its last plateau or its number of plateaus; otherwise
-    None.
+    """Return the end of a search that must stop because of its last plateau or of its number of plateaus. None if the
+    search may continue.
     """
     last = outcomes[-1].failure if outcomes else None
     if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
         # Measurements at higher levels would not describe the system. Lower levels need no further measurement: either
-        # none has failed, or the bracket is known.
+        # no level has failed, or the bracket is known.
         return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
     if len(outcomes) >= PLATEAUS_AT_MOST:
         return Decision(None, Ended.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
@@ -220,7 +223,9 @@ def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) ->
 
 
 def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision:
-    """Decide the next step after a level has failed: halve the bracket, repeat a level, or end the search."""
+    """Decide the next step of a search after a level has failed: halve the bracket, repeat a level, or end the
+    search.
+    """
     if plan.refine_to is None:
         ended = Ended.FAILED_AT_START if low is None else Ended.BRACKETED
         return Decision(None, ended, low, high)
@@ -233,8 +238,8 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
-        # The ends alternate, starting with the end that was not measured last, so that a drift affects both ends
-        # equally.
+        # The two ends of the bracket alternate, starting with the end that was not measured last, so that a drift of
+        # the system affects both ends equally.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
@@ -247,7 +252,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
 
 
 def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
-    """Return the passing levels above the lowest failing level."""
+    """Return the load levels that pass although they are above the lowest failing level."""
     levels = {outcome.level for outcome in outcomes}
     return sorted(level for level in levels if level > high and passes(outcomes, level))
 
@@ -255,7 +260,7 @@ def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
 def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision | None:
     """Decide which level to repeat if plateaus contradict each other; None without a contradiction.
 
-    After a draw, the level is repeated; of contradictory levels, the least measured is repeated.
+    After a tie, the level is repeated; of contradictory levels, the level with the fewest plateaus is repeated.
     """
     if plan.refine_to is None:
         return None
@@ -270,7 +275,7 @@ def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None,
 
 
 def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
-    """Return the end of a search that has repeated both ends of its bracket: refined, or contradictory."""
+    """Return the decision that ends a search which has repeated both ends of its bracket: refined, or contradictory."""
     above = _passing_above(outcomes, high)
     _, tested = tested_ends([outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes])
     if not above or tested is not None:
@@ -286,7 +291,7 @@ def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
 def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: float) -> float | None:
     """Return the next level outside the bracket.
 
-    None once a level on each side differs significantly from the limit.
+    None if a level on each side of the bracket differs significantly from the limit, or if no further level is useful.
     """
     wanted = Failure.OBJECTIVE_MISSED
     if plan.repeats < 2 or not any(outcome.failure is wanted for outcome in _at(outcomes, high)):
@@ -304,7 +309,7 @@ def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: fl
 
 
 def _outside(plan: SearchPlan, level: float, factor: float) -> float:
-    """Return the next level in the direction of `factor`; whole numbers change by at least one."""
+    """Return the load level multiplied by `factor`; a whole number of users changes by at least one user."""
     found = _rounded(plan, level * factor)
     return found if found != level else level + (1 if factor > 1 else -1)
 
@@ -314,7 +319,7 @@ def _at(outcomes: Sequence[Outcome], level: float) -> list[Outcome]:
 
 
 def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
-    """Return True if a level failed only because throughput stopped growing.
+    """Return True if a load level failed only because throughput stopped growing.
 
     Between the last passing level and the failed level, throughput would grow even less, so halving the bracket is
     pointless.
@@ -324,7 +329,9 @@ def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
 
 
 def _middle(plan: SearchPlan, low: float, high: float) -> float | None:
-    """Return the middle of the bracket; None if the bracket is narrow enough, or if no level lies inside."""
+    """Return the load level in the middle of the bracket; None if the bracket is narrow enough, or if no level lies
+    inside.
+    """
     if plan.refine_to is None or high - low <= plan.refine_to * low * (1 + 1e-9):
         return None
     middle = _rounded(plan, (low + high) / 2)

@@ -1,4 +1,4 @@
-"""Detects a plateau at which the server does not answer: requests are in flight, and none of them ends.
+"""Detects a plateau (a stage of constant load) at which requests are in flight, but none of them ends.
 
 Response times are known for answered requests only, so no metric shows this fault. If requests were in flight at an
 instant and none ended until the end of the plateau, their response times exceed the time between the two instants.
@@ -20,7 +20,8 @@ _EDGE_S = 1e-6
 
 
 def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> bool:
-    """Return True if requests were in flight for longer than the limit of an objective and none of them was answered.
+    """Return True if an objective is certainly violated, because requests were in flight for longer than its limit
+    without any answer.
 
     Parameters
     ----------
@@ -42,8 +43,8 @@ def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask)
 
 
 def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return how long requests were certainly in flight at a plateau without any answer; None if any was answered.
-    [s]
+    """Return how long requests were certainly in flight at a plateau without any answer. None if any request was
+    answered. [s]
 
     Returns
     -------
@@ -62,8 +63,8 @@ def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, c
 
 @dataclass(frozen=True)
 class _Requests:
-    """Requests at a plateau, of one transaction or of all: requests that ended in each bin, and requests in flight
-    after it.
+    """Requests at a plateau, of one transaction or of all transactions: the number that ended in each bin, and the
+    number in flight at the end of the bin.
     """
 
     measurement: Measurement
@@ -82,8 +83,8 @@ class _Requests:
         return cls(measurement, chosen, requests.ended, np.cumsum(requests.started - requests.ended))
 
     def are_silent(self, window: Mask, longer_than_s: float) -> bool:
-        """Return True if no request ended in a window, although requests were in flight for longer than a time at its
-        end.
+        """Return True if no request ended in a window, although at its end requests had been in flight for longer than
+        a given time.
 
         The time in flight may begin before the window, after the last request that ended within the plateau.
         """

@@ -23,7 +23,7 @@ from towtank.results.segments import Recording
 
 @dataclass
 class RunData:
-    """Content of a run folder, read once.
+    """Content of a run folder, which is read only once.
 
     Attributes
     ----------
@@ -52,7 +52,9 @@ class RunData:
 
     @cached_property
     def found(self) -> Found | None:
-        """Outcome of the search for the limit; None if the run did not search, or recorded no stage."""
+        """Outcome of the search for the highest sustainable load; None if the run made no search, or recorded
+        no stage.
+        """
         search = self.manifest.get("search")
         if not isinstance(search, dict) or not self.measurement.bins:
             return None
@@ -60,7 +62,7 @@ class RunData:
 
     @cached_property
     def stage(self) -> int | None:
-        """Number of the stage that is analysed if the run searched for a limit; None otherwise."""
+        """Number of the stage that is analysed in a run that searched for a limit; None for any other run."""
         best = self.found.best if self.found is not None else None
         return None if best is None else stage_of(self.measurement, best)
 
@@ -71,12 +73,14 @@ class RunData:
 
     @cached_property
     def steady_stage(self) -> Window | None:
-        """Planned steady stage, including the time after an event; None if no part of it was recorded."""
+        """The steady stage as planned, including the time after an event; None if no part of the stage was recorded."""
         return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
 
     @cached_property
     def window(self) -> Window | None:
-        """Window that is analysed; it ends before the first event. None if no steady stage was recorded."""
+        """Window that is analysed. It ends before the first event of the study; None if no steady stage was
+        recorded.
+        """
         window = self.steady_stage
         first = None if window is None else recovery.first_inside(self.study_events, window)
         if window is None or first is None or first.begin_s is None:
@@ -89,7 +93,7 @@ class RunData:
         return judged
 
     def asked_load(self, key: str) -> Any:
-        """Return the planned load of the analysed stage, for the key `users` or `rate`.
+        """Return the planned load of the analysed stage, as a number of users or as a rate, according to `key`.
 
         If the load changes within the window, return the load of the manifest.
         """
@@ -100,7 +104,7 @@ class RunData:
         return asked if held is None or held == asked else held
 
     def _judged(self, window: Window) -> Window:
-        """Test a window for a steady state, unless the plan changes the load within it."""
+        """Test a window for a steady state, unless the plan changes the load within the window."""
         if self._moves_over(window):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
@@ -115,7 +119,7 @@ class RunData:
 
     @property
     def is_moving(self) -> bool:
-        """True if the planned load changes within the window."""
+        """True if the planned load changes within the analysed window."""
         return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:
@@ -132,14 +136,14 @@ class RunData:
 
     @cached_property
     def asked(self) -> Mask:
-        """Mask of the bins of the planned steady stages, which tests for a steady state may shorten later."""
+        """Mask of the bins of the steady stages as planned, before tests for a steady state shorten them."""
         if self.window is None:
             return np.zeros(self.measurement.bins, dtype=bool)
         return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
 
     @property
     def phases(self) -> dict[str, Mask]:
-        """Mask of the bins of each phase of the load, by name, in the order of the plan."""
+        """Masks of the bins of each phase of the load, by name, in the order of the plan."""
         found: dict[str, Mask] = {}
         for number, stage in enumerate(self.measurement.stages):
             mask = self.measurement.stage == number
@@ -149,7 +153,7 @@ class RunData:
 
     @property
     def damage(self) -> dict[str, Any]:
-        """Damage found in all streams together: whether a stream is cut off, and the number of unreadable lines."""
+        """Damage found in all streams together: the end of a stream is cut off, or lines cannot be read."""
         streams = [
             self.recording.damage,
             self.observed.probe.damage,

@@ -18,7 +18,7 @@ from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
 from towtank.results.segments import names
 
-# The start lag counts as growing if it rises significantly over the window, by more than this share.
+# The start lag counts as growing if it rises significantly over the window, and by more than this share of itself.
 _LAG_GROWTH = 0.5
 
 
@@ -93,7 +93,9 @@ def _probe_expected(data: RunData) -> bool:
 
 
 def _settle(data: RunData) -> dict[str, Any] | None:
-    """Return the event that ended the settle stage before the window; None if that stage reached a steady state."""
+    """Return the event that ended the settle stage before the window without a steady state; None if a steady state was
+    reached.
+    """
     if data.window is None:
         return None
     start = data.window.asked_start_s
@@ -110,7 +112,7 @@ def _relative_half_width(summary: dict[str, Any]) -> float | None:
 
 
 def _planned_end(data: RunData) -> float:
-    """Return the end of the last steady stage, until which services must be alive. [s]"""
+    """Return the planned end of the last steady stage; services must be alive until then. [s]"""
     ends = [stage["end_s"] for stage in data.measurement.stages if stage.get("phase") == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
@@ -118,7 +120,7 @@ def _planned_end(data: RunData) -> float:
 def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
     """Yield the events between the start of the run and the end of its last steady stage.
 
-    Services may end after that time.
+    Later events are left out, because services may end after that time.
     """
     origin = data.observed.origin_ns
     end = origin + round(1e9 * _planned_end(data))
@@ -129,7 +131,7 @@ def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def _lag_grows(data: RunData) -> bool:
-    """Return True if the median start lag grows significantly over the window, by more than half."""
+    """Return True if the median start lag grows significantly over the window, and by more than half of itself."""
     medians = data.measurement.lag.quantile_by_bin(0.5)
     pairs = [
         (at, value)

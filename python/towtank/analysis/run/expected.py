@@ -1,4 +1,4 @@
-"""Determines from the engine's plan which responses the checks of the workload expect."""
+"""Determines from the engine's plan which requests expect a redirect as response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.analysis.checks.answers import REDIRECTS
 
 
 def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) -> frozenset[str]:
-    """Return the names of requests that expect a redirect.
+    """Return the names of the requests that expect a redirect as response.
 
     A request expects a redirect if its check accepts a redirect, or if the header Location is extracted.
 

@@ -1,4 +1,4 @@
-"""Computes digests of the files behind a run summary, which reveal outdated summaries and copied runs."""
+"""Computes digests of the files from which a run summary was made. They reveal outdated summaries and copied runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIGEST_BYTES = 16
 
 
 def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> dict[str, str | None]:
-    """Return the digests of all files and settings behind a run summary.
+    """Return the digests of all files and settings from which a run summary is made.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
 
 
 def _lengths(run: RunFolder) -> str:
-    """Render the lengths of the logs; the logs may be too long to compute a digest of their content."""
+    """Render the lengths of the logs. They stand for the content of the logs, which may be too long for a digest."""
     return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
 
 
 def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
-    """Return True if a summary was made from the present content of its run folder.
+    """Return True if a summary was made from the files that are now in its run folder.
 
     Parameters
     ----------

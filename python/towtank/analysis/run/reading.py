@@ -35,7 +35,8 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
-        # Without segments, no load defines the start of the run; the first sample of the probe defines it.
+        # Without segments, no record of the load defines the start of the run, so the first sample of the probe defines
+        # it.
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
     return RunData(
         manifest,
@@ -52,7 +53,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
 
 
 def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[str, Observed]:
-    """Return the records of probes on other machines by host, in run time.
+    """Return the records of the probes on other machines, by host, with times in run time.
 
     A stream whose clock offset is unknown is left out.
     """
@@ -65,7 +66,8 @@ def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[st
 
 
 def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
-    """Return how far the clock of another machine is ahead of this machine's, by the most precise exchange. [ns]
+    """Return the time by which the clock of another machine is ahead of the clock of this machine, from the most
+    precise exchange of time stamps. [ns]
 
     None if the offset is unknown.
     """

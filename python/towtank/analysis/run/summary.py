@@ -74,8 +74,8 @@ def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
 def kept_summary(run: RunFolder) -> dict[str, Any]:
     """Analyse one run and return its summary; write the summary only if the folder is writable."""
     summary = _analysed(run, study_limits(run))
-    # The design identifies a run by the name of its folder. After the folder is renamed, the manifest contains the old
-    # name.
+    # The design of the study identifies a run by the name of its folder. If the folder was renamed, the manifest
+    # contains the old name, so the name of the folder replaces it.
     summary["run"] = run.run_id
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):
@@ -207,7 +207,7 @@ def _system(data: RunData) -> dict[str, Any]:
 
 
 def _sending_cpus(events: list[dict[str, Any]]) -> float | None:
-    """Return the CPUs used for sending results during the run; None if nothing was sent. [1]"""
+    """Return the number of CPUs that sending results used during the run; None if nothing was sent. [1]"""
     for event in events:
         cpu, length = event.get("cpu_s"), event.get("seconds")
         if event.get("k") == "sent" and isinstance(cpu, int | float) and isinstance(length, int | float) and length > 0:
@@ -234,8 +234,8 @@ def _phases(data: RunData) -> dict[str, Any]:
 
 
 def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: str, mask: Mask) -> dict[str, Any]:
-    """Return the CPUs that a tier and its parts used in a phase, as plain numbers and as estimates with intervals.
-    [1]
+    """Return the numbers of CPUs that a tier and its parts used in a phase of the load, as plain numbers and as
+    estimates with intervals. [1]
     """
     seconds = {part.name: observed.part_cpu_s(tier, part, measurement) for part in observed.parts(tier)}
     used = tiers.in_phase(observed.cpu_s(tier, measurement), measurement, phase, mask)
@@ -251,7 +251,7 @@ def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: 
 
 def _laws(data: RunData) -> dict[str, Any]:
     measurement, chosen = data.measurement, data.chosen
-    # An open load has no population and no think time; its users only serve arrivals.
+    # Little's law is checked for closed loads only: an open load has no fixed number of users and no think time.
     closed = data.manifest.get("rate") is None
     checked = [
         laws.utilization(name, data.observed.cpu_s(name, measurement), measurement, chosen)
@@ -273,7 +273,9 @@ def _accounting(data: RunData) -> dict[str, Any]:
 
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
-    """Return the number of ended requests by the intervals and by the engine's total; None if either is incomplete."""
+    """Return the number of ended requests, once as the sum over the intervals and once as the engine's total. None if
+    either is incomplete.
+    """
     recording = data.recording
     broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished
     if broken or not isinstance(totals, dict) or not data.measurement.bins:

@@ -1,6 +1,6 @@
-"""Computes the interval of a ratio of two sums over one run, whose seconds are correlated.
+"""Computes the interval of a ratio of two sums over one run, where values of successive seconds are correlated.
 
-Successive seconds of a run are correlated, so the number of requests does not determine the error of their mean. The
+Since successive seconds of a run are correlated, the number of requests does not determine the error of their mean. The
 longer the run, the more precisely the correlation is known. Intervals allow for the error of the estimated
 correlation. A run that is too short to estimate the correlation has no interval.
 """
@@ -20,24 +20,29 @@ from towtank.distributions import normal_quantile, t_quantile
 Floats = npt.NDArray[np.float64]
 
 OBSERVATIONS_AT_LEAST = 20
-"""Shortest series that gets an interval; shorter series with a correlation of 0.5 look independent too often. [1]"""
-ERROR_AT_LEAST = 8
-"""Shortest series that gets a standard error. [1]"""
-WORTH_AT_LEAST = 6.0
-"""A series gets an interval only if it is worth at least this many independent observations. [1]
-
-The number is computed with a correlation that is raised for caution.
+"""Smallest number of values of a series that gets an interval. A shorter series with a correlation of 0.5 looks
+independent too often. [1]
 """
-# Neighbouring observations are added up as long as this many sums remain, to reveal correlation that noise hides.
+ERROR_AT_LEAST = 8
+"""Smallest number of values of a series that gets a standard error. [1]"""
+WORTH_AT_LEAST = 6.0
+"""A series gets an interval only if it gives as much information as this many independent observations. [1]
+
+The number of independent observations is computed with a correlation that is raised for caution.
+"""
+# Neighbouring observations are added up in larger and larger groups, to reveal correlation that noise hides. At least
+# this many sums must remain.
 _LEFT_AT_LEAST = 30
-# Number of standard errors by which the correlation is raised, chosen by the rates of `test_certified_coverage.py`.
-# With a smaller number, intervals of series that look independent by chance would contain the true value too rarely. A
-# larger number would make intervals of independent series wider than necessary.
+# Parameters of the number of standard errors by which the correlation is raised, chosen by the rates of
+# `test_certified_coverage.py`. If they were smaller, intervals of series that look independent by chance would contain
+# the true value too rarely. If they were larger, intervals of independent series would be wider than necessary.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
-# A series with a larger correlation has no steady state, so a longer run is not recommended. [1]
+# Largest correlation with which the recommended length is computed. A series with a larger correlation has no steady
+# state. [1]
 _CORRELATION_AT_MOST = 0.98
-# Factor on the recommended length, so that it suffices even if the longer run has a somewhat larger correlation.
+# Factor by which the recommended length is increased, so that it suffices even if the longer run has a larger
+# correlation.
 _SPARE = 1.5
 _ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
@@ -51,7 +56,7 @@ def lag_one(values: Floats) -> float:
 
 
 def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool:
-    """Return True if the von Neumann ratio shows no positive correlation between neighbouring values.
+    """Return True if the von Neumann ratio shows no positive correlation between neighbouring values of a series.
 
     Notes
     -----
@@ -75,7 +80,7 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
 
 @dataclass(frozen=True)
 class RatioError:
-    """Error of the ratio of two sums over correlated observations.
+    """Error of the ratio of two sums over correlated observations, with the information on its precision.
 
     Attributes
     ----------
@@ -100,7 +105,7 @@ class RatioError:
         return self.worth - 1
 
     def half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Return half the width of the ratio's interval, by Student's t."""
+        """Return the half-width of the interval of the ratio, by Student's t."""
         return t_quantile(0.5 + confidence / 2, self.freedom) * self.standard_error
 
 
@@ -117,11 +122,10 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
     -----
     The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r), for n values with
     variance s^2 and lag-1 correlation r. The r of a sample is too small by about (1 + 3 r) / n [1]_ and has the
-    standard
-    error sqrt((1 - r^2) / n). Therefore r is corrected and then raised by a part of its standard error. The part is
-    larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from the equivalent
-    number of independent observations, n (1 - r) / (1 + r). The computation uses the residuals numerator - ratio *
-    denominator (linear approximation of a ratio of two means).
+    standard error sqrt((1 - r^2) / n). Therefore r is corrected and then raised by a part of its standard error. The
+    part is larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from the
+    equivalent number of independent observations, n (1 - r) / (1 + r). The computation uses the residuals numerator -
+    ratio * denominator (linear approximation of a ratio of two means).
 
     Noise of single observations may hide correlation. Therefore the interval is also computed for sums of 2, 4, 8,
     ... neighbours, as long as thirty sums remain, and the widest interval is used.
@@ -150,7 +154,9 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
 
 
 def _by(alike: Floats, denominators: Floats, direct: RatioError) -> RatioError:
-    """Return the error computed from `alike` if it is known more precisely than the direct error."""
+    """Return the error computed from the series `alike`, if this error is known more precisely than the direct
+    error.
+    """
     other = _error_of_one(alike, denominators)
     best = math.sqrt((direct.best_error**2 + min(direct.best_error, other.best_error) ** 2) / 2)
     cautious = replace(other, standard_error=max(other.standard_error, direct.best_error), best_error=best)
@@ -168,7 +174,8 @@ def _error_of_one(numerators: Floats, denominators: Floats) -> RatioError:
         size *= 2
     widest = max(found, key=lambda error: error.half_width())
     needs = max((error.needs for error in found if error.needs is not None), default=None)
-    # The widest interval is a maximum and therefore too wide on average; the best estimate is the mean over all sizes.
+    # The widest interval is a maximum over all group sizes and therefore too wide on average. The best estimate is the
+    # mean over all group sizes.
     best = math.sqrt(sum(error.best_error**2 for error in found) / len(found))
     return RatioError(widest.standard_error, best, widest.worth, needs)
 
@@ -179,11 +186,12 @@ def _error(residuals: Floats, size: int) -> RatioError:
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    # The allowance for a short series applies to the original series. Sums of neighbours supplement it, and need none.
+    # The additional caution for a short series applies only to the original series, where `size` is 1. Series of sums
+    # only supplement it.
     least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
     raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
-    # Deviations from the mean of the same series have too small a variance.
+    # Deviations from the mean of the same series have too small a variance, so the variance is divided by 1 - 1 / n.
     errors = [math.sqrt(float(residuals @ residuals) / (count - 1) / max(0.2, 1 - 1 / n) / n) for n in (worth, best)]
     cautious = correlation + min(_MOST_RAISED, max(1.0, _SHORT / count)) * error
     enough = count >= OBSERVATIONS_AT_LEAST and _worth(count, cautious) >= WORTH_AT_LEAST
@@ -200,9 +208,9 @@ def _worth(count: int, correlation: float) -> float:
 
 
 def _summed(values: Floats, size: int) -> Floats:
-    """Return sums of `size` neighbouring values each.
+    """Return the sums of each group of `size` neighbouring values.
 
-    Values at the start that fill no sum are added to the first sum, because they are nearest to the transient.
+    Values at the start that fill no group are added to the first sum, because they are nearest to the transient.
     """
     count = len(values) // size
     extra = len(values) - count * size
@@ -219,7 +227,7 @@ def ratio_of_sums(
     bin_s: float = 1.0,
     alike: Floats | None = None,
 ) -> tuple[Estimate, float | None]:
-    """Return the ratio of two sums over one run, with its interval.
+    """Return the ratio of two sums over one run, with an interval that allows for correlated values.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Finds lasting changes of the level of a series by the E-divisive method in windows, with a t-test.
 
-The method does not distinguish a trend from a staircase: a drifting series has many steps. Use `steady.trend` to
-check whether a change is part of a trend.
+The method does not distinguish a trend from a staircase: in a drifting series it finds many changes of level. Use
+`steady.trend` to check whether a change is part of a trend.
 """
 
 from __future__ import annotations
@@ -20,21 +20,27 @@ from towtank.distributions import t_tail
 Floats = npt.NDArray[np.float64]
 
 WINDOW = 50
-"""Number of observations in a window; a change can hide another change for at most this many observations. [1]"""
+"""Number of observations in a window of the search. A change can hide another change for at most this many
+observations. [1]
+"""
 PARTS = 60
-"""Largest number of values that `lasting_steps` searches; longer series are reduced to means. [1]"""
-# A shorter stretch is a brief excursion and no level; it has too few observations to estimate the spread.
+"""Largest number of values that `lasting_steps` searches. A longer series is first reduced to the means of its parts.
+[1]
+"""
+# Smallest number of values of a level. A shorter stretch is a brief excursion, with too few values to estimate its
+# variance.
 _LASTING = 5
-# The two ends of an excursion are first tested as one change against a mean of both levels, so a candidate needs less
-# evidence.
+# Significance level of the candidates. It is high because the start and the end of an excursion are first tested as one
+# change against a mean of both levels, which gives weak evidence.
 _CANDIDATES = 0.05
-# The first pass is less strict: a change hidden by another change remains a candidate until the other change is found.
+# In the first pass, the significance level is multiplied by the second number of the first entry whose first number
+# exceeds it. A change hidden by another change thus remains a candidate.
 _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """Position at which the level of a series changes.
+    """Position in a series at which the level of its values changes.
 
     Attributes
     ----------
@@ -53,7 +59,9 @@ class ChangePoint:
 
     @property
     def magnitude(self) -> float:
-        """Size of the change relative to the smaller of both means; infinite if either mean is zero."""
+        """Size of the change relative to the smaller of the means before and after it; infinite if either mean
+        is zero.
+        """
         if self.before == self.after:
             return 0.0
         if not (self.before and self.after):
@@ -153,8 +161,8 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
         tested = _tested(means, found, _worth(means, found))
         weakest = max(tested, key=lambda change: change.p_value)
         if short:
-            # A brief level is removed at the end with the weaker change. The first and the last stretch have a change
-            # at one end only.
+            # A brief level is removed by removing the weaker of the changes at its start and end. The first and the
+            # last stretch have only one such change.
             sides = [change for change in tested if change.index in (edges[short[0]], edges[short[0] + 1])]
             weakest = max(sides, key=lambda change: change.p_value)
         elif weakest.p_value < max_p_value:
@@ -164,7 +172,7 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
 
 
 def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
-    """Return the candidates for a change of level from all windows."""
+    """Return the positions in all windows that are candidates for a change of level."""
     found: set[int] = set()
     start = 0
     while start < len(series):
@@ -175,9 +183,9 @@ def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
 
 
 def _divided(values: Floats, max_p_value: float) -> list[int]:
-    """Return the changes of level within a window.
+    """Return the positions of the changes of level within a window.
 
-    Each significant change splits its stretch, and both parts are searched for further changes.
+    Each significant change divides its stretch into two, and both are searched for further changes.
     """
     found: list[int] = []
     while True:
@@ -197,7 +205,9 @@ def _divided(values: Floats, max_p_value: float) -> list[int]:
 
 
 def _candidate(values: Floats) -> tuple[int, float]:
-    """Return the position t that best separates two different stretches, and the quality Q at t."""
+    """Return the position t at which the values before and after t differ most, and the quality Q (energy distance) at
+    t.
+    """
     count = len(values)
     distances = np.abs(values[:, None] - values[None, :])
     sums = np.zeros((count + 1, count + 1))
@@ -208,7 +218,7 @@ def _candidate(values: Floats) -> tuple[int, float]:
     left = sums[first, first] / 2
     right = (sums[last, last] - 2 * sums[first, last] + sums[first, first]) / 2
     between = sums[first, last] - sums[first, first]
-    # A stretch of one observation has no distances within it.
+    # A stretch with a single observation has no distances between its observations, so its term is zero.
     quality = (
         between
         - after * left / np.where(before > 1, before - 1, np.inf)
@@ -255,16 +265,16 @@ def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floa
 
 
 def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
-    """Return the p-value of a two-sided t-test with pooled variance.
+    """Return the p-value of a two-sided t-test with pooled variance for the means of two samples.
 
-    `worth` is the number of independent observations that one observation is worth.
+    `worth` is the number of independent observations that gives as much information as one correlated observation.
     """
     counts = len(left) * worth, len(right) * worth
     freedom = counts[0] + counts[1] - 2
     if freedom <= 0:
         return 1.0
     difference = float(right.mean() - left.mean())
-    # A side with a single observation has no spread and adds no degree of freedom to the pooled variance.
+    # A sample with a single observation has no variance and adds no degree of freedom to the pooled variance.
     variances = float(left.var()), float(right.var())
     pooled = sum((count - 1) * variance for count, variance in zip(counts, variances, strict=True)) / freedom
     if pooled <= 0:
@@ -274,7 +284,8 @@ def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
 
 
 def _worth(series: Floats, found: list[int]) -> float:
-    """Return how many independent observations one observation of a correlated series is worth, in (0, 1].
+    """Return the number of independent observations that gives as much information as one observation of a correlated
+    series, in (0, 1].
 
     Fitting levels removes some of the autocorrelation. The variances of differences over one and two observations,
     v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2) of a first-order autoregressive series, hardly depend on levels and

@@ -1,4 +1,4 @@
-"""Computes the mean of a series along a trend, with an error from second differences.
+"""Computes the mean of a series that has a trend, with an error from second differences.
 
 The mean of a ramp-up needs an error from second differences, because a ramp-up has no steady state.
 """
@@ -16,15 +16,16 @@ from towtank.distributions import t_quantile
 Floats = npt.NDArray[np.float64]
 
 VALUES_AT_LEAST = 6
-"""Shortest series that gets an interval; its error has two degrees of freedom. [1]"""
-# Sum of the squares of the weights 1, -2, 1 of a second difference.
+"""Smallest number of values of a series that gets an interval. The error then has two degrees of freedom. [1]"""
+# Sum of the squares of the weights 1, -2, 1 of a second difference: 1 + 4 + 1 = 6.
 _WEIGHTS = 6.0
-# Degrees of freedom of a second difference, relative to independent differences.
+# Degrees of freedom of the variance from second differences, per second difference. Independent differences would have
+# 1.
 _EFFICIENCY = 18 / 35
 
 
 def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean of values around a smooth trend, with an interval from their scatter around the trend.
+    """Return the mean of values that follow a smooth trend, with an interval from their deviations from the trend.
 
     Parameters
     ----------
@@ -57,7 +58,8 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
 
 
 def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the ratio of two sums along a smooth trend, with an interval from the scatter around the trend.
+    """Return the ratio of two sums of values that follow a smooth trend, with an interval from the deviations from the
+    trend.
 
     Parameters
     ----------
@@ -82,7 +84,9 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
 
 
 def _around(mean: float, values: Floats, scale: float, confidence: float) -> Estimate:
-    """Return a mean with its interval; the error comes from the second differences of values divided by `scale`."""
+    """Return a mean with its interval. The error is computed from the second differences of the values divided by
+    `scale`.
+    """
     count = len(values)
     if count < VALUES_AT_LEAST or mean <= 0:
         return Estimate(mean, n=count, confidence=confidence)

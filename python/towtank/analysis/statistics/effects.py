@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Effect:
-    """Effect of one factor, or interaction of several factors.
+    """Effect of one factor on a measured value, or interaction of several factors.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Effects:
 
     @property
     def total_squares(self) -> float:
-        """Total sum of squares SST about the mean."""
+        """Total sum of squares SST of the responses about their mean."""
         return sum(effect.squares for effect in self.effects) + self.error_squares
 
 
@@ -142,12 +142,12 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
 
 
 def _sign_table(count: int) -> Floats:
-    """Return the signs of the mean (first column) and of all effects for each configuration.
+    """Return the sign (-1 or 1) of the mean (first column) and of each effect, for each configuration (row).
 
     The bits of a row's number are the levels of the factors.
     """
     numbers = np.arange(count)
-    # The sign depends on whether the number of factors at their first level is even or odd.
+    # The sign of an effect depends on whether the number of its factors at their first level is even or odd.
     low = numbers[:, None] & ~numbers[None, :]
     odd = np.array([[int(value).bit_count() % 2 for value in row] for row in low])
     return np.asarray(1.0 - 2.0 * odd)

@@ -1,4 +1,4 @@
-"""Defines estimates: values with a confidence interval and the method that computed the interval."""
+"""Defines estimates: a value with its confidence interval, and the name of the method that computed the interval."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BATCH_MEANS = "batch means"
 ORDER_STATISTICS = "order statistics"
 RUNS = "runs"
 SECOND_DIFFERENCES = "second differences"
-"""Name of the method for a mean along a trend, such as the mean of a ramp-up."""
+"""Name of the method for a mean of values with a trend, such as the mean of a ramp-up."""
 BINOMIAL = "binomial"
-"""Name of the method for the share of a full count, with the exact binomial interval."""
+"""Name of the method for a share that was counted completely; its interval is the exact binomial interval."""
 EXACT = "count"
-"""Name of the method for a full count; its bounds differ by items that were not counted, not by chance."""
+"""Name of the method for a complete count. Its bounds allow for items that were not counted, and not for chance."""
 
 WIDEST = math.log(100.0)
-"""Half-width in logarithms above which an interval is meaningless. [1]
+"""Largest half-width of an interval, in logarithms; a wider interval is meaningless. [1]
 
 An interval of this half-width extends from a hundredth of the value to a hundred times the value.
 """
@@ -35,7 +35,7 @@ _LARGEST_EXPONENT = math.log(sys.float_info.max)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its confidence interval.
+    """An estimated value with its confidence interval.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the interval; None without an interval.
+        """Half of the width of the interval; None without an interval.
 
-        If the interval is cut at 0, the width of its upper side.
+        If the interval is cut at 0, it is the width of the part above the value.
         """
         if self.low is None or self.high is None:
             return None
@@ -78,11 +78,11 @@ class Estimate:
         return (self.high - self.low) / 2
 
     def of_quantity(self) -> Estimate:
-        """Return the estimate with its interval cut at 0, for a quantity that cannot be negative."""
+        """Return the estimate with its interval cut at 0, because the quantity cannot be negative."""
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def at(self, confidence: float) -> Estimate:
-        """Return the estimate with the interval for another confidence, by Student's t.
+        """Return the estimate with an interval for another confidence, converted by Student's t.
 
         Both sides of the interval are scaled by the same factor, either in the value or in the logarithm, whichever
         makes the interval more symmetric. Intervals of ratios and of non-negative quantities are symmetric in the
@@ -136,8 +136,9 @@ class Estimate:
 
 
 def needed_s(bins: float, bin_s: float) -> int:
-    """Return the length of `bins` bins of a record, rounded up to whole seconds. [s]"""
-    # The lengths of one-second bins have clock errors, which must not round up to an additional second.
+    """Return the time that `bins` bins of a recording last, rounded up to whole seconds. [s]"""
+    # The lengths of one-second bins have clock errors. They are rounded away first, because they would add a whole
+    # second.
     return math.ceil(round(bins * bin_s, 1))
 
 
@@ -161,7 +162,7 @@ def from_document(document: dict[str, Any] | None) -> Estimate:
 
 
 def estimate_of(summary: dict[str, Any], *path: str) -> Estimate:
-    """Return the estimate that a summary holds at a path of keys; `NOTHING` if missing."""
+    """Return the estimate that a summary contains under a path of keys; `NOTHING` if a key is missing."""
     found: Any = summary
     for key in path:
         if not isinstance(found, dict) or key not in found:

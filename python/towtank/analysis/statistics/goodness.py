@@ -1,6 +1,6 @@
 """Tests goodness of fit: whether counts, times and arrivals have the requested distribution.
 
-Each test is exact or conservative, because users switch off an audit that raises false alarms.
+Each test is exact or conservative, because users disable an audit that raises false alarms.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ Distribution = Callable[[Floats], Floats]
 """Type of a cumulative distribution function of times [s]."""
 
 EXPECTED_AT_LEAST = 5.0
-"""Smallest expected count of a cell; cells with smaller expected counts are pooled.
+"""Smallest expected count of a cell (category of the test). Cells with smaller expected counts are pooled.
 
 This is the usual rule for chi-square (W. G. Cochran, "Some methods for strengthening the common χ² tests", Biometrics
 10(4), 417-451, 1954, doi:10.2307/3001616).
 """
-# If the limiting distribution gives a smaller p-value, and the counts are small, the p-value is computed by
+# If the limiting distribution gives a p-value below this, and the counts are small, the p-value is computed by
 # simulation.
 _WORTH_DRAWING = 0.01
-# Below this p-value, the error of the limiting distribution changes no verdict, and a simulation could not resolve it.
+# A p-value below this is not simulated. The error of the limiting distribution then changes no verdict, and a
+# simulation could not resolve it.
 _BEYOND_DRAWING = 1e-12
 _SMALL_EXPECTED = 100.0
 _DRAWS_AT_MOST = 200_000
-# Largest number of binomial draws in a test; so many draws take a second or two.
+# Largest number of binomial random values in the simulation of a test; generating them takes a second or two.
 _CELLS_DRAWN = 20_000_000
 _SEED = 20_260_101
 _HALF_NS = 0.5
@@ -68,7 +69,7 @@ class Goodness:
 def multinomial(
     counts: Sequence[float] | Floats, weights: Sequence[float] | Floats, extra: Sequence[float] | Floats | None = None
 ) -> Goodness | None:
-    """Test whether counts are multinomial draws with the given weights.
+    """Test whether counts in cells (categories) are multinomial with the given weights.
 
     Parameters
     ----------
@@ -133,20 +134,21 @@ def _is_worth_drawing(p_value: float, expected: Numbers) -> bool:
 
 
 def _pooled(rows: Numbers) -> Numbers:
-    """Pool the cells whose expected count (second row) is small, the smallest first."""
+    """Pool the cells whose expected count (in the second row) is too small, the smallest first."""
     rows = rows[:, np.argsort(rows[1], kind="stable")]
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
     if small == 0:
         return rows
-    # If the sum of the small cells is still too small, the next cell is added.
+    # If the expected count of the pooled cells is still too small, the next cell is added.
     while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
         small += 1
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
 
 
 def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, float]:
-    """Return the probabilities that the statistic is at least, and at most, this large, from
-    draws with a fixed seed.
+    """Return the probabilities that the test statistic is at least, and at most, as large as given.
+
+    They are computed by a simulation with a fixed seed.
     """
     cells = len(expected)
     draws = max(1_000, min(_DRAWS_AT_MOST, _CELLS_DRAWN // cells))
@@ -156,7 +158,8 @@ def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, floa
         size = min(10_000, draws - start)
         found = generator.multinomial(total, expected / expected.sum(), size=size)
         values = ((found - expected) ** 2 / expected).sum(axis=1)
-        # Equal statistics must not differ because of the order of summation.
+        # Two equal statistics may differ slightly because of the order of summation, so they are compared with a
+        # tolerance.
         above += int((values >= statistic * (1 - 1e-12)).sum())
         below += int((values <= statistic * (1 + 1e-12)).sum())
     return (1 + above) / (1 + draws), (1 + below) / (1 + draws)
@@ -179,7 +182,7 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     """
     layout, total = histogram.layout, histogram.total
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
-    # The engine rounds to whole nanoseconds, so a recorded value u stands for times up to u + 1/2 ns.
+    # The engine rounds to whole nanoseconds, so a recorded value u stands for all times from u - 1/2 ns to u + 1/2 ns.
     until = np.where(upper >= layout.highest, 1.0, distribution(_seconds(upper + _HALF_NS)))
     before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
     share = np.cumsum(histogram.counts) / total
@@ -195,7 +198,8 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
-    """Test whether all recorded times equal one of the expected values; the statistic counts all other times.
+    """Test whether all recorded times equal one of the expected values. The test statistic is the number of other
+    times.
 
     Parameters
     ----------
@@ -221,8 +225,8 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
 
 
 def poisson_number(count: int, expected: float) -> Goodness:
-    """Test exactly whether a number of arrivals fits a Poisson process; the two-sided p-value
-    is twice the one-sided.
+    """Test exactly whether a number of arrivals agrees with a Poisson process; the two-sided p-value is twice the
+    smaller one-sided p-value.
     """
     below, above = poisson_tails(count, expected)
     return Goodness("exact Poisson", float(count), min(1.0, 2 * min(below, above)), count)

@@ -28,9 +28,10 @@ from hdrh.codec import (
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# More counters indicate a damaged layout: a lowest value of 1 ns, five digits and at most an hour need 3.4 million.
+# Largest number of counters of a histogram; a larger number indicates a damaged layout. A lowest value of 1 ns, five
+# digits and a highest value of an hour need 3.4 million.
 _COUNTERS_AT_MOST = 4_000_000
-# Magic numbers of format V2, which include the word size.
+# Magic numbers of the HdrHistogram format V2, which include the word size.
 _COOKIE, _DEFLATED_COOKIE = 0x1C849303 | 0x10, 0x1C849304 | 0x10
 _BROKEN = (
     HdrCookieException,
@@ -50,7 +51,7 @@ _BROKEN = (
 
 
 class BadHistogramError(ValueError):
-    """Raised if an encoded histogram cannot be read; counts as damage of the file that contains the histogram."""
+    """Raised if an encoded histogram cannot be read. It counts as damage of the file that contains the histogram."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,12 @@ class Layout:
 
     @property
     def half_magnitude(self) -> int:
-        """Binary logarithm of half the number of sub-buckets."""
+        """Binary logarithm of half the number of sub-buckets of a bucket."""
         return math.ceil(math.log2(2 * 10**self.digits)) - 1
 
     @cached_property
     def counters(self) -> int:
-        """Length of the array of counts."""
+        """Number of elements of the array of counts."""
         untrackable = (2 << self.half_magnitude) << self.unit_magnitude
         buckets = 1
         while untrackable <= self.highest:
@@ -90,12 +91,12 @@ class Layout:
         return (buckets + 1) << self.half_magnitude
 
     def lower_edges(self, indices: Counts) -> Counts:
-        """Return the lowest value of each bucket. [ns]"""
+        """Return the smallest value that belongs to each bucket. [ns]"""
         bucket, sub = self._split(indices)
         return sub << (bucket + self.unit_magnitude)
 
     def upper_edges(self, indices: Counts) -> Counts:
-        """Return the highest value of each bucket. [ns]"""
+        """Return the largest value that belongs to each bucket. [ns]"""
         bucket, sub = self._split(indices)
         return ((sub + 1) << (bucket + self.unit_magnitude)) - 1
 
@@ -158,8 +159,8 @@ class Histogram:
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 
     def count_above(self, value_s: float) -> int:
-        """Return how many values exceed a value; each is taken at the upper edge of its bucket,
-        as for quantiles. [1]
+        """Return the number of values that exceed a limit. Each value is taken at the upper edge of its bucket, as for
+        quantiles. [1]
         """
         above = self.layout.upper_edges(self.indices) > 1e9 * value_s
         return int(self.counts[above].sum())
@@ -176,7 +177,7 @@ class Histogram:
         return float(self.layout.upper_edges(index)[0]) / 1e9
 
     def quantile(self, probability: float) -> float:
-        """Return the smallest recorded value such that at least the given share of all values does not exceed it. [s]
+        """Return the smallest recorded value that at least the given share of all values does not exceed. [s]
 
         Parameters
         ----------
@@ -218,7 +219,7 @@ def _layout(lowest: int, highest: int, digits: int) -> Layout:
 
 
 def decode(encoded: str) -> Histogram:
-    """Decode a histogram in HdrHistogram V2 format (deflated, base64).
+    """Decode a histogram from text in HdrHistogram V2 format (deflated, base64).
 
     Raises
     ------
@@ -243,7 +244,7 @@ def decode(encoded: str) -> Histogram:
         raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
     if not found["total"]:
         return Histogram(layout, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    # Most counters are zero, so the decoder stores only the range from the first to the last non-zero counter.
+    # Most counters are zero, so only the range from the first to the last non-zero counter is searched.
     first, last = int(found["min_nonzero_index"]), int(found["max_nonzero_index"])
     indices = np.flatnonzero(counts[first : last + 1]) + first
     if (counts[indices] < 0).any():
@@ -272,7 +273,7 @@ def encode(histogram: Histogram) -> str:
     layout = histogram.layout
     head = struct.pack(
         ">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0
-    )  # The header states no normalization, and a ratio of 1 between integers and doubles.
+    )  # The zero and the 1.0 in the header state that values are not normalized, and that integers equal doubles.
     packed = zlib.compress(head + bytes(counts))
     return base64.b64encode(struct.pack(">ii", _DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")
 
@@ -289,7 +290,7 @@ def _zigzag(number: int) -> bytes:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Merge histograms with equal layout by adding their counts; None without histograms."""
+    """Merge histograms with equal layout by adding their counts; None if no histogram is given."""
     found = list(histograms)
     if not found:
         return None

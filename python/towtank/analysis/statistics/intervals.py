@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean of independent values with Student's t interval.
+    """Return the mean of independent values, with Student's t interval.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 def t_interval_about(
     values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Return the value of all samples together, with Student's t interval around it, computed from the values of the
-    runs.
+    """Return a value computed from all samples of the runs together, with Student's t interval around it from the
+    values of the single runs.
 
     Parameters
     ----------
@@ -144,7 +144,9 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
 
 
 def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None:
-    """Return the bounds of the ratio of two estimates, by logarithm or by Fieller's theorem; None without bounds."""
+    """Return the bounds of the ratio of two estimates, by logarithms or by Fieller's theorem; None if no
+    bounds exist.
+    """
     above, below = top.value or 0.0, bottom.value or 0.0
     first, second = standard_error_of(top), standard_error_of(bottom)
     if first is None or second is None:
@@ -162,14 +164,15 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     low, high = (value - half) / (1 - g), (value + half) / (1 - g)
     if low > 0 or not (_is_above_zero(top) and _is_above_zero(bottom)):
         return low, high
-    # A ratio of non-negative quantities is not negative, but the top is too uncertain for the linear approximation.
+    # A ratio of non-negative quantities is not negative, but the numerator is too uncertain for the linear
+    # approximation. The interval by logarithms is used instead.
     return _by_logarithm(value, t * math.hypot(first / above, second / below))
 
 
 def _by_logarithm(value: float, half: float) -> tuple[float, float] | None:
-    """Return the bounds of a ratio from half the width of its interval in the logarithm.
+    """Return the bounds of a ratio from the half-width of its interval on the logarithmic scale.
 
-    None if the interval would be meaningless.
+    None if the interval is so wide that it is meaningless.
     """
     return None if half > estimates.WIDEST else (value * math.exp(-half), value * math.exp(half))
 
@@ -180,7 +183,7 @@ def _are_over_runs(first: Estimate, second: Estimate) -> bool:
 
 
 def _is_above_zero(estimate: Estimate) -> bool:
-    """Return True if a value is above zero and its interval does not extend below zero."""
+    """Return True if a value is above zero and the lower end of its interval is not below zero."""
     return (estimate.value or 0.0) > 0 and estimate.low is not None and estimate.low >= 0
 
 
@@ -226,7 +229,8 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
 
 
 def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
-    """Return the sum of estimates, with the interval of Welch and Satterthwaite or with the sum of their intervals.
+    """Return the sum of estimates. Its interval is that of Welch and Satterthwaite, or the sum of the intervals of the
+    parts.
 
     Parameters
     ----------
@@ -260,7 +264,8 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     if len(errors) < len(parts):
         return Estimate(value, n=min(part.n for part in parts), confidence=level)
     exact_freedom = _satterthwaite([error**2 for error in errors], [_freedom(part) for part in parts])
-    # Rounding errors must not remove the last degree of freedom.
+    # The degrees of freedom are rounded down. A small number is added first, so that a rounding error does not remove
+    # one degree.
     freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
     half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
     if not independent:
@@ -274,7 +279,8 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
 
 
 def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_unit: float = 1.0) -> float:
-    """Return half the width of the interval of a difference of two means over runs, from errors within the runs only.
+    """Return the half-width that the interval of a difference of two means over runs would have from the errors within
+    the runs alone.
 
     0 if these errors are unknown.
     """
@@ -287,7 +293,7 @@ def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_u
 def standard_error_of(estimate: Estimate) -> float | None:
     """Return the standard error of an estimate, derived from the width of its interval.
 
-    None without an interval, and for a count whose bounds differ.
+    None without an interval, and for an incomplete count, whose bounds differ.
     """
     half = estimate.half_width
     if half is None:
@@ -298,7 +304,9 @@ def standard_error_of(estimate: Estimate) -> float | None:
 
 
 def _freedom(estimate: Estimate) -> float:
-    """Return the degrees of freedom of an estimate; infinite for order statistics, which use normal quantiles."""
+    """Return the degrees of freedom of an estimate; infinite for order statistics, whose intervals use normal
+    quantiles.
+    """
     return math.inf if estimate.method == estimates.ORDER_STATISTICS else max(1, estimate.n - 1)
 
 
@@ -321,7 +329,8 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
 
 
 def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedoms: Sequence[float]) -> float:
-    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite, with a limit for small series.
+    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite, limited because the variances of small series
+    are uncertain.
 
     Parameters
     ----------

@@ -19,10 +19,12 @@ Floats = npt.NDArray[np.float64]
 
 NORMAL = NormalDist()
 FIRST = 2
-"""Number of the block after which the first look takes place: a single run has no scatter between runs. [1]"""
+"""Number of the block of runs after which the first look (interim analysis) takes place. A single run has no scatter
+between runs. [1]
+"""
 _STEPS_PER_DEVIATION = 4
 _WIDEST = 6.0
-"""Largest critical value that is searched, in standard deviations. [1]"""
+"""Upper end of the range in which the critical value is searched, in standard deviations. [1]"""
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,20 @@ class Looks:
 
     @property
     def confidence(self) -> float:
-        """Confidence of the intervals at each look that gives all looks together a confidence of 95 %, in (0, 1)."""
+        """Confidence that the intervals need at each look so that all looks together have a confidence of 95 %, in (0,
+        1).
+        """
         return nominal_confidence(self.at_most, FIRST)
 
     def until(self, blocks: int) -> range:
-        """Return the numbers of the blocks after which a look takes place, if `blocks` are complete."""
+        """Return the numbers of the blocks after which a look takes place, if `blocks` blocks are complete."""
         return range(FIRST, min(blocks, self.at_most) + 1)
 
 
 @cache
 def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDENCE) -> float:
-    """Return the constant confidence of each look that gives all looks together the confidence `confidence`.
+    """Return the constant confidence of each look (interim analysis) with which all looks together have the confidence
+    `confidence`.
 
     Parameters
     ----------
@@ -101,7 +106,9 @@ def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDE
 
 
 def _never_crossed(critical: float, at_most: int, first: int) -> float:
-    """Return the probability that the sum of standard normal values is within its bound at every look."""
+    """Return the probability that the sum of standard normal values stays within its bound at every look (interim
+    analysis).
+    """
     edge = critical * math.sqrt(first)
     values = _grid(edge)
     density = _density(values / math.sqrt(first)) / math.sqrt(first)

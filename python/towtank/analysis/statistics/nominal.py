@@ -1,4 +1,4 @@
-"""Computes intervals from one long series that contain the true value as often as stated, neither less nor more.
+"""Computes intervals from a single long series that contain the true value as often as their confidence states.
 
 `batches.error_of` is made for short series. It must allow for an unknown correlation, so its intervals of long series
 are too wide. A series of many values shows whether its batches are nearly independent. If they are, their scatter
@@ -25,17 +25,17 @@ Counts = npt.NDArray[np.int64]
 _ErrorBy = Callable[[Floats, Floats], RatioError | None]
 
 BATCHES = 32
-"""Number of batches whose scatter gives the error. [1]
+"""Number of batches, the scatter of whose means gives the error of a long series. [1]
 
 Fewer batches would make intervals wide; more batches would be short and therefore correlated.
 """
 _MEDIAN = 0.5
-# If the design effect at the median is larger, values beyond a high quantile come in clusters. There are too few
+# If the design effect at the median exceeds this, values beyond a high quantile come in clusters. There are too few
 # clusters for batch means, so `batches.error_of` is used.
 _CLUSTERED = 5.0
-# Smallest number of independent values beyond a quantile that an interval requires, counted by the design effect at the
-# median. With the design effect of the tail itself, chance would decide which tails get an interval, and these
-# intervals would be too low. Values beyond p99 come in fewer clusters than the median shows, so more are required.
+# Smallest number of independent values beyond a quantile that an interval requires, by quantile. The number is computed
+# from the design effect at the median. With the design effect of the tail itself, chance would decide which tails get
+# an interval, and these intervals would be too low. Values beyond p99 come in fewer clusters, so more are required.
 _BEYOND_AT_LEAST = {0.5: 3.0, 0.9: 5.0, 0.95: 6.0, 0.99: 15.0}
 
 
@@ -160,7 +160,9 @@ def _least_beyond(probability: float) -> float:
 def _effect(
     values: Floats, places: Counts, counts: Floats, limit: float, error_by: _ErrorBy = error_of_long
 ) -> tuple[float, int] | None:
-    """Return the design effect of the share of values up to a limit, and its degrees of freedom; None if unknown."""
+    """Return the design effect of the share of values up to a limit, with the degrees of freedom of its error; None if
+    unknown.
+    """
     below = np.bincount(places, weights=values <= limit, minlength=len(counts)).astype(float)
     error = error_by(below, counts)
     if error is None or error.needs is not None:

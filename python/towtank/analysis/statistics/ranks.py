@@ -45,7 +45,7 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
 
 
 def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[float, int | None]:
-    """Return the design effect of a share: its variance relative to the variance for independent values, >= 1.
+    """Return the design effect of a share: its variance divided by the variance for independent values, >= 1.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 
 
 def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
-    """Return the design effect from the best estimate of the error, without the allowances for a short record.
+    """Return the design effect from the best estimate of the error, without the allowances for a short recording.
 
-    A recommendation for a longer record uses this design effect, because the allowances are smaller for a longer
-    record.
+    The recommended length of a longer recording uses this design effect, because the allowances are smaller for a
+    longer recording.
     """
     error = error_of(below, counts)
     if error is None:
@@ -89,7 +89,8 @@ def likely_design_effect(below: Floats, counts: Floats, probability: float) -> f
 def effective_ranks(
     count: int, probability: float, effect: float, confidence: float = CONFIDENCE
 ) -> tuple[int, int] | None:
-    """Return the ranks that bound a quantile of `count` correlated values, worth `count / effect` independent values.
+    """Return the ranks that bound a quantile of `count` correlated values, which are equivalent to `count / effect`
+    independent values.
 
     Notes
     -----

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# Huber's constant, which has 95 % efficiency relative to least squares if errors are normal [1].
+# Huber's constant, in standard deviations. With it, the estimator has 95 % of the efficiency of least squares if errors
+# are normal. [1]
 _HUBER = 1.345
 _STEPS = 30
 _TO_SIGMA = 1.4826
@@ -17,14 +18,14 @@ _TO_SIGMA = 1.4826
 
 
 def robust_scale(misses: Floats) -> float:
-    """Return the standard deviation of residuals, estimated from the median of their absolute deviations."""
+    """Return the standard deviation of residuals, estimated from the median of their absolute values."""
     return _TO_SIGMA * _median(np.abs(misses - _median(misses)))
 
 
 def _median(values: Floats) -> float:
-    """Return the median of an array of one dimension, NaN if any value is NaN.
+    """Return the median of a one-dimensional array; NaN if any value is NaN.
 
-    For few values, the function is seven times faster than `np.median`.
+    For few values, this function is seven times faster than `np.median`.
     """
     upper, highest = len(values) // 2, len(values) - 1
     lower = highest - upper

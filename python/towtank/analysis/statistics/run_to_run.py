@@ -14,7 +14,8 @@ from towtank.analysis.statistics.estimates import ORDER_STATISTICS, RUNS, Estima
 from towtank.distributions import t_quantile
 
 ASSUMED_SHARE = 0.10
-"""Standard deviation of the speed from run to run assumed for a single run, in (0, 1]. [1]
+"""Standard deviation of the system's speed from run to run, relative to the speed, that is assumed for a single run.
+[1]
 
 The value is a convention, not a measurement: on a dedicated machine a restarted server commonly differs by 1 to 5 %,
 and the assumption must cover such systems. A study can declare a smaller value (`run_to_run`) or repeat its runs.
@@ -23,12 +24,12 @@ METHOD = "assumed run to run"
 
 
 def is_repeated(estimate: Estimate) -> bool:
-    """Return True if an estimate has an interval from at least two runs."""
+    """Return True if the interval of an estimate was computed from at least two runs."""
     return estimate.method == RUNS and estimate.n >= 2
 
 
 def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimate:
-    """Add the assumed difference from run to run to the interval of a single run.
+    """Widen the interval of a single run by an assumed difference from run to run.
 
     Return an estimate without an interval if the run has none.
 
@@ -42,8 +43,8 @@ def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimat
     if estimate.value is None or estimate.low is None or estimate.high is None or share == 0:
         return estimate
     value, level = estimate.value, 0.5 + estimate.confidence / 2
-    # Comparisons derive the standard error from the width of the interval by Student's t, so the width must be
-    # consistent with t.
+    # Comparisons derive the standard error from the width of the interval by Student's t, so the width is computed with
+    # t, too.
     freedom = math.inf if estimate.method == ORDER_STATISTICS else max(1, estimate.n - 1)
     within = [value - estimate.low, estimate.high - value]
     error = max(within) / t_quantile(level, freedom)

@@ -1,4 +1,6 @@
-"""Computes the resource use of a machine that is neither due to a process group, nor to the generator or observers."""
+"""Computes the use of a machine's resources that is due neither to a process group, nor to the generator or
+observers.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def machines(observed: Observed) -> dict[str, Observed]:
 
 
 def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the resource use of each machine in the window that is due to no tier, generator or observer.
+    """Return the resource use of each machine in the window that no tier, generator or observer caused.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
 
 
 def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: Any) -> dict[str, Any] | None:
-    """Return the CPU use of other programs on this machine, if a target that Towtank did not start runs here.
+    """Return the CPU use of other programs on this machine, if this machine runs a target that Towtank did not start.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, t
 
 
 def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
-    """Return the CPUs used outside tiers, generator and observers in each bin, by machine. [1]"""
+    """Return the number of CPUs used outside tiers, generator and observers in each bin of time, by machine. [1]"""
     found = {}
     for name, where in machines(observed).items():
         groups = sorted({group for sample in where.samples.samples for group in sample.get("groups", {})})
@@ -102,17 +104,21 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Floats]:
 
 
 def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measurement, is_here: bool) -> Floats:
-    """Return the CPU time that a machine used outside its process groups in each bin; NaN if not observed. [s]"""
+    """Return the CPU time that a machine used outside its process groups, in each bin of time; NaN if not
+    observed. [s]
+    """
     samples = observed.samples
     used = np.sum([host_bins(samples, name, measurement) for name in HOST_CPU], axis=0)
     paths: list[tuple[str, ...]] = [("groups", group, counter) for group in groups for counter in _CPU]
     paths += [("probe", "cpu_s_total"), ("probe", "observer_cpu_s_total")]
     for path in paths:
         grown = samples.track(*path).by_bin(measurement.starts, measurement.ends)
-        # A group that was added late or removed early used nothing at other times.
+        # A process group that was added late or removed early used no CPU time at other times, so missing values count
+        # as zero.
         used = used - np.nan_to_num(grown)
     if is_here and GENERATOR_GROUP not in groups:
-        # In runs of older versions, only the engine recorded the CPU time of the load threads.
+        # In runs of older versions, only the engine recorded the CPU time of the load threads, so its record is
+        # subtracted.
         used = used - measurement.cpu_s
     if not samples.has("probe", "observer_cpu_s_total"):
         used = used - _scraping(observed, measurement)
@@ -120,9 +126,9 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
 
 
 def _scraping(observed: Observed, measurement: Measurement) -> Floats:
-    """Return the CPU time of the thread that scrapes the services, in each bin. [s]
+    """Return the CPU time of the thread that scrapes the services, in each bin of time. [s]
 
-    Each stream repeats the total of this thread, so the largest growth counts.
+    Each stream repeats the total of this thread, so the largest growth in any stream is used.
     """
     grown = [
         np.nan_to_num(metric.track("cpu_s_total").by_bin(measurement.starts, measurement.ends))
@@ -132,7 +138,7 @@ def _scraping(observed: Observed, measurement: Measurement) -> Floats:
 
 
 def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -> float | None:
-    """Return the anonymous and shared memory of the machine outside its process groups; None if unknown. [byte]"""
+    """Return the anonymous and shared memory of a machine outside its process groups; None if unknown. [byte]"""
     whole = samples.gauge(start_s, end_s, "host", "memory_anonymous_bytes")
     parts = [memory.anonymous_bytes(samples, group, start_s, end_s) for group in groups]
     if not whole or None in parts:
@@ -141,7 +147,7 @@ def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -
 
 
 def _disk_bytes(samples: Samples, groups: list[str], counter: str, start_s: float, end_s: float) -> float | None:
-    """Return the disk traffic of the machine that no process group caused; None if unknown. [byte/s]"""
+    """Return the disk traffic of a machine that none of its process groups caused; None if unknown. [byte/s]"""
     last = samples.samples[-1].get("disks", {}) if samples.samples else {}
     disks = [samples.track("disks", name, counter).rate(start_s, end_s) for name in counted_once(last)]
     parts = [samples.track("groups", group, counter).rate(start_s, end_s) for group in groups]

@@ -1,4 +1,4 @@
-"""Describes how evenly a load balancer distributed requests among its members in a window."""
+"""Describes how evenly a load balancer distributed requests among its members (the servers behind it) in a window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
 
 def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe the distribution of requests by every load balancer that reports requests by member.
+    """Describe the distribution of requests by every load balancer that reports requests for each of its members.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the requests and the share of each member, and the fairness of the shares."""
+    """Return the number and the share of requests of each member of a load balancer, and the fairness of the shares."""
     together = np.sum(list(bins.values()), axis=0)
     usable = chosen & np.isfinite(together)
     counts = np.array([float(counted[usable].sum()) for counted in bins.values()])
-    # If less than half of the window was observed, the shares do not describe the window.
+    # `ratio` returns no share if less than half of the window was observed, because it would not describe the window.
     shares = {
         name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NOTHING
         for name, counted in bins.items()

@@ -14,7 +14,7 @@ import numpy as np
 from towtank.analysis.system.rates import Samples, lookup
 
 FULL = 0.95
-"""A process or thread uses one CPU fully in a sample if its CPU use is at least this. [CPUs]"""
+"""A process or thread counts as using one CPU fully in a sample if its CPU use is at least this. [CPUs]"""
 _FEWEST = 3
 
 
@@ -45,7 +45,8 @@ def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: 
     inside = [
         found
         for at, sample in zip(samples.times_s, samples.samples, strict=True)
-        # A sample describes the time since the previous sample.
+        # A sample at the start of the window is left out, because a sample describes the time since the previous
+        # sample.
         if start_s < at <= end_s and isinstance(found := _group(sample, group).get(key), Mapping)
     ]
     if len(inside) < _FEWEST:

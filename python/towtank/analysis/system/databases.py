@@ -1,4 +1,6 @@
-"""Collects findings about databases after the load: expensive statements, their plans, advice on indexes."""
+"""Collects information about databases that was recorded after the load: expensive statements, their plans, advice on
+indexes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from towtank.analysis.system.tiers import Observed
 
 
 def databases(observed: Observed) -> dict[str, Any]:
-    """Return the findings about each service that recorded database statements, by service name."""
+    """Return what was recorded about the database statements of each service, by service name."""
     return {
         name: service.conclusion
         for name, service in sorted(observed.services.items())

@@ -12,8 +12,8 @@ from towtank.analysis.system.tiers import Observed
 from towtank.results.observe import THIS_MACHINE
 
 _GAP_INTERVALS = 2.5
-"""Samples are missing if the time between two samples exceeds this many sampling intervals. A sample that is only late
-does not cause a gap. [1]
+"""Samples are missing between two samples if the time between them exceeds this many sampling intervals. A single late
+sample does not cause a gap. [1]
 """
 
 
@@ -34,16 +34,16 @@ class Gap:
     end_s: float
 
     def within_s(self, start_s: float, end_s: float) -> float:
-        """Return the length of the overlap between the gap and a time span. [s]"""
+        """Return the length of the part of the gap that lies within a time span. [s]"""
         return max(0.0, min(self.end_s, end_s) - max(self.start_s, start_s))
 
     def document(self) -> dict[str, Any]:
-        """Return the gap as JSON for `observation.gaps` of a summary: host, start and end."""
+        """Return the gap as JSON for `observation.gaps` of a summary: host, start and end of the gap."""
         return {"host": self.host, "start_s": self.start_s, "end_s": self.end_s}
 
 
 def limit_s(observed: Observed) -> float:
-    """Return the distance between two samples above which the time between them counts as a gap. [s]"""
+    """Return the longest time between two samples that does not count as a gap. [s]"""
     return max(GAP_S, _GAP_INTERVALS * (lookup(observed.probe.header, ("interval_s",)) or 0.0))
 
 

@@ -94,7 +94,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
 
 
 def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe another machine over the window, from the records of the probe on that machine."""
+    """Describe a host that is a separate machine over the window, from the records of the probe on that machine."""
     whole = host(observed.remote[name], measurement, chosen)
     used, cpus = whole["cpus_used"]["value"], whole["cpus"]
     return {
@@ -115,14 +115,16 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
-    """Return the share of CPU periods in which the host used up its CPU limit, in [0, 1]; None without a limit."""
+    """Return the share of the CPU accounting periods in which the host used up its CPU limit, in [0, 1]; None without a
+    limit.
+    """
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
     throttled = samples.track("values", "host_throttled_periods_total").growth(start_s, end_s)
     return throttled / periods if periods and throttled is not None else None
 
 
 def _link_rate(declared: object) -> float | None:
-    """Return the rate limit of a link, as `run.json` states it; None without a limit. [byte/s]"""
+    """Return the rate limit of a network link, as `run.json` states it; None without a limit. [byte/s]"""
     return data_rate(declared) if isinstance(declared, str) else None
 
 
@@ -131,9 +133,7 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the shares of the window in which some or all threads of a host waited for CPU, I/O or memory, in [0,
-    1].
-    """
+    """Return shares of the window in which some or all threads of a host waited for CPU, I/O or memory, in [0, 1]."""
     keys = {
         f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
         for resource in ("cpu", "io", "memory")
@@ -174,16 +174,17 @@ def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | N
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
-    """Return the time until a disk is full if its use continues to grow at the mean rate of the window. [s]
+    """Return the time from the end of the window until a disk is full, if its use grows on at the mean rate of the
+    window. [s]
 
-    The time counts from the end of the window; None if the use does not grow.
+    None if the use of the disk does not grow.
     """
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None
 
 
 def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the CPUs of this machine that all hosts together requested and used, as a hypervisor sees them.
+    """Describe the CPUs of this machine: those that all hosts together requested, and those that they used.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Computes the utilization of a disk of a host: against the limits of its control group, or by its busy time."""
+"""Computes the utilization of a disk of a host, relative to the limits of its control group or by its busy time."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from towtank.digging import dig
 from towtank.units import data_rate, format_data_rate, rate
 
 BUSY = "busy"
-"""Measure of a utilization that is the share of time in which the device had at least one request."""
+"""Name of the measure of utilization that is the share of time in which the device had at least one request."""
 AT_LIMIT = 0.90
-"""A disk is at its limit if it uses at least this share of the limit. [1]"""
+"""A disk counts as at its limit if it uses at least this share of the limit, in (0, 1]. [1]"""
 BUSY_SHARE = "busy_share"
-"""Name of the share of busy time in the values of a disk."""
+"""Key, in the values of a disk, of the share of time in which the disk was busy."""
 
 
 @dataclass(frozen=True)
 class DiskLimit:
-    """Kind of limit of a disk.
+    """Kind of speed limit that a disk may have.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ LIMITS: dict[str, DiskLimit] = {
     "read_operations": DiskLimit("read_operations_per_s", rate, lambda limit: f"{limit:g} reads/s"),
     "write_operations": DiskLimit("write_operations_per_s", rate, lambda limit: f"{limit:g} writes/s"),
 }
-"""Limits that a disk may have, by their names in the system file."""
+"""Kinds of limits that a disk may have, by the key of the limit in the system file."""
 
 
 @dataclass(frozen=True)
 class Utilization:
-    """Utilization of a disk, with its measure; the fields are keys of a disk in the summary of a run.
+    """Utilization of a disk, and the limit to which it refers; the fields are keys of a disk in the summary of a run.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Utilization:
 
 
 def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) -> Utilization:
-    """Return the utilization of a disk: the largest share of its limits and of busy time.
+    """Return the utilization of a disk: the largest of its shares of each limit and its share of busy time.
 
     Parameters
     ----------
@@ -91,8 +91,7 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
         measured, limit = rates.get(kind.rate), _number(declared.get(name), kind.read)
         if measured is not None and limit:
             shares.append((measured / (images * limit), name, images * limit))
-    # A limit that was reached comes first: it delays requests even if the device was busy for a larger share of the
-    # time.
+    # A limit that was reached has precedence, because it delays requests even if the share of busy time is larger.
     most = max(shares, key=lambda share: (_is_reached(share[1], share[0]), share[0], share[1] != BUSY), default=None)
     return Utilization() if most is None else Utilization(*most)
 
@@ -102,7 +101,7 @@ def _is_reached(measure: str, share: float) -> bool:
 
 
 def _number(value: object, read: Callable[[object], float]) -> float | None:
-    """Return a limit as a number; None without a limit, or if the text cannot be read."""
+    """Return a limit as a number; None without a limit, or if the limit cannot be read."""
     try:
         return None if value is None else read(value)
     except ValueError:

@@ -8,9 +8,11 @@ from typing import Any
 from towtank.analysis.system.tiers import Observed
 
 EXHAUSTED_SHARE = 0.95
-"""A limit counts as reached from this share on, because samples may miss the instant at which it was reached."""
-# The group of each tier contains the guard process and the command. The limit of open files holds for each process, so
-# it cannot be compared with a sum over more processes.
+"""A limit counts as reached if at least this share of it was used, because samples may miss the instant at which it was
+reached. [1]
+"""
+# Number of processes in the group of a tier with a single service process: the guard process and the command. The limit
+# of open files holds for each process, so it cannot be compared with a sum over more processes.
 _GUARD_AND_COMMAND = 2
 Json = dict[str, Any]
 
@@ -18,7 +20,7 @@ Json = dict[str, Any]
 def tier_limits(
     observed: Observed, name: str, start_s: float, end_s: float, targets: Collection[str] = ()
 ) -> dict[str, Json]:
-    """Return the largest use of each limited resource by a tier, with the limit.
+    """Return the largest use of each resource of a tier that the kernel limits, with the limit.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def tier_limits(
 
 
 class _Group:
-    """Samples of a tier's process group within the window."""
+    """Samples of the process group of a tier within the window."""
 
     def __init__(self, observed: Observed, name: str, start_s: float, end_s: float) -> None:
         self._samples = observed.where(name).samples
@@ -62,15 +64,15 @@ class _Group:
         return self._samples.gauge(self._start_s, self._end_s, "groups", self._name, *path)
 
     def pairs(self, *paths: tuple[str, ...]) -> list[tuple[float, ...]]:
-        """Return the values of several gauges, one tuple for each sample.
+        """Return the values of several gauges, as one tuple for each sample.
 
-        Empty unless all gauges have the same samples.
+        The list is empty unless all gauges have the same number of samples.
         """
         columns = [self.gauge(*path) for path in paths]
         return list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else []
 
     def towards(self) -> list[dict[str, float]]:
-        """Return the number of ports in use by destination, for each sample that lists destinations."""
+        """Return the numbers of local ports in use by destination, for each sample that lists destinations."""
         times = zip(self._samples.times_s, self._samples.samples, strict=True)
         groups = (
             sample.get("groups", {}).get(self._name, {}) for at, sample in times if self._start_s <= at <= self._end_s
@@ -85,9 +87,9 @@ def _fullest(pairs: list[tuple[float, ...]]) -> tuple[float, ...] | None:
 
 
 def _open_files(group: _Group, stated: Json) -> Json:
-    """Return the open files of the process closest to its limit, and that limit.
+    """Return the number of open files of the process closest to its limit, and that limit.
 
-    Probes of older versions recorded only the sum over the tier, which is used if the tier has a single process.
+    Probes of older versions recorded only the sum over the tier. The sum is used if the tier has a single process.
     """
     if pair := _fullest(group.pairs(("open_files_of_fullest",), ("open_files_limit",))):
         return {"most": pair[0], "limit": pair[1], "known": True}
@@ -98,9 +100,9 @@ def _open_files(group: _Group, stated: Json) -> Json:
 
 
 def _threads(group: _Group, stated: Json) -> Json:
-    """Return the number of processes and threads of the tier's user, and their limit.
+    """Return the number of processes and threads of the user under which a tier runs, and their limit.
 
-    The probe counts the tasks of the user only near the limit; otherwise the number of the tier is returned.
+    The probe counts all of them only near the limit; otherwise the number of the tier is returned.
     """
     if counted := group.gauge("user_tasks"):
         limits = group.gauge("user_tasks_limit")
@@ -116,7 +118,7 @@ def _control_group(group: _Group) -> Json:
 
 
 def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
-    """Return the local ports used for the destination that needs most ports, and their limit.
+    """Return the number of local ports used for the destination that needs most ports, and the limit of this number.
 
     The probe lists ports by destination only if the number of all sockets is near the limit.
     """

@@ -1,4 +1,4 @@
-"""Measures the memory of tiers; memory that several processes share counts once if the records allow it."""
+"""Measures the memory of tiers. Memory that several processes share counts only once if the records allow it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
     found = {
         PROPORTIONAL: _in_rounds(samples, group, "memory_bytes", start_s, end_s),
         CONTROL_GROUP: mean("own_cgroup", "memory_bytes"),
-        # Runs of older versions recorded the sum under another name.
+        # Runs of older versions recorded the sum of resident sets under another name.
         RESIDENT: mean("resident_bytes") if resident is None else resident,
     }
     how = next((how for how, value in found.items() if value is not None), None)
@@ -61,7 +61,7 @@ def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) 
 
 
 def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> float | None:
-    """Return the mean over a window of a gauge that the probe reads in rounds.
+    """Return the mean over a window of a gauge that the probe reads only from time to time, in rounds.
 
     Each sample repeats the value of the last round. The probe starts the next round early if resident sets or the
     number of processes change, so a value stays valid until then.
@@ -71,6 +71,6 @@ def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: fl
         return None
     inside = [at for at in samples.times_s if start_s <= at <= end_s]
     times = np.array([at for at, _ in rounds])
-    # No value exists before the first round, so the value of the first round is used.
+    # No value exists before the first round, so samples before it get the value of the first round.
     last = np.maximum(np.searchsorted(times, inside, side="right") - 1, 0)
     return float(np.mean([rounds[place][1] for place in last])) if inside else None

@@ -1,4 +1,4 @@
-"""Measures the speed of the machine over the window, from a fixed piece of work that the probe does on each CPU."""
+"""Measures the speed of the machine over the window, from a fixed amount of work that the probe does on each CPU."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from towtank.analysis.system.tiers import Observed
 
 SAMPLES_AT_LEAST = 10
-"""Fewest samples from which the spread of the speed is computed; fewer have no 10th percentile. [1]"""
+"""Smallest number of samples from which the spread of the speed is computed; fewer samples have no 10th
+percentile. [1]
+"""
 
 
 def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | None:
-    """Return the CPU time that the probe's fixed piece of work takes on the CPUs of the tiers, and its spread.
+    """Return the CPU time that a fixed amount of work of the probe takes on the CPUs of the tiers, and its spread.
 
     Parameters
     ----------

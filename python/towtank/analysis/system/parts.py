@@ -37,4 +37,4 @@ PARTS: dict[str, tuple[Part, ...]] = {
         ),
     ),
 }
-"""Parts of a tier that a service may report, by kind of service."""
+"""Parts (embedded components) of a tier that a service may report, by kind of service."""

@@ -17,16 +17,18 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 GAP_S = 2.5
-"""Two samples that are farther apart enclose a gap; at one sample per second, two samples are then missing. [s]"""
+"""Two samples enclose a gap if they are farther apart than this. At one sample per second, two samples are then
+missing. [s]
+"""
 EDGE_S = 0.5
-"""Samples need not cover this time at each end of a time span. [s]"""
+"""Samples cover a time span even if they begin this much after its start, or end this much before its end. [s]"""
 CLOCK_JUMP_S = 0.5
 """Smallest step of the wall clock relative to the monotonic clock that counts as a jump. [s]"""
 
 
 @dataclass(frozen=True)
 class Track:
-    """Growth of a counter over run time, continued across restarts of the counter.
+    """Growth of a counter as a function of run time, continued when the counter restarts from zero.
 
     Attributes
     ----------
@@ -43,7 +45,7 @@ class Track:
     restarts: int
 
     def growth(self, start_s: float, end_s: float) -> float | None:
-        """Return how much the counter grew between two instants, by linear interpolation between samples.
+        """Return the growth of the counter between two instants, by linear interpolation between samples.
 
         None if the samples do not cover both instants.
         """
@@ -53,7 +55,9 @@ class Track:
         return float(last - first)
 
     def rate(self, start_s: float, end_s: float) -> float | None:
-        """Return the mean rate of the counter between two instants; None if samples do not cover both. [1/s]"""
+        """Return the mean rate of the counter between two instants; None if samples do not cover both
+        instants. [1/s]
+        """
         growth = self.growth(start_s, end_s)
         return None if growth is None or end_s <= start_s else growth / (end_s - start_s)
 
@@ -64,11 +68,13 @@ class Track:
         return float((self.values[-1] - self.values[0]) / (self.times_s[-1] - self.times_s[0]))
 
     def covers(self, start_s: float, end_s: float) -> bool:
-        """Return True if samples cover a time span, apart from half a second at each end."""
+        """Return True if samples cover a time span; up to half a second may be missing at its start and at its end."""
         return len(self.times_s) > 1 and self.times_s[0] <= start_s + EDGE_S and self.times_s[-1] >= end_s - EDGE_S
 
     def by_bin(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the growth of the counter in each bin; NaN for bins that samples do not cover. Shape (n_bins,)."""
+        """Return the growth of the counter in each bin of time; NaN for bins that samples do not cover. Shape
+        (n_bins,).
+        """
         if len(self.times_s) < 2:
             return np.full(len(starts), np.nan)
         edges = [np.interp(at, self.times_s, self.values) for at in (starts, ends)]
@@ -77,7 +83,7 @@ class Track:
 
 
 def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
-    """Make the track of a counter from its samples.
+    """Return the growth of a counter as a function of time, computed from its samples.
 
     Missing samples are skipped; a lower value counts as a restart of the counter from zero.
     """
@@ -94,7 +100,7 @@ def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
 
 
 def lookup(sample: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """Return the number that a sample holds at a path of keys; None if missing or not a number."""
+    """Return the number that a sample contains under a path of keys; None if it is missing or not a number."""
     found: Any = sample
     for key in path:
         if not isinstance(found, Mapping) or key not in found:
@@ -120,27 +126,29 @@ class Samples:
         self._tracks: dict[tuple[str, ...], Track] = {}
 
     def track(self, *path: str) -> Track:
-        """Return the track of the counter that the samples hold at a path of keys."""
+        """Return the growth over time (track) of the counter that the samples contain under a path of keys."""
         if path not in self._tracks:
             self._tracks[path] = track(self.times_s, [lookup(sample, path) for sample in self.samples])
         return self._tracks[path]
 
     def has(self, *path: str) -> bool:
-        """Return True if any sample holds a number at a path of keys."""
+        """Return True if any sample contains a number under a path of keys."""
         return bool(len(self.track(*path).times_s))
 
     def pairs(self, *path: str) -> list[tuple[float, float]]:
-        """Return time and value of each sample that holds a number at a path of keys."""
+        """Return time and value of each sample that contains a number under a path of keys."""
         found = zip(self.times_s, (lookup(sample, path) for sample in self.samples), strict=True)
         return [(at, value) for at, value in found if value is not None]
 
     def gauge(self, start_s: float, end_s: float, *path: str) -> list[float]:
-        """Return the values of the gauge at a path of keys, for all samples in a time span."""
+        """Return the values of the gauge under a path of keys, from all samples in a time span."""
         chosen = [sample for at, sample in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]
         return [value for sample in chosen if (value := lookup(sample, path)) is not None]
 
     def longest_gap(self, start_s: float, end_s: float) -> float:
-        """Return the longest time without a sample in a time span; the whole span if it has no sample. [s]"""
+        """Return the longest time without a sample within a time span; the length of the span if it has no
+        sample. [s]
+        """
         inside = [at for at in self.times_s if start_s <= at <= end_s]
         return float(np.diff([start_s, *inside, end_s]).max()) if end_s > start_s else 0.0
 

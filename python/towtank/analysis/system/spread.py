@@ -32,7 +32,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     lengths = measurement.lengths[chosen]
     for name, services, places in _targets(plan or {}):
         if measurement.places_ok.shape[1] < places.stop:
-            continue  # The engine did not count transactions by address, or no transaction ended.
+            continue  # Skip the target if the engine did not count transactions by address, or if no transaction ended.
         ok = _by_service(measurement.places_ok[chosen, places], services)
         failed = _by_service(measurement.places_failed[chosen, places], services)
         found[name] = _describe(ok, failed, lengths, measurement.bin_s)
@@ -40,8 +40,8 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
 
 
 def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
-    """Yield the targets whose users each stay with one address: name, service at each address,
-    columns of the counts.
+    """Yield each target whose users each stay with one address: its name, the service at each address, and the columns
+    with its counts.
     """
     first = 0
     for target in plan.get("targets", []):
@@ -52,7 +52,7 @@ def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
 
 
 def _by_service(counts: Floats, services: list[str]) -> dict[str, Floats]:
-    """Add up the counts of all addresses of each service, as arrays of shape (n_bins,)."""
+    """Return, for each service, the sum of the counts of all its addresses, as arrays of shape (n_bins,)."""
     names = list(dict.fromkeys(services))
     return {name: counts[:, [service == name for service in services]].sum(axis=1) for name in names}
 

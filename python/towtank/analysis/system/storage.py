@@ -19,7 +19,7 @@ from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import Observed, ratio, span
 
 _Keys = list[tuple[Samples, str]]
-# Requests of a content server to its storage.
+# Patterns of the metrics in which a content server counts its storage requests.
 _ASKED = {
     "read_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="read"\}'),
     "write_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="write"\}'),
@@ -46,7 +46,8 @@ _CACHE = {
 
 
 def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the storage requests of services, the requests that reach disks, and each mount between them.
+    """Describe the storage requests of services, the requests that reach disks, and each network mount between services
+    and disks.
 
     None if no service reports storage requests.
 
@@ -71,7 +72,9 @@ def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a mount over the window: its requests, the requests to each file server, and the use of its cache."""
+    """Describe a network mount over the window: its requests, the requests to each file server, and the use of its
+    cache.
+    """
     start, end = span(measurement, chosen)
     reads: dict[str, _Keys] = {}
     calls: dict[str, _Keys] = {}
@@ -97,13 +100,15 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
 def _rates(
     wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
 ) -> dict[str, Any]:
-    """Return the rate of each named sum of counters over the window, with an interval. [1/s]"""
+    """Return, for each name, the summed rate over the window of all counters that match its pattern, with an interval.
+    [1/s]
+    """
     every = list(streams)
     return {name: _rate(_find(every, pattern), measurement, chosen) for name, pattern in wanted.items()}
 
 
 def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
-    """Return all series whose key matches a pattern, with the stream of each series."""
+    """Return all series whose key matches a pattern, each with the stream that contains it."""
     found: _Keys = []
     for samples in streams:
         names = {key for sample in samples.samples for key in sample["values"]}
@@ -112,7 +117,9 @@ def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
 
 
 def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
-    """Return the growth of several series together in each bin; a series counts as zero before its first sample."""
+    """Return the summed growth of several series in each bin of time; a series counts as zero before its first
+    sample.
+    """
     if not keys:
         return None
     bins = [samples.track("values", key).by_bin(measurement.starts, measurement.ends) for samples, key in keys]
@@ -127,7 +134,9 @@ def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]
 
 
 def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the share of one server in all reads, with an interval; no value if nothing was read from any server."""
+    """Return the share of one file server in all reads, with an interval; no value if nothing was read from
+    any server.
+    """
     if together is None or not np.nansum(together[chosen]) > 0:
         return NOTHING.document()
     return ratio(np.zeros_like(together) if part is None else part, together, chosen, bin_s=bin_s).document()

@@ -1,4 +1,4 @@
-"""Describes tiers, host and services in a window, from the records of probes and scrapers."""
+"""Describes tiers, hosts and services in a window, from the records of probes and scrapers."""
 
 from __future__ import annotations
 
@@ -82,14 +82,16 @@ class Observed:
 
     @property
     def host_cpus(self) -> int | None:
-        """Number of CPUs of the observed machine; None if the header of the probe is missing."""
+        """Number of CPUs of the observed machine; None if neither the header of the probe's stream nor a sample
+        contains it.
+        """
         cpus = self.probe.header.get("host", {}).get("cpus")
         if isinstance(cpus, int):
             return cpus
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
     def where(self, tier: str) -> Observed:
-        """Return the observations on the machine that runs a tier: this machine or another."""
+        """Return the observations of the machine that runs a tier, which is this machine or another."""
         return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
 
     def allotted(self, tier: str, start_s: float, end_s: float) -> float | None:
@@ -113,7 +115,7 @@ class Observed:
         return next((str(group["cgroup"]["path"]) for group in groups if "path" in group.get("cgroup", {})), None)
 
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """Return the CPU limit of the control group of a tier's first process; the largest in the time span. [CPUs]
+        """Return the largest CPU limit, in a time span, of the control group of a tier's first process. [CPUs]
 
         None if the group had no limit for part of the time, or if processes of the tier run outside the group. This is
         the case if the tier uses more CPU time than the whole group or than its limit.
@@ -131,7 +133,7 @@ class Observed:
         return None if used > most_cpus(most, end_s - start_s) else max(limits)
 
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
-        """Return the CPU time of a tier in each bin; NaN if not observed. Shape (n_bins,). [s]"""
+        """Return the CPU time of a tier in each bin of time; NaN if not observed. Shape (n_bins,). [s]"""
         parts = [
             self.where(tier).samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
             for name in ("cpu_user_s_total", "cpu_system_s_total")
@@ -139,7 +141,7 @@ class Observed:
         return np.asarray(parts[0] + parts[1], dtype=float)
 
     def part_cpu_s(self, tier: str, part: Part, measurement: Measurement) -> Floats | None:
-        """Return the CPU time of a part of a tier in each bin; None if the service does not report it. [s]"""
+        """Return the CPU time of a part of a tier in each bin of time; None if the service does not report it. [s]"""
         samples = self.metrics.get(tier)
         if samples is None or not samples.samples:
             return None
@@ -151,12 +153,14 @@ class Observed:
         return np.asarray(np.sum(grown, axis=0), dtype=float)
 
     def parts(self, tier: str) -> tuple[Part, ...]:
-        """Return the parts that a tier of its kind may report."""
+        """Return the parts whose CPU time a tier may report, according to its kind of service."""
         return PARTS.get(str(self.tiers.get(tier, {}).get("kind", "")), ())
 
 
 def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estimate:
-    """Return the ratio of two sums over the observed bins of a window; no value if less than half was observed."""
+    """Return the ratio of two sums over the observed bins of a window; no value if less than half of the bins were
+    observed.
+    """
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
         return estimates.NOTHING
@@ -171,7 +175,7 @@ def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) ->
     found = ratio(cpu_s, measurement.lengths, mask, bin_s=measurement.bin_s)
     if phase not in RAMPS or found.value is None:
         return found
-    # Bins that the edge of a stage cuts short vary more than whole bins.
+    # Bins at the edge of a stage may be short, and short bins vary more than whole bins, so short bins are left out.
     whole = mask & np.isfinite(cpu_s) & (measurement.lengths > 0.5 * measurement.bin_s)
     along = mean_along_trend(cpu_s[whole] / measurement.lengths[whole])
     if along.value is None or along.low is None or along.high is None:
@@ -219,7 +223,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
 
 
 def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Estimate, Estimate]:
-    """Return the CPUs used by a tier [1], and its CPU time per transaction [s]."""
+    """Return the number of CPUs that a tier used [1], and its CPU time per transaction [s]."""
     return (
         ratio(seconds, measurement.lengths, chosen, bin_s=measurement.bin_s),
         ratio(seconds, measurement.transactions.ended, chosen, bin_s=measurement.bin_s),
@@ -227,7 +231,7 @@ def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Est
 
 
 def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe one machine over the window: CPU use, steal time, speed, disks, networks and memory."""
+    """Describe a machine over the window: CPU use, steal time, speed, disks, networks and memory."""
     start, end = span(measurement, chosen)
     samples = observed.samples
 
@@ -263,7 +267,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
 
 
 def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
-    """Return the CPU time that a machine spent in one state in each bin. Shape (n_bins,). [s]"""
+    """Return the CPU time that a machine spent in one state, such as idle, in each bin of time. Shape (n_bins,). [s]"""
     found: Track = samples.track("host", name)
     if not len(found.times_s) and name == "cpu_irq_s_total":
         return np.zeros(measurement.bins)
@@ -271,7 +275,7 @@ def host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
 
 
 def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return the share of the machine's CPU time that the hypervisor gave to other guests, in [0, 1]."""
+    """Return the share of the machine's CPU time that the hypervisor gave to other guests (steal time), in [0, 1]."""
     grown = {name: observed.samples.track("host", name).growth(start_s, end_s) for name in _HOST_CPU_ALL}
     stolen = grown["cpu_steal_s_total"]
     total = sum(value for value in grown.values() if value is not None)
@@ -279,7 +283,7 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
 
 
 def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the share of time in which a CPU limit throttled each process group that has a control group.
+    """Return the share of time in which its CPU limit throttled each process group that has a control group.
 
     Returns
     -------
@@ -294,7 +298,7 @@ def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, flo
 
 
 def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return the share of the tiers' CPUs that other programs used, in [0, 1].
+    """Return the share of the CPUs of the tiers that other programs used, in [0, 1].
 
     Returns
     -------
@@ -326,7 +330,7 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
 
 
 def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
-    """Return the track of a counter of one CPU.
+    """Return the growth over time (track) of a counter of one CPU.
 
     Each counter has a separate track. The difference of two counters may fall by a clock tick, which would count as a
     restart of the counter.
@@ -359,7 +363,7 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
 
 
 def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
-    """Return the CPU cost of observing the run, and how regular the samples were.
+    """Return the CPU use caused by observing the run, and how regular the samples were.
 
     Parameters
     ----------
@@ -373,8 +377,8 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
     late = samples.gauge(start_s, end_s, "probe", "late_s")
     took = [value for scrape in observed.metrics.values() for value in scrape.gauge(start_s, end_s, "took_s")]
     probe = samples.track("probe", "cpu_s_total").mean_rate()
-    # All scrapers share one thread, and each stream records the CPU time of that thread, so the largest value is the
-    # total.
+    # All scrapers share one thread, and each stream records the CPU time of that whole thread. The largest value is
+    # therefore used, and not the sum.
     scrapes = [scrape.track("cpu_s_total").mean_rate() for scrape in observed.metrics.values()]
     scraping = max((rate for rate in scrapes if rate is not None), default=0.0)
     return {

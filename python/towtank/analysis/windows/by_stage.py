@@ -8,7 +8,7 @@ from towtank.analysis.windows.window import Window, tested
 
 
 def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> Window | None:
-    """Return the recorded part of a stage as a window; None if nothing was recorded.
+    """Return the part of a stage that was recorded, as a window; None if nothing was recorded.
 
     The window is tested for a steady state, without the CPU time of the tiers.
 
@@ -25,7 +25,7 @@ def of_stage(measurement: Measurement, stage: int, *, settled: bool = False) -> 
 
 
 def asked_stage(measurement: Measurement, stage: int) -> Window | None:
-    """Return the recorded part of a planned stage as a window; None if nothing was recorded."""
+    """Return the part of a planned stage that was recorded, as a window; None if nothing was recorded."""
     about = measurement.stages[stage]
     chosen = measurement.inside(about["start_s"], min(about["end_s"], measurement.recorded_until))
     chosen &= measurement.stage == stage

@@ -12,13 +12,13 @@ from towtank.analysis.windows.tolerances import GROSS
 from towtank.distributions import t_quantile
 
 _LARGE = 0.5
-"""A change of response time larger than this counts at a weaker significance level. [1]"""
+"""A change of response time that is larger than this is tested at a weaker significance level. [1]"""
 CAUTIOUS_SIGNIFICANCE = 0.05
-"""Significance level that the cautious test of a change must reach in addition to the plain test."""
+"""Significance level that a change must also reach in the cautious test, besides the plain test."""
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
-# A change makes the run invalid only if it exceeds the gross size at this level. The audit of the load uses the same
-# level, so that chance hardly ever makes a run invalid in a study of ten runs.
+# Significance level at which a change must exceed the gross size to make the run invalid. The audit of the load uses
+# the same level, so that chance hardly ever makes a run invalid in a study of ten runs.
 _GROSS_SIGNIFICANCE = 0.001
 
 
@@ -44,12 +44,12 @@ class Change:
 
     @property
     def tolerance(self) -> float:
-        """Largest change of this metric that is not relevant. [1]"""
+        """Largest change of this metric that does not matter (is not relevant). [1]"""
         return tolerances.tolerance(self.metric)
 
     @property
     def is_gross(self) -> bool:
-        """True if the change significantly exceeds `GROSS` times the tolerance.
+        """True if the change significantly exceeds `GROSS` times the tolerance of its metric.
 
         The size of the change alone is not sufficient: over a window not much longer than its relaxation time, the
         queue of a steady system fluctuates as much.
@@ -58,7 +58,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """Name of the metric as text; for a tier, its CPU use adjusted to mean throughput."""
+        """Name of the metric as text. For a tier, the text names its CPU use adjusted to mean throughput."""
         words = self.metric.replace("_", " ")
         return f"{words} at mean throughput" if words.startswith("cpu of ") else words
 
@@ -84,12 +84,14 @@ class Step(NamedTuple):
 
     @property
     def tolerance(self) -> float:
-        """Largest change of this metric that is not relevant. [1]"""
+        """Largest change of this metric that does not matter (is not relevant). [1]"""
         return tolerances.tolerance(self.metric)
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
-    """Return a difference relative to the mean; response time is already a difference of logarithms."""
+    """Return a difference relative to the mean. A difference of response time is a difference of logarithms, so it is
+    converted without the mean.
+    """
     if metric == "response_time":
         return math.expm1(min(50.0, difference))
     return difference / abs(mean) if mean else 0.0
@@ -98,7 +100,7 @@ def relative(metric: str, difference: float, mean: float) -> float:
 def of_trend(
     metric: str, line: Trend, cautious: Trend, span_s: float, mean: float, *, strict: bool = True
 ) -> Change | None:
-    """Return the change that a trend causes over a window, if relevant and significant; None otherwise.
+    """Return the change that a trend causes over a window, if the change is relevant and significant; None otherwise.
 
     Parameters
     ----------
@@ -131,7 +133,7 @@ def of_trend(
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window to the rest, with the error by the cautious test."""
+    """Return the change from the start of a window to its rest, with the error that the cautious test computes."""
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)
     )

@@ -12,14 +12,16 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.windows.tolerances import tolerance
 
 TOLERANCE = tolerance("throughput")
-"""Share of the arrivals that may remain unfinished; equals the tolerated change of throughput over a window. [1]"""
+"""Largest share of the arrivals that may remain unfinished. It equals the largest change of throughput over a window
+that is not relevant. [1]
+"""
 DEVIATIONS = 3.0
-"""Number of standard deviations beyond which growth is significant. [1]"""
+"""Growth is significant if it exceeds this many standard deviations. [1]"""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Number of transactions in the system at both ends of a window, and the significance of its growth.
+    """Number of transactions in the system at the start and at the end of a window, and the significance of its growth.
 
     Attributes
     ----------
@@ -38,12 +40,12 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Share of the arrivals that remained unfinished; negative if a backlog became smaller."""
+        """Share of the arrivals of the window that remained unfinished; negative if a backlog became smaller."""
         return (self.at_end - self.at_start) / self.arrived
 
     @property
     def is_significant(self) -> bool:
-        """True if growth exceeds both the tolerance and random variation."""
+        """True if the growth exceeds both its tolerance and `DEVIATIONS` standard deviations."""
         return self.share > TOLERANCE and self.deviations > DEVIATIONS
 
     @property

@@ -45,7 +45,7 @@ class Precision:
     last: SettlingResult | None = field(default=None, init=False)
 
     def take(self, seconds: Seconds) -> bool:
-        """Test the record of the stage after a further second; return True if the stage may end."""
+        """Test the recording of the stage after each further second; return True if the stage may end."""
         kept = without_transient(seconds)
         if kept is None:
             return False
@@ -60,7 +60,9 @@ class Precision:
 
 
 def _by_users(kept: Seconds) -> Floats | None:
-    """Return sums of response times by Little's law; None for an open load, or if the law does not hold. [s]"""
+    """Return sums of response times computed by Little's law; None for an open load, or if the law does not
+    hold. [s]
+    """
     if kept.unpaused_s is None or kept.users is None:
         return None
     user_s = kept.users * float(kept.lengths_s.sum())
@@ -68,7 +70,7 @@ def _by_users(kept: Seconds) -> Floats | None:
 
 
 def _half_width(numerators: Floats, denominators: Floats, alike: Floats | None = None) -> float | None:
-    """Return half the width of the 95 % interval of a ratio of sums, relative to the ratio. [1]
+    """Return the half-width of the 95 % interval of a ratio of sums, relative to the ratio. [1]
 
     None without an interval.
     """

@@ -10,13 +10,14 @@ import numpy as np
 from towtank.analysis.measurement import Floats
 
 RELAXATIONS = 8.0
-"""A window of fewer relaxation times cannot distinguish a change from a queue that returns to its mean. [1]"""
+"""If a window has fewer relaxation times, it cannot show whether a queue changed or only returned to its mean. [1]"""
 _PARTS = 3
-"""Number of equal parts of a window; the part with the least load gives the relaxation time. [1]"""
+"""Number of equal parts of a window. The part with the smallest load determines the relaxation time. [1]"""
 
 
 def relaxation_s(in_system: float, response_s: float) -> float:
-    """Return the relaxation time of the M/M/1 queue with a given mean number in the system and response time. [s]
+    """Return the relaxation time of the M/M/1 queue with a given mean number in the system and a given mean response
+    time. [s]
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def relaxation_s(in_system: float, response_s: float) -> float:
 
 @dataclass(frozen=True)
 class Memory:
-    """Length of a window in relaxation times of its queue.
+    """Length of a window, in relaxation times of the queue of the system.
 
     Attributes
     ----------
@@ -61,17 +62,21 @@ class Memory:
 
     @property
     def is_short(self) -> bool:
-        """True if the window has fewer than `RELAXATIONS` relaxation times, even by the smallest load of any third."""
+        """True if the window has fewer than `RELAXATIONS` relaxation times, even if they are computed from the third
+        with the smallest load.
+        """
         return self.least_relaxations < RELAXATIONS
 
     @property
     def is_long(self) -> bool:
-        """True if the window has at least `RELAXATIONS` relaxation times, by the load of the whole window."""
+        """True if the window has at least `RELAXATIONS` relaxation times, computed from the load of the whole
+        window.
+        """
         return self.relaxations >= RELAXATIONS
 
 
 def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memory:
-    """Return the length of a window in relaxation times of its queue.
+    """Return the length of a window in relaxation times of the queue of the system.
 
     Parameters
     ----------
@@ -100,7 +105,7 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
 
 
 def _load(sums_s: Floats, counts: Floats, lengths_s: Floats) -> tuple[float, float] | None:
-    """Return the mean number in the system [1] and the mean response time [s] of a part of a window.
+    """Return the mean number of transactions in the system [1] and the mean response time [s] of a part of a window.
 
     None if nothing ended in this part.
     """

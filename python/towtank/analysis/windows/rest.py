@@ -20,23 +20,27 @@ from towtank.analysis.windows.tolerances import NEGLIGIBLE, allowed
 from towtank.distributions import t_quantile
 
 TESTED = ("throughput", "response_time")
-"""Names of the series that must be shown to be steady; the CPU time of tiers follows the throughput."""
+"""Names of the series that must be shown to be steady. The CPU time of tiers is left out, because it follows the
+throughput.
+"""
 LEAST_WINDOW_S = 10.0
-"""Shortest window that can show a steady state; the engine records once per second. [s]"""
+"""Length of the shortest window that can show a steady state; the engine records once per second. [s]"""
 OBSERVATIONS_AT_LEAST = 8
-"""Fewest observations that can show a steady state. [1]"""
+"""Smallest number of observations that can show a steady state. [1]"""
 TREND_SIGNIFICANCE = 0.05
-"""Significance level of the trend test; weaker than the 0.01 of the analysis, to miss fewer trends."""
+"""Significance level of the trend test that is part of the test for a steady state. It is weaker than the 0.01 of other
+trend tests, to miss fewer trends.
+"""
 _CONFIDENCE = 0.90
-# A straight line through fewer observations leaves no residuals to estimate the error of the line.
+# Smallest number of observations to which a line is fitted. Fewer leave no residuals to estimate the error of the line.
 _ESTIMATED_AT_LEAST = 5
-# Longest window that a message recommends. [s]
+# Length of the longest window that a message recommends. [s]
 _WINDOW_AT_MOST_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
 class Rest:
-    """Result of the test whether one series is steady.
+    """Result of the test whether one series of measured values is steady.
 
     Attributes
     ----------
@@ -59,7 +63,9 @@ class Rest:
 
     @property
     def is_shown(self) -> bool:
-        """True if the window excludes a change larger than the allowed change."""
+        """True if the window excludes a change of the series larger than `allowed`, so that the series counts as
+        steady.
+        """
         return self.at_most is not None and self.at_most <= self.allowed
 
     def document(self) -> dict[str, Any]:
@@ -69,7 +75,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class Instability:
-    """Reason why a series is not steady, and its change over the window.
+    """Reason why a series of measured values is not steady, and its change over the window.
 
     Attributes
     ----------
@@ -84,7 +90,7 @@ class Instability:
 
 
 def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True) -> Rest:
-    """Compare the largest change that the noise of a series may hide with the allowed change.
+    """Compare two changes of a series: the largest change that its noise may hide, and the largest that is allowed.
 
     Parameters
     ----------
@@ -128,7 +134,7 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
 
 
 def unknown(name: str, observation_s: float) -> Rest:
-    """Return the result for a series with too few transactions for a test."""
+    """Return the result of the test for a steady state, for a series with too few transactions for a test."""
     return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
 
 
@@ -173,5 +179,7 @@ def _least_length_s(observation_s: float) -> float:
 
 
 def _plain(name: str, change: float) -> float:
-    """Convert a difference of logarithms of response time to a relative change; return other changes unchanged."""
+    """Convert a change to a relative change. For response time it is a difference of logarithms; other changes are
+    returned unchanged.
+    """
     return math.expm1(min(50.0, change)) if name == "response_time" else change

@@ -25,7 +25,7 @@ from towtank.analysis.windows.transient import transient_of
 Floats = npt.NDArray[np.float64]
 
 LOOKS = 4
-"""Number of consecutive tests that must pass. [1]"""
+"""Number of consecutive tests for a steady state that must pass before a settle stage ends. [1]"""
 _CYCLES = 3.0
 _RESPONSES = 5.0
 _TRANSACTIONS_PER_OBSERVATION = 5
@@ -33,7 +33,7 @@ _TRANSACTIONS_PER_OBSERVATION = 5
 
 @dataclass(frozen=True)
 class Seconds:
-    """Record of a stage with constant load, second by second.
+    """Record of a stage with constant load, with one value per second.
 
     Attributes
     ----------
@@ -131,8 +131,10 @@ def look(seconds: Seconds) -> SettlingResult:
     ======  ============  ======================  =======
     tau     median end    5 % to 95 % of ends     early
     ======  ============  ======================  =======
-    0 s     39 s          13 to 81 s              0 % 5 s     43 s          22 to 83 s              0 % 15 s    66 s
-    32 to 106 s             0.5 % 40 s    135 s         23 to 200 s             17.5 %
+    0 s     39 s          13 to 81 s              0 %
+    5 s     43 s          22 to 83 s              0 %
+    15 s    66 s          32 to 106 s             0.5 %
+    40 s    135 s         23 to 200 s             17.5 %
     ======  ============  ======================  =======
 
     Without noise the stage ends at 13 s. With noise the record must be long enough to exclude a relevant change.
@@ -154,7 +156,7 @@ def look(seconds: Seconds) -> SettlingResult:
 
 
 def look_for_trend(seconds: Seconds) -> SettlingResult:
-    """Test the whole record of a stage for a trend; the test need not exclude a hidden change."""
+    """Test the whole record of a stage for a trend. The record may pass even if its noise could hide a change."""
     return _look_at(seconds, proven=False)
 
 
@@ -181,7 +183,7 @@ def _look_at(chosen: Seconds, *, proven: bool) -> SettlingResult:
 
 
 def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
-    """Yield a text for each series that is not steady, and record the changes of all series in `changes`."""
+    """Yield a text for each series that is not steady, and store the changes of all series in `changes`."""
     sizes = _grouping(chosen)
     if sizes is None:
         yield "too few transactions to be judged"
@@ -195,7 +197,7 @@ def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iter
 
 
 def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
-    """Return throughput and logarithm of mean response time of each observation, and the edges of the observations
+    """Return throughput and logarithm of mean response time for each observation, and the edges of the observations
     [s].
     """
     lengths, ended, sums = (
@@ -208,7 +210,7 @@ def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats]
 
 
 def _grouping(chosen: Seconds) -> tuple[int, int] | None:
-    """Return the length of an observation in seconds, and the number of observations.
+    """Return the length of an observation in seconds, and the number of observations in a record.
 
     None if the record is too short.
     """
@@ -219,12 +221,12 @@ def _grouping(chosen: Seconds) -> tuple[int, int] | None:
 
 
 def _summed(values: Floats, size: int, count: int) -> Floats:
-    # The newest seconds must be used, so an incomplete observation at the start is left out.
+    # The newest seconds must be included, so seconds that do not fill an observation are left out at the start.
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
 
 
 def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
-    """Describe the trend of the number of requests in flight and waiting arrivals; empty without a trend."""
+    """Describe the trend of the sum of requests in flight and waiting arrivals; empty without a trend."""
     backlog = chosen.in_flight + chosen.waiting
     times = chosen.ends_s
     line = steady.trend(times, backlog)
@@ -237,7 +239,7 @@ def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
 
 @dataclass
 class Settling:
-    """Count of consecutive tests that found a steady state.
+    """Counter of the consecutive tests that found a steady state.
 
     Attributes
     ----------
@@ -254,7 +256,7 @@ class Settling:
     last: SettlingResult | None = None
 
     def take(self, seconds: Seconds) -> bool:
-        """Test the record of the stage after a further second; return True if the stage may end."""
+        """Test the record of the stage after each further second; return True if the stage may end."""
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0
         return self.rested >= LOOKS and float(seconds.lengths_s.sum()) >= self.at_least_s

@@ -19,28 +19,29 @@ from towtank.distributions import t_tail
 Floats = npt.NDArray[np.float64]
 
 BATCH = 5
-"""Observations in a batch of MSER-5."""
-# With fewer batches, chance determines the minimum of MSER. Shorter series are therefore tested in shorter batches.
+"""Number of observations in a batch of MSER-5. [1]"""
+# Smallest number of batches of MSER; with fewer, chance determines the minimum. Shorter series are therefore tested in
+# smaller batches.
 _MSER_BATCHES = 10
-# Several series are tested on every run, so each test is strict.
+# Significance level of each test for a trend. It is strict, because several series are tested on every run.
 SIGNIFICANCE = 0.01
-# The minimum of MSER picks the cut with the largest difference, which looks significant even for pure noise. In series
-# of 20 to 300 observations with lag-1 autocorrelations up to 0.6, noise counts as a cut in 2 to 13 % of series at
-# 0.01, and in 0.2 to 4 % at this level (2,000 series each).
+# Significance level of a cut. The minimum of MSER picks the cut with the largest difference, which looks significant
+# even for pure noise. At 0.01, noise counts as a cut in 2 to 13 % of series of 20 to 300 observations with lag-1
+# autocorrelations up to 0.6; at this level in 0.2 to 4 % (2,000 series each).
 CUT_SIGNIFICANCE = 0.001
-# A curved trend leaves residuals that look strongly correlated. With fewer degrees of freedom, no trend would be found
-# in a short window.
+# Smallest number of degrees of freedom of the trend test. A curved trend leaves residuals that look strongly
+# correlated. With fewer degrees of freedom, no trend would be found in a short window.
 _FREEDOM_AT_LEAST = 3.0
 _CORRELATION_AT_MOST = 0.9
-# Number of standard errors by which a correlation of 1 is raised; smaller correlations are raised by less.
+# Number of standard errors by which a correlation of 1 is raised for caution. Smaller correlations are raised by less.
 _RAISED = 2.5
-# With fewer means of neighbours, their correlation cannot be estimated. [1]
+# Smallest number of means of neighbours. With fewer means, their correlation cannot be estimated. [1]
 _BLOCKS_AT_LEAST = 15
 
 
 @dataclass(frozen=True)
 class Truncation:
-    """Truncation point of a series by MSER.
+    """Point up to which MSER removes the start of a series.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class Trend:
 
 
 def mser(values: Floats, batch: int = BATCH) -> Truncation:
-    """Return the truncation point by the marginal standard error rule.
+    """Return the point up to which the marginal standard error rule (MSER) removes the start of a series.
 
     Parameters
     ----------
@@ -109,24 +110,28 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
     if count < 2:
         return Truncation(0, 0.0, False, batch)
     means = values[: count * batch].reshape(count, batch).mean(axis=1)
-    # Suffix sums give all candidates in one pass. The shift prevents cancellation in the squares.
+    # Sums from each batch to the end give the statistics of all candidate cuts in one pass. Subtracting the mean first
+    # prevents cancellation in the squares.
     shifted = means - means.mean()
     kept = count - np.arange(count // 2 + 1)
     sums = np.cumsum(shifted[::-1])[::-1][: count // 2 + 1]
     squares = np.cumsum((shifted**2)[::-1])[::-1][: count // 2 + 1]
     statistic = np.maximum(squares - sums**2 / kept, 0.0) / kept**2
-    # If cuts differ by rounding only, as in a series that is constant after its transient, the first cut counts.
+    # The statistics of several cuts may differ by rounding only, as in a series that is constant after its transient.
+    # The first of these cuts is then used.
     best = int(np.argmax(statistic <= statistic.min() + 1e-12 * statistic.max()))
     return Truncation(best * batch, float(statistic[best]), best == count // 2, batch)
 
 
 def batch_for(count: int) -> int:
-    """Return the batch size of MSER for a number of observations: 5, or less if 5 leaves fewer than ten batches."""
+    """Return the batch size of MSER for a number of observations: 5, or less if batches of 5 would be fewer
+    than ten.
+    """
     return max(1, min(BATCH, count // _MSER_BATCHES))
 
 
 def differs(values: Floats, cut: int, *, cautious: bool = False) -> tuple[float, float]:
-    """Test whether the observations before a cut differ from those after it.
+    """Test whether the observations of a series before a cut differ from the observations after it.
 
     Returns
     -------
@@ -172,7 +177,7 @@ def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[
 
 
 def begins_apart(values: Floats, cut: int) -> bool:
-    """Return True if the first observations before a cut differ as much as the rest of the removed part.
+    """Return True if the difference is as large in the first observations as in the rest of the part removed by a cut.
 
     Notes
     -----
@@ -230,7 +235,7 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
 
 
 def _stretch(values: Floats, fitted: int = 0) -> float:
-    """Return how many correlated observations are worth one independent observation, >= 1.
+    """Return the number of correlated observations that give as much information as one independent observation, >= 1.
 
     The bias is -(1 + 3 r) / n after fitting a mean, -(2 + 4 r) / n after a straight line; `fitted` is 1 or 2, or 0
     for no correction. The corrected result also includes correlation that the noise of single observations hides. The
@@ -251,7 +256,8 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
 
 
 def _by_lag_one(values: Floats, fitted: int) -> float:
-    """Return the result of `_stretch` for a series that is assumed to be first-order autoregressive.
+    """Return the number of correlated observations that equal one independent observation, for a first-order
+    autoregressive series.
 
     With a correction for a fit, the correlation is raised by a part of its standard error sqrt((1 - r^2) / n) that
     grows with the correlation, as in `batches.error_of`. In a window not much longer than the relaxation time, the

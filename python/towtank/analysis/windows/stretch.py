@@ -1,4 +1,4 @@
-"""Finds stretches, which are consecutive steady stages with the same load."""
+"""Finds stretches. A stretch consists of consecutive steady stages with the same load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STEADY_PHASE = "steady"
-# Keys of a stage that specify its load.
+# Keys of a stage that specify its load; stages of one stretch agree in all of them.
 _AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 
 Stage = Mapping[str, Any]
@@ -41,7 +41,7 @@ class Stretch:
 
     @property
     def is_one_of_several(self) -> bool:
-        """True if the run has more than one stretch."""
+        """True if the run has more than one stretch (consecutive steady stages with the same load)."""
         return self.of > 1
 
     def document(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Stretch:
 
 
 def stretches(stages: Sequence[Stage]) -> list[Stretch]:
-    """Return all stretches of a run, in order of time."""
+    """Return all stretches (consecutive steady stages with the same load) of a run, in order of time."""
     found: list[list[Stage]] = []
     for stage in stages:
         if stage.get("phase") != STEADY_PHASE:
@@ -63,7 +63,7 @@ def stretches(stages: Sequence[Stage]) -> list[Stretch]:
 
 
 def stretch_of(stages: Sequence[Stage], number: int) -> Stretch:
-    """Return one stage as a stretch; a search analyses single stages."""
+    """Return a single stage as a stretch, because a search analyses single stages."""
     return _stretch([stages[number]], max(1, len(stretches(stages))))
 
 
@@ -86,7 +86,9 @@ def _stretch(stages: Sequence[Stage], of: int) -> Stretch:
 
 
 def _total(stage: Stage, whole: str, by_group: str) -> float | None:
-    """Return the load of a stage, summed over all groups; rounded, because shares of a rate are not exact."""
+    """Return the load of a stage, summed over all user groups and rounded, because the rates of groups are shares and
+    not exact.
+    """
     amounts = stage.get(by_group)
     if isinstance(amounts, Sequence):
         return round(math.fsum(amounts), 9)

@@ -9,17 +9,21 @@ change between the two limits is relevant if it is detected, but a window that c
 from __future__ import annotations
 
 TOLERANCE = {"throughput": 0.05, "response_time": 0.20}
-"""A significant change over the window is relevant from this size on. [1]
+"""Smallest change over the window that is relevant if it is significant, by metric. [1]
 
 Response time near saturation fluctuates more than throughput. A system whose change alters its capacity by a
 twentieth is not steady.
 """
 ALLOWED = {"throughput": 0.10, "response_time": 0.25}
-"""Change over the window that must be excluded. For response time, the change of its logarithm, equal to 28 %. [1]"""
+"""Change over the window that must be excluded, by metric. For response time, it is the change of the logarithm: 0.25
+equals 28 %. [1]
+"""
 CPU_TOLERANCE = 0.10
-"""Size of a relevant change, and of a change that must be excluded, for other series such as CPU time of tiers. [1]"""
+"""For series such as the CPU time of tiers, the size of a relevant change, and of a change that must be
+excluded. [1]
+"""
 GROSS = 3.0
-"""A change larger than this many times the tolerance makes the run invalid. [1]"""
+"""A change over the window makes the run invalid if it is larger than this multiple of the tolerance. [1]"""
 NEGLIGIBLE = 0.005
 """A settle stage ignores a trend of at most this size, even if it is significant. [1]"""
 
@@ -30,8 +34,8 @@ def tolerance(metric: str) -> float:
 
 
 def allowed(metric: str) -> float:
-    """Return the largest change of a metric that a steady window may hide. [1]
+    """Return the largest change of a metric that noise may hide in a steady window. [1]
 
-    For response time, the change of its logarithm.
+    For response time, it is the change of the logarithm.
     """
     return ALLOWED.get(metric, CPU_TOLERANCE)

@@ -1,7 +1,7 @@
 """Finds the transient at the start of a window: its length, and whether it may be longer than half of the window.
 
-Settle stages and the analysis of the run use the same function, so that a settle stage is judged by the window that
-the analysis will use.
+Settle stages and the analysis of the run use the same function, so that a settle stage finds the same transient as the
+analysis.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.relaxation import Memory
 from towtank.analysis.windows.rest import is_at_rest
 
-# A start that differs by less stays in the window: it hardly changes a mean, and a cut would shorten the window.
+# A start of the window is left out only if it differs by more than this share. A smaller difference hardly changes a
+# mean, and a cut would shorten the window. [1]
 _WORTH_A_CUT = 0.01
-# Significance level of the cautious test, which is made in addition to the plain test. The cautious test has a larger
-# error and fewer degrees of freedom: at the level of the plain test, a start with five times the response time would
-# stay in the window.
+# Significance level of the cautious test for a transient, which is made in addition to the plain test. The cautious
+# test has a larger error and fewer degrees of freedom: at the level of the plain test, a start with five times the
+# response time would stay in the window.
 _CAUTIOUS_SIGNIFICANCE = 0.02
-# Significance level of the plain test for a trend after a high start. It is larger than the 0.01 of other trend tests:
-# of the windows in which response time halves, 98 % are then doubted, against 96 % at 0.01.
+# Significance level of the test for a trend after response times that start high. It is larger than the 0.01 of other
+# trend tests: of the windows in which response time halves, 98 % are then doubted, against 96 % at 0.01.
 _NO_TREND = 0.05
 
 
@@ -50,7 +51,7 @@ class Transient:
     removed: tuple[Change, ...] = ()
 
     def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
-        """Return the changes at half of the window after which the kept series is not steady.
+        """Return the changes found at a cut at half of the window, for the series that are not steady after the cut.
 
         Parameters
         ----------
@@ -63,7 +64,7 @@ class Transient:
 
 
 def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> Transient:
-    """Find the transient of a window.
+    """Find the transient at the start of a window.
 
     Parameters
     ----------
@@ -87,7 +88,8 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
     for name, values in series.items():
         cut = cuts[name] = steady.mser(values, steady.batch_for(len(values)))
         difference, error, freedom = steady.difference_at(values, cut.observations, cautious=True)
-        # The change is relative to the part after the cut, because the start may have no throughput.
+        # The change is computed relative to the part after the cut, because the start of the window may have no
+        # throughput.
         change = changes.of_difference(name, -difference, error, freedom, float(values[cut.observations :].mean()))
         if _is_transient(name, values, cut, memory) and abs(change.share) > _WORTH_A_CUT:
             latest = max(latest, cut.observations)
@@ -104,14 +106,15 @@ def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Mem
     if not steady.is_significant(values, cut) or not steady.begins_apart(values, cut.observations):
         return False
     # After a cut at half of the window, the series may still change. The cautious test would count this change as
-    # noise.
+    # noise, so it is not made.
     if cut.at_limit or _cannot_be_a_queue(name, values, cut, memory):
         return True
     return steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
 
 
 def _cannot_be_a_queue(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
-    """Return True if response times start high in a window of many relaxation times, and the rest has no trend.
+    """Return True if response times start too high for a queue of random length: the window has many relaxation times,
+    and the rest has no trend.
 
     A queue that is long by chance becomes short within a small part of a window of this length. The cautious test,
     which allows for the relaxation of a queue, is therefore not needed.

@@ -1,4 +1,4 @@
-"""Chooses the window that is analysed: the planned steady stage, without a transient at its start."""
+"""Chooses the window that is analysed, which is the planned steady stage without a transient at its start."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ from towtank.analysis.windows.stretch import Stretch, stretches
 from towtank.analysis.windows.tolerances import tolerance
 from towtank.analysis.windows.transient import transient_of
 
-# An observation is long enough to contain this many transactions, because at slow loads single seconds contain none or
-# one.
+# Number of transactions that an observation contains on average. At low loads, single seconds contain none or one, so
+# an observation lasts several seconds.
 _TRANSACTIONS_PER_OBSERVATION = 5
-# Fewer observations show neither a trend nor a transient. [1]
+# Smallest number of observations that are tested. Fewer show neither a trend nor a transient. [1]
 _TESTED_AT_LEAST = 4
 _KEEP_AT_LEAST = 0.5
 _WHOLE = 0.5
-# Fitted levels follow correlated noise, so a step needs far more significance than a t-test. For 18 kinds of noise (5
-# and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each), noise with 0.6 and 20
-# observations counts as a step in 0.7 % of series, all other noise in at most 0.3 %.
+# Significance level of a step. Fitted levels follow correlated noise, so a step needs far more significance than a
+# t-test. For 18 kinds of noise (5 and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series
+# each), noise with 0.6 and 20 observations counts as a step in 0.7 % of series, all other noise in at most 0.3 %.
 _STEP_SIGNIFICANCE = 1e-6
-_ROUNDING_S = 1e-6  # Allowance for rounding errors of times. [s]
-# The CPU use of an idle tier shows ticks of the kernel's clock and not the load.
+_ROUNDING_S = 1e-6  # Tolerance for rounding errors of times. [s]
+# Smallest mean CPU use of a tier that is tested. The CPU use of an idle tier shows ticks of the kernel's clock and not
+# the load. [CPUs]
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
 
 
 @dataclass
 class Window:
-    """Planned window, the part of it that is analysed, and the reasons for the difference.
+    """Window as planned, the part of it that is analysed, and the reasons why they differ.
 
     Attributes
     ----------
@@ -94,8 +95,8 @@ class Window:
 
     @property
     def outcome(self) -> str:
-        """Outcome of the tests: `fails` if a change was found, `holds` if a relevant change is excluded, else
-        `undecided`.
+        """Result of the tests for a steady state: `fails` if a change was found, `holds` if a relevant change is
+        excluded, otherwise `undecided`.
 
         A test that finds no change proves little if the noise is large: in 60 s with a noise of 20 % in the logarithm
         of response time (lag-1 correlation 0.7), a drift of 60 % is found in 4 of 10 windows.
@@ -131,7 +132,7 @@ class Window:
 
 
 def asked(measurement: Measurement) -> Window | None:
-    """Return the recorded part of the planned steady stages as a window; None if nothing was recorded.
+    """Return the part of the planned steady stages that was recorded, as a window; None if nothing was recorded.
 
     If the run has several stretches (consecutive steady stages with the same load), the longest is chosen.
     """
@@ -154,7 +155,7 @@ def untested(window: Window) -> Window:
 
 
 def shortened(measurement: Measurement, window: Window, end_s: float) -> Window | None:
-    """Return a window that ends at an earlier instant; None if nothing was recorded before that instant."""
+    """Return a copy of a window that ends at an earlier instant; None if nothing was recorded before that instant."""
     chosen = measurement.inside(window.asked_start_s, end_s)
     if not chosen.any():
         return None
@@ -197,7 +198,7 @@ def tested(
 
 
 def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Window:
-    """Test a window for a steady state by series of any origin, and set its analysed part.
+    """Test a window for a steady state by the given series, and set the part that is analysed.
 
     Parameters
     ----------
@@ -212,7 +213,8 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, window.length_s) for name in TESTED}
         return window
-    # The number of requests in progress is unknown, so the window counts as short relative to its relaxation time.
+    # The number of requests in progress is unknown for such series, so the window counts as short relative to its
+    # relaxation time.
     transient = transient_of(series, Memory(relaxations=0.0, least_relaxations=0.0))
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = transient.observations
@@ -224,7 +226,7 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
 
 
 def _judged(window: Window, kept: dict[str, Floats], edges: Floats, *, strict: bool) -> Window:
-    """Test the analysed part for trends and steps, and set the verdict of the window."""
+    """Test the analysed part of a window for trends and steps, and set the verdict of the window."""
     _test_trends(window, kept, edges, strict=strict)
     _test_steps(window, kept, edges)
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
@@ -233,8 +235,11 @@ def _judged(window: Window, kept: dict[str, Floats], edges: Floats, *, strict: b
 
 
 def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
-    """Move the start of the window to the end of transient and backlog; return the number of observations left out."""
-    # Exactly half of the window may be left out. The times of a bin computed in two ways differ by rounding.
+    """Move the start of the window to the end of the transient and of the backlog. Return the number of observations
+    left out.
+    """
+    # Up to half of the window may be left out. The tolerance covers the rounding of times that were computed in two
+    # ways.
     longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
     if latest and edges[latest] - edges[0] <= longest_cut_s:
         window.start_s = float(edges[latest])
@@ -246,12 +251,13 @@ def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: 
 
 
 def _worked_off_s(measurement: Measurement, window: Window) -> float:
-    """Return the time when the backlog at the start of the window has drained. [s]
+    """Return the time at which the backlog that existed at the start of the window has drained. [s]
 
     If the backlog never drains, return the start of the window.
     """
     start_s = window.start_s
-    # The rest of the window may need fewer requests in flight, and may then start with a backlog as well.
+    # The part after the backlog may need fewer requests in flight, so it may start with a backlog, too. The search is
+    # therefore repeated.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
             return window.start_s
@@ -276,7 +282,7 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats, *, st
 
 
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
-    """Add the largest change of level to the window, for each series without any other change.
+    """Add the largest change of level of each series to the window, unless the series has another change.
 
     A temporary change, such as a background job, leaves no trend, and MSER finds no transient at the start.
     """
@@ -299,7 +305,9 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
 
 
 def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> Step | None:
-    """Return the change between two levels, with its severity by the cautious test; None if not significant."""
+    """Return the change between two levels of a series. The cautious test gives its severity; None if it is not
+    significant.
+    """
     difference, error, freedom = steady.difference_at(values, place, cautious=True)
     change = changes.of_difference(name, -difference, error, freedom, mean)
     return Step(name, float(at_s), change.share, change.is_gross) if change.p_value < steady.SIGNIFICANCE else None
@@ -308,9 +316,9 @@ def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> St
 def _series(
     measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
 ) -> tuple[dict[str, Floats], Floats, float]:
-    """Return the tested series as observations of equal length, the edges of the observations, and that length. [s]"""
+    """Return the tested series as observations of equal length, the edges of the observations, and their length. [s]"""
     lengths = measurement.lengths
-    # A second that a stage edge cuts short is too short for an observation.
+    # A second that the edge of a stage cuts short is too short for an observation, so it is left out.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
     numbers = np.flatnonzero(whole)
     column = measurement.transactions
@@ -322,7 +330,8 @@ def _series(
     # is kept.
     groups = numbers[: count * size].reshape(count, size) if count else np.zeros((0, size), dtype=np.int64)
 
-    # If the window has too few transactions for one observation, their rate determines the length of an observation.
+    # The length of an observation follows from the rate of transactions, so it is known even if the window is too short
+    # for a single observation.
     observation_s = size * float(lengths[numbers].mean()) if len(numbers) else 0.0
 
     def summed(values: Floats) -> Floats:
@@ -342,7 +351,7 @@ def _series(
 
 
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
-    """Return the series with the CPU use of each tier adjusted to the mean throughput.
+    """Return the tested series, in which the CPU use of each tier is adjusted to the mean throughput.
 
     Only the kept part is tested with adjusted CPU use. The transient is determined from the original CPU use: an
     adjusted series has little noise, and cuts would remove the start of a slow drift, a few per cent at a time, until
@@ -355,7 +364,7 @@ def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
-    """Return CPU use without the part explained by throughput, using throughput as a control variate.
+    """Return CPU use without the variation that throughput explains, using throughput as a control variate.
 
     Parameters
     ----------
@@ -387,7 +396,7 @@ def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
 
 
 def _levels_after(window: Window) -> str:
-    """Return how the analysed part differs from the start that was left out; empty if only a backlog was left out."""
+    """Describe how the analysed part differs from the start that was left out; empty if only a backlog was left out."""
     levels = [
         f"{change.text} is {percent(abs(round(change.share, 2)))} {'higher' if change.share > 0 else 'lower'}"
         for change in window.left_out
