@@ -38,7 +38,7 @@ class GlusterfsServer(PrivateServer):
 
     @property
     def port(self) -> int:
-        """Port on which the server listens."""
+        """Port on which the GlusterFS server listens."""
         return self._port
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
@@ -64,5 +64,5 @@ class GlusterfsServer(PrivateServer):
 
 
 def quiet(folder: Path, process: str) -> list[str]:
-    """Return options that put the files of a process into the folder of the run, and its warnings into its log."""
+    """Return options by which a process puts its files into the folder of the run, and its warnings into its log."""
     return ["-p", str(folder / f"{process}.pid"), "-l", "/dev/stdout", "-L", "WARNING"]
