@@ -122,7 +122,7 @@ class Load:
 
     @property
     def load_threads(self) -> int:
-        """Number of load threads that the load generator starts."""
+        """Number of load threads that the load generator starts on this machine. [1]"""
         if self.threads is not None:
             return self.threads
         return len(self.cpus) or max(1, len(os.sched_getaffinity(0)) // 2)

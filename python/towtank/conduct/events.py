@@ -30,7 +30,7 @@ class EventTarget(Protocol):
 
     @property
     def hosts(self) -> Hosts:
-        """Hosts of the running system."""
+        """Hosts of the running system, by which events act on networks and disks."""
 
     def processes_of(self, name: str) -> list[str]:
         """Return the names of all processes of a service. If the name is that of a process, return this name."""

@@ -54,7 +54,7 @@ def share_out(available: set[int] | None = None) -> Pinning:
 
 
 def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
-    """Return the assignment of CPUs that a study requests.
+    """Return the assignment of CPUs to system and load generator that a study requests.
 
     Raises
     ------

@@ -110,7 +110,7 @@ def require_own(folder: Path) -> None:
 
 
 def require_no_results(folder: Path) -> None:
-    """Refuse a folder that contains results."""
+    """Refuse a folder that already contains the results of a study."""
     require_own(folder)
     if (folder / STUDY_MANIFEST).exists():
         message = f"must be a folder without results; to continue these results, run `towtank run --resume {folder}`"

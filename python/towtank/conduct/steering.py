@@ -72,7 +72,7 @@ class StageSeconds:
 
 @dataclass
 class StageUnderWay:
-    """Stage that the engine reports as its current stage."""
+    """Stage of the load that currently runs, as the engine reports it."""
 
     index: int
     name: str

@@ -48,7 +48,7 @@ class Requests:
 
     @property
     def end_s(self) -> Floats:
-        """End times of the requests. [s]"""
+        """End time of each request, relative to the start of the first request. [s]"""
         return np.asarray(self.start_s + self.elapsed_s)
 
     def chosen(self, mask: Mask) -> Requests:

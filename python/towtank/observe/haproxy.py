@@ -122,4 +122,4 @@ class HaproxyScraper:
         return {**parse_info(ask_once(self._address, "show info")), **parse_stat(ask_once(self._address, "show stat"))}
 
     def close(self) -> None:
-        """Do nothing, because every command uses a new connection."""
+        """Do nothing, because every command uses a new connection, which is closed after the response."""

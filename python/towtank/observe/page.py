@@ -52,7 +52,7 @@ class Page:
         self._connection = connection(parts.hostname, parts.port, timeout=TIMEOUT_S)
 
     def get(self) -> str:
-        """Request the page, and return its text.
+        """Request the page from its server, and return the text of the page.
 
         Raises
         ------

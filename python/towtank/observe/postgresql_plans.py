@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[dict[str, Any]]
 
 STATEMENTS = 10
-"""Largest number of statements that are examined. [1]"""
+"""Largest number of SQL statements whose execution plans are examined. [1]"""
 MANY_ROWS = 1000
 """Smallest number of rows of a table for which an index is recommended; a smaller table can be scanned as fast as an
 index. [rows]

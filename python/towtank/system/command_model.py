@@ -210,7 +210,7 @@ class Command(Service):
 
     @property
     def configuration(self) -> dict[str, Value]:
-        """Return the settings of the program."""
+        """Return the settings that the system file gives to the program, by name."""
         return dict(self.settings)
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:

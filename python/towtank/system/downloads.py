@@ -107,7 +107,7 @@ def place_of(artefact: Artefact) -> Path:
 
 
 def is_here(artefact: Artefact) -> bool:
-    """Return True if the file is in the cache.
+    """Return True if a file of a Maven repository is in the cache.
 
     Only the size is compared, because `fetch` verified the digest before it moved the file to this path.
     """
@@ -117,7 +117,7 @@ def is_here(artefact: Artefact) -> bool:
 
 
 def repository_address() -> str:
-    """Return the address of the Maven repository.
+    """Return the address of the Maven repository from which files are downloaded.
 
     The address is `$TOWTANK_MAVEN_REPOSITORY`, or else the mirror in Maven's settings, or else Maven's default.
 
@@ -175,7 +175,7 @@ def default_of_maven() -> str | None:
 
 
 def fetch(artefacts: Iterable[Artefact], note: Note = no_note) -> None:
-    """Download the files that are not in the cache.
+    """Download those of the given files that are not in the cache.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class Package:
 
     @property
     def install(self) -> str:
-        """Command that installs the Debian packages of this need."""
+        """Command that installs the Debian packages."""
         return f"apt-get install {' '.join(self.names)}"
 
 

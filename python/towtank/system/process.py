@@ -217,7 +217,7 @@ class ServiceProcess:
         if guard is None:
             return
         if self.spec.stop_signal != signal.SIGTERM and guard.poll() is None:
-            guard.send_signal(self.spec.stop_signal)  # the guard passes this signal on to the command
+            guard.send_signal(self.spec.stop_signal)  # the guard passes this signal on to the command of the process
             with suppress(subprocess.TimeoutExpired):
                 guard.wait(self.spec.grace_s)
         if guard.stdin is not None:

@@ -23,7 +23,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def facts_of(pid: int) -> Mapping[str, Any]:
-    """Return id, program and kernel limits of a process.
+    """Return id, program name and kernel limits of a running process, for the manifest of a run.
 
     The CPUs that the process may use are included if they are not all CPUs of the machine.
     """

@@ -216,7 +216,7 @@ class HaproxySettings(FileModel):
 
 @service_kind("haproxy")
 class Haproxy(Gateway):
-    """HAProxy as load balancer."""
+    """HAProxy, as a load balancer."""
 
     summary: ClassVar[str] = "HAProxy as balancer; needs apt-get install haproxy"
 

@@ -204,7 +204,7 @@ class PlainService:
         """Do nothing, because the signal TERM is sufficient to shut the service down."""
 
     def stopped(self) -> None:
-        """Do nothing, because no file has to be removed."""
+        """Do nothing, because the service leaves no file that has to be removed."""
 
     def addresses(self) -> list[str]:
         """Return no addresses, because virtual users do not use the service."""

@@ -63,7 +63,7 @@ class SystemState:
         write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields}, private=True)
 
     def remove(self) -> None:
-        """Remove the state file."""
+        """Remove the state file of the system."""
         self.path.unlink(missing_ok=True)
 
 

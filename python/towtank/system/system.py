@@ -147,7 +147,7 @@ def _ask_to_end(service: Service, own: list[Process]) -> None:
 
 
 class System:
-    """All services of a system under test.
+    """System under test, which starts, observes and stops all its services.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ class System:
 
     @property
     def hosts(self) -> Hosts:
-        """Hosts of the system."""
+        """Hosts on which the services of the system run."""
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:

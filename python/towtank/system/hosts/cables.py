@@ -147,7 +147,7 @@ class RelayedCable(Cable):
         return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
 
     def end(self) -> None:
-        """End the relay program by closing its standard input."""
+        """End the program that relays packets, by closing its standard input."""
         if self._relay is not None:
             end_helper(self._relay)
             self._relay = None

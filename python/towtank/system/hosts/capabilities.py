@@ -59,7 +59,7 @@ class Capability:
 
     @property
     def there(self) -> bool:
-        """True if the capability is available."""
+        """True if this machine has the capability."""
         return self.lacking is None
 
 

@@ -109,7 +109,7 @@ class ControlGroup:
         self.unified = None if trees.unified is None else trees.unified / name
 
     def create(self) -> None:
-        """Create the group in every tree of control groups.
+        """Create this control group in every tree of control groups.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class ControlGroup:
             self._set("cpu", "cpu.weight", str(1 + (shares - _LEAST_SHARES) * _WEIGHT_SPAN // _SHARES_SPAN))
 
     def pin(self, cpus: Iterable[int]) -> None:
-        """Restrict the group to the given CPUs."""
+        """Restrict the processes of this control group to the given CPUs."""
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
     def limit_memory(self, size_bytes: int) -> None:
@@ -222,11 +222,11 @@ class ControlGroup:
         _write(folder / file, text)
 
     def members(self) -> list[int]:
-        """Return the ids of the processes in the group."""
+        """Return the ids of the processes in this control group."""
         return sorted({pid for folder in self._all() for pid in members(folder)})
 
     def kill(self) -> None:
-        """Kill all processes of the group."""
+        """Kill all processes of this control group."""
         for folder in self._all():
             kill(folder)
 

@@ -88,7 +88,7 @@ class MountedDisk:
 
 
 def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: Disk) -> MountedDisk:
-    """Create a disk and mount it on the host.
+    """Create a disk that a system file describes, and mount it on its host.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class ExistingHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """None, because Towtank sets no limits on the machine."""
+        """None, because Towtank does not pin processes on the machine."""
         return None
 
     def capabilities(self) -> Capabilities:
@@ -139,4 +139,4 @@ class ExistingHost:
         return []
 
     def tear_down(self) -> None:
-        """Do nothing, because the machine keeps running."""
+        """Do nothing, because the machine keeps running after the study."""

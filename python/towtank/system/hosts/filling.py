@@ -61,7 +61,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
 
 
 def release_disk(point: Path) -> None:
-    """Remove the files that fill the disk."""
+    """Remove the files with which `fill_disk` has filled a disk."""
     shutil.rmtree(point / _FOLDER, ignore_errors=True)
 
 

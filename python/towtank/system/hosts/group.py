@@ -63,7 +63,7 @@ class Hosts:
             self._site.watch()
 
     def prepare(self, room: HostSettings) -> None:
-        """Create all hosts, or connect to them.
+        """Create all hosts of a system, or connect to hosts that already exist.
 
         Raises
         ------
@@ -84,11 +84,11 @@ class Hosts:
         return {host.name: host.facts() for host in self._prepared}
 
     def scrapers(self) -> list[Any]:
-        """Return the scrapers that observe the hosts."""
+        """Return the scrapers that observe the hosts during the load."""
         return [scraper for host in self._prepared for scraper in host.watching().scrapers]
 
     def probes(self) -> list[Any]:
-        """Return the probes that observe other machines."""
+        """Return the probes that observe other machines during the load."""
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Capabilities of a provider of hosts.
+    """Capabilities of a provider, that is, of a kind of host.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class HostSettings:
 
 @dataclass(frozen=True)
 class Watching:
-    """Observers of a host during the load.
+    """Scrapers and probes that observe a host during the load.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ class Enterable(Protocol):
         """Return the command wrapper and the environment by which a command runs in the network of the host."""
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a function in the network of the host."""
+        """Run a Python function in the network of the host, and return its result."""
 
 
 @runtime_checkable

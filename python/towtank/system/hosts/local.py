@@ -44,7 +44,7 @@ class SharedFiles:
         return Path(path)
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder on the host, with its parents."""
+        """Make a folder on the host, with its missing parent folders."""
         seen = self.outside(path)
         seen.mkdir(parents=True, exist_ok=True)
         if owner is not None:
@@ -96,7 +96,7 @@ class SharedFiles:
         shutil.copy2(self.outside(source), target)
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder from the host."""
+        """Remove a file, or a folder with its contents, from the host."""
         seen = self.outside(path)
         if seen.is_dir() and not seen.is_symlink():
             shutil.rmtree(seen, ignore_errors=True)
@@ -127,7 +127,7 @@ class LocalHost(SharedFiles):
 
     @property
     def cpus(self) -> list[int] | None:
-        """None, because this machine has no limits."""
+        """None, because processes on this machine are not pinned by limits of a host."""
         return None
 
     def capabilities(self) -> Capabilities:

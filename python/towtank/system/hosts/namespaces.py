@@ -58,7 +58,7 @@ class Namespaces:
 
     @property
     def pid(self) -> int:
-        """Id of the process that holds the namespaces."""
+        """Process id of the process that holds the namespaces."""
         if self._holder is None:
             raise TargetError("the namespaces do not exist yet")
         return self._holder.pid

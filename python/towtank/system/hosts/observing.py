@@ -78,7 +78,7 @@ class HostScraper:
         self._disks, self._cpus = disks, cpus
 
     def scrape(self) -> dict[str, float]:
-        """Read all metrics of the host once."""
+        """Read all metrics of the host once, and return them by series name."""
         try:
             values = {**self._cpu(), **self._memory(), **self._pressure(), **self._network()}
             for name, disk in self._disks.items():
@@ -93,7 +93,7 @@ class HostScraper:
         return values
 
     def close(self) -> None:
-        """Do nothing, because no file or connection stays open."""
+        """Do nothing, because the scraper keeps no file or connection open."""
 
     def _cpu(self) -> dict[str, float]:
         folders = self._group.folders

@@ -62,7 +62,7 @@ class Direction:
                 self.under_way.append((now_s + self.delay_s, packet))
 
     def hand_over(self, now_s: float) -> None:
-        """Forward the packets whose delay has passed."""
+        """Forward the packets that have been in the relay for the delay."""
         under_way = self.under_way
         while under_way and under_way[0][0] <= now_s:
             _, packet = under_way.popleft()

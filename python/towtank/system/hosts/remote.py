@@ -247,7 +247,7 @@ class RemoteHost:
         self._reached().get(str(source), target)
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder of the machine."""
+        """Remove a file or a folder of the remote machine."""
         self._said(["rm", "-rf", "--", str(path)])
 
     def engine(self) -> Path:
@@ -405,5 +405,5 @@ class RemoteProcess:
         return "".join(f"\n  {line}" for line in tail(self.log))
 
     def ended_text(self) -> str:
-        """Return how the process ended, as text."""
+        """Return text that describes how the process ended."""
         return f"ended {describe_status(self.status())}"

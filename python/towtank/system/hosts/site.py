@@ -76,7 +76,7 @@ class Site:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of all processes on the hosts."""
+        """Environment variables that all processes on the hosts receive."""
         environment = {**passed_on(), cleaning.MARK: self.prefix}
         if (
             "PYTHONPATH" in environment
@@ -249,7 +249,7 @@ class Site:
             self._without_offloads(end_pid, DEVICE, end)
 
     def plug(self, port: str) -> None:
-        """Connect a network device to the bridge."""
+        """Connect a network device to the bridge of the virtual network."""
         self._switch_ip([f"link set {port} master bridge up"])
 
     def _switch_ip(self, lines: list[str]) -> None:

@@ -175,7 +175,7 @@ class VirtualHost(SharedFiles):
         return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a function in the network of the host."""
+        """Run a Python function in the network of the host, and return its result."""
         return within_network(self._namespaces.pid, work)
 
     def _join(self, command: list[str]) -> list[str]:
@@ -197,7 +197,7 @@ class VirtualHost(SharedFiles):
 
     @property
     def temporary(self) -> Path:
-        """Private temporary folder on the host."""
+        """Temporary folder of the host, which other hosts cannot see."""
         return _TEMPORARY
 
     def disk(self, name: str) -> Path:

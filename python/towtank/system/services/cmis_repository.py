@@ -221,7 +221,7 @@ class CmisRepository(NodesService):
         return scrapers
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the lists of the repository's documents, for workloads."""
+        """Return the lists of documents in the repository that workloads may use."""
         return {f"{name}_csv": (self._data / f"{name}.csv").absolute() for name in cmis_population.LISTS}
 
 

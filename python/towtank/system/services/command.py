@@ -175,7 +175,7 @@ class CommandService(PlainService):
         return population_digest(self._part, self._base, self._environment(Path("/")), program)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the process of the program."""
+        """Return the single process of the service, which runs the program."""
         command = [filled(text, self._value) for text in (self._part.program, *self._part.arguments)]
         stop = self._part.stop
         return [
@@ -228,7 +228,7 @@ class CommandService(PlainService):
 
     @property
     def address(self) -> str:
-        """Address on which the program listens."""
+        """Address `host:port` on which the program listens."""
         return f"{self.host.address}:{self._port}"
 
     def starting(self, process: str) -> None:  # noqa: ARG002
@@ -313,7 +313,7 @@ class LogWatch:
         self._found = False
 
     def skip(self) -> None:
-        """Skip the present content of the log."""
+        """Skip the present content of the log, so that only later lines are searched."""
         self._position = self._path.stat().st_size if self._path.exists() else 0
         self._rest, self._found = b"", False
 

@@ -165,7 +165,7 @@ class ContentServer(NodesService):
         return addresses
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process for each node."""
+        """Return one process of the content server for each node."""
         return [
             ProcessSpec(
                 node,

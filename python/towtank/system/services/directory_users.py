@@ -29,7 +29,7 @@ class DirectoryUser:
 
     @property
     def dn(self) -> str:
-        """Distinguished name of the user."""
+        """Distinguished name (DN) of the user in the directory."""
         return f"uid={self.name},{PEOPLE}"
 
     @property

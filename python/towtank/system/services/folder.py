@@ -39,7 +39,7 @@ class Folder(PlainService):
             raise TargetError(f"{self.name}: its folder cannot be created: {error}") from error
 
     def stopped(self) -> None:
-        """Remove the folder with its contents."""
+        """Remove the folder with the files of virtual users."""
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
 

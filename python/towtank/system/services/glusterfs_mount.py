@@ -38,7 +38,7 @@ class GlusterfsMount(MountService):
             stream.write(mount_text(self._part.settings, addresses))
 
     def program_of(self, process: str, point: Path) -> list[str]:
-        """Return the command of one `glusterfs` process."""
+        """Return the command of one `glusterfs` process, which serves one mount point."""
         given = self._part.settings
         command = [self.path, "-N", "-f", str(self.folder / "mount.vol"), *quiet(self.folder, process)]
         command += [f"--direct-io-mode={'enable' if given.direct else 'disable'}", f"--lru-limit={given.cached_files}"]

@@ -53,7 +53,7 @@ class GlusterfsServer(PrivateServer):
         self.write("server.vol", text)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process, which runs in the foreground."""
+        """Return the `glusterfsd` process, which runs in the foreground."""
         file = self.folder / "server.vol"
         command = [self.path, "-N", "-f", str(file), "--volfile-id", self.name]
         return [ProcessSpec(self.name, [*command, *quiet(self.folder, self.name)], grace_s=3.0)]

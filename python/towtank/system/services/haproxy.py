@@ -78,7 +78,7 @@ class Haproxy(PrivateGateway):
         return self.folder / "run" / "commands"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the process, which runs in the foreground.
+        """Return the HAProxy process, which runs in the foreground.
 
         HAProxy does not start if its connections need more open files than the limit allows. Only root can raise the
         hard limit.

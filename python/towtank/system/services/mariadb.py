@@ -148,7 +148,7 @@ class Mariadb(PrivateDatabase):
         }
 
     def addresses(self) -> list[str]:
-        """Return the address to which virtual users send statements."""
+        """Return the address to which virtual users send SQL statements."""
         return [self.dsn]
 
     def ready(self) -> str | None:
@@ -166,7 +166,7 @@ class Mariadb(PrivateDatabase):
         return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of the server's status variables."""
+        """Return the scraper that reads the server's status variables."""
         from towtank.observe import MariadbScraper  # noqa: PLC0415 - only where something is observed
 
         return [MariadbScraper(self.name, self.dsn)]

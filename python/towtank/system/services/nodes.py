@@ -92,7 +92,7 @@ class NodesService(PlainService):
             self.host_of(number).require_free(port, self.name)
 
     def addresses(self) -> list[str]:
-        """Return one address for each node."""
+        """Return the address `host:port` of each node."""
         return [f"{self.host_of(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
 
     def refuses(self, address: str) -> str | None:  # noqa: ARG002

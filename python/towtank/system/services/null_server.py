@@ -37,7 +37,7 @@ class NullServer(PlainService):
             self._port = self.host.free_ports(self._ports)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process."""
+        """Return the process of the null server."""
         given = self._settings
         command = [str(self.host.engine()), "null-server", "--listen", f"{self.host.address}:{self._port}"]
         command += ["--ports", str(self._ports), "--threads", str(given.threads), "--body", str(given.body)]
@@ -55,7 +55,7 @@ class NullServer(PlainService):
         return refuses_connection(self.addresses()[0])
 
     def addresses(self) -> list[str]:
-        """Return one address for each port."""
+        """Return the address `host:port` for each port of the null server."""
         return [f"{self.host.address}:{port}" for port in range(self._port, self._port + self._ports)]
 
     def settings_used(self) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Openldap(PrivateServer):
         return f"ldap://{self.address}"
 
     def configure(self, place: Place) -> None:
-        """Write `slapd.conf`, and fill the database with users."""
+        """Write the configuration `slapd.conf`, and fill the database of the directory with users."""
         self.make_own_folder("db")
         self.make_own_folder("run")
         self.write("slapd.conf", "\n".join(self._configuration()) + "\n")

@@ -184,7 +184,7 @@ class Postgresql(PrivateDatabase):
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
 
     def addresses(self) -> list[str]:
-        """Return the address to which virtual users send statements."""
+        """Return the address to which virtual users send SQL statements."""
         return [self.dsn]
 
     def _configuration(self) -> dict[str, str | int]:
@@ -258,7 +258,7 @@ class Postgresql(PrivateDatabase):
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of the server's statistics views."""
+        """Return the scraper that reads the server's statistics views."""
         from towtank.observe import PostgresqlScraper  # noqa: PLC0415 - only where something is observed
 
         return [PostgresqlScraper(self.name, self.dsn)]

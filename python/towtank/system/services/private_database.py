@@ -110,7 +110,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def data(self) -> Path:
-        """Data folder of the server.
+        """Folder in which the database server keeps its data.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def sockets(self) -> Path:
-        """Folder of the server's socket and temporary files.
+        """Folder of the database server's Unix socket and temporary files.
 
         Raises
         ------

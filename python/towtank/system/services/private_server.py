@@ -84,7 +84,7 @@ class ProgramService(PlainService):
 
     @property
     def folder(self) -> Path:
-        """Folder of the program's files for the run.
+        """Folder with the files that the program uses during the run.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class PrivateServer(ProgramService):
         self.configure(place)
 
     def configure(self, place: Place) -> None:
-        """Write the configuration of the server."""
+        """Write the configuration file of the third-party server."""
 
     def write(self, name: str, text: str) -> Path:
         """Write a file in the folder of the run that only this user and the server can read; it may contain secrets."""

@@ -52,7 +52,7 @@ class Redis(PrivateServer):
         self.write("redis.conf", "\n".join(lines) + "\n")
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process."""
+        """Return the process of the Redis server."""
         command = self.as_server([self.path, str(self.folder / "redis.conf")])
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 

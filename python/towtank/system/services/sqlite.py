@@ -62,7 +62,7 @@ class Sqlite(PlainService):
             raise TargetError(f"{self.name}: its population could not be created: {error}") from error
 
     def stopped(self) -> None:
-        """Remove the database file."""
+        """Remove the folder with the database file."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
