@@ -124,16 +124,14 @@ class Link(FileModel):
 
 
 class LocalHost(FileModel):
-    """Host that is this machine itself, without limits."""
+    """This machine, without limits."""
 
     provider: Literal["local"] = Field(description="Provider `local`: services are ordinary processes of this machine.")
     copies: Copies = Field(None, description=_COPIES)
 
 
 class NamespacesHost(FileModel):
-    """Host that is a part of this machine, with namespaces for network, files and host name, and a control group for
-    CPU, memory and disks.
-    """
+    """Part of this machine: namespaces for network, files and name, and a control group for CPU, memory and disks."""
 
     provider: Literal["namespaces"] = Field(
         description=("Provider `namespaces`: an isolated part of this machine with its own network address and limits.")
@@ -201,7 +199,7 @@ Variable = Annotated[str, AfterValidator(_variable), WithJsonSchema(_VARIABLE_SC
 
 
 class SshHost(FileModel):
-    """Host that is another machine, to which Towtank copies files and on which it starts processes over SSH."""
+    """Machine that Towtank uses over SSH: it copies files to the machine and starts processes there."""
 
     provider: Literal["ssh"] = Field(description="Provider `ssh`: another machine that Towtank reaches over SSH.")
     address: str = Field(
@@ -233,7 +231,7 @@ class SshHost(FileModel):
 
 
 class ExistingHost(FileModel):
-    """Host whose services already run. Towtank loads and observes these services, but does not start them."""
+    """Machine whose services already run: Towtank loads and observes them, but does not start them."""
 
     provider: Literal["existing"] = Field(
         description="Provider `existing`: a machine that Towtank only loads and observes."
