@@ -29,11 +29,13 @@ from towtank.results import RunFolder
 SHARES = (0.25, 0.50, 0.75)
 """Shares of the request rate per core at which start lags are measured. [1]"""
 TIMER_RATE = 100.0
-"""Request rate of the timer test; it is so low that only the timer delays the start of a request. [1/s]"""
+"""Request rate of the timer test. At this low rate, only the precision of timers delays the start of a
+request. [1/s]
+"""
 USERS = 64
-"""Number of connections of the load without think time, enough to keep the null server busy."""
+"""Number of connections of the load without think time. It is large enough to keep the null server busy. [1]"""
 BUSY = 0.95
-"""Utilization of the load thread above which the thread itself limits the request rate. [1]"""
+"""Utilization of the load thread above which the load thread, and not the server, limits the request rate. [1]"""
 QUIET_LOAD = 0.5
 """Load average over one minute above which other programs disturb a calibration. [1]"""
 _SERVERS_AT_MOST = 4
@@ -43,7 +45,7 @@ _LOST_S = 60.0
 
 @dataclass(frozen=True)
 class Point:
-    """Results of one load in a calibration, over its steady stage.
+    """Results of one load of a calibration, measured during the steady stage of this load.
 
     Attributes
     ----------
@@ -70,7 +72,7 @@ Measure = Callable[[Load], Point]
 def calibrate(
     measure: Measure, *, host: dict[str, Any], pinning: Pinning, seconds: float = 5.0, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Measure the envelope of the load generator: its request rate per core, and its start lag by request rate.
+    """Measure the limits (envelope) of the load generator: request rate per core, and start lag by request rate.
 
     Parameters
     ----------
@@ -164,7 +166,9 @@ def null_server(pinning: Pinning) -> Iterator[str]:
 
 
 def measure_at(address: str) -> Measure:
-    """Return a function that runs one load against an address, returns its results, and removes its record."""
+    """Return a function that runs one load against an address, returns the results of the load, and removes
+    its record.
+    """
 
     def measure(load: Load) -> Point:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
@@ -194,7 +198,7 @@ def _drive(run: RunFolder, within_s: float) -> None:
 
 
 def read_point(run: RunFolder) -> Point:
-    """Read the results of a load's steady stage from the engine's record."""
+    """Read the results of the steady stage of a calibration load from the engine's record."""
     from towtank.analysis.measurement import Measurement  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.results import segments  # noqa: PLC0415
 
@@ -216,7 +220,9 @@ def read_point(run: RunFolder) -> Point:
 
 
 def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
-    """Calibrate this machine and return its envelope without storing it; takes about 35 s."""
+    """Calibrate this machine as a load generator and return its envelope (measured limits) without storing it; this
+    takes about 35 s.
+    """
     from towtank.observe.host import host_facts  # noqa: PLC0415
 
     pinning = share_out()

@@ -1,4 +1,6 @@
-"""Converts connection options of `towtank drive` to keys of the plan: pooling, source and target addresses, TLS."""
+"""Converts connection options of `towtank drive` to keys of the engine's plan: pooling, source and target addresses,
+TLS.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ UNIX = "unix:"
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """Connection options of `towtank drive`; the defaults are the defaults of the plan.
+    """Connection options of `towtank drive`, with the same defaults as in the engine's plan.
 
     Attributes
     ----------
@@ -47,12 +49,12 @@ class ConnectionOptions:
     streams: int | None = None
 
     def check(self, threads: int) -> None:
-        """Refuse options that contradict each other.
+        """Refuse connection options that contradict each other.
 
         Raises
         ------
         StudyError
-            With every fault of the options.
+            If options contradict each other; the error lists every fault.
         """
         faults = [*self._connection_faults(threads), *self._source_faults(), *self._file_faults()]
         if self.streams is not None and not (self.http2 and self._is_pool):
@@ -66,11 +68,11 @@ class ConnectionOptions:
 
     @property
     def has_tls(self) -> bool:
-        """True if any TLS option is given."""
+        """True if any option for TLS is given on the command line."""
         return self.insecure or any((self.cacert, self.cert, self.key))
 
     def connections_part(self, said: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the entry `connections` of the plan; options override the workload."""
+        """Return the entry `connections` of the plan; command-line options override the settings of the workload."""
         part = dict(said or {"mode": "per_user"})
         if self.connections is not None:
             sources = {"sources": part["sources"]} if "sources" in part else {}
@@ -80,7 +82,7 @@ class ConnectionOptions:
 
     @property
     def http_part(self) -> dict[str, Any]:
-        """Key `http` of every target in the plan; empty for the default version of HTTP."""
+        """Return the entry `http` of a target in the plan; it is empty for the default version of HTTP."""
         return {"http": "2"} if self.http2 else {}
 
     @property

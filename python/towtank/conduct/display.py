@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-# Interval between lines of progress if standard error is not a terminal. [s]
+# Interval between progress lines if standard error is not a terminal. [s]
 _LINE_EVERY_S = 10.0
 
 
@@ -16,16 +16,16 @@ class Display(Protocol):
     """Receiver of messages about the progress of runs."""
 
     def note(self, text: str) -> None:
-        """Show a message about the current step."""
+        """Show a message about the current step of the command."""
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
         """Show that the load of a run begins.
 
-        The load lasts `duration_s`, or between `at_least_s` and `duration_s` if `at_least_s` is given. [s]
+        The load lasts `duration_s`. If `at_least_s` is given, the load lasts between `at_least_s` and `duration_s`. [s]
         """
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Show the results of one second, as the engine reports them during the load."""
+        """Show the results of one second of the load, as the engine reports them."""
 
     def run_ends(self, text: str) -> None:
         """Show how a run ended."""
@@ -38,14 +38,16 @@ class Display(Protocol):
 
 
 def describe_length(duration_s: float, at_least_s: float | None) -> str:
-    """Describe the length of a load; the length of a search is a range, because it depends on the limit."""
+    """Describe the planned length of a load. The length of a search is a range, because it depends on the load
+    limit.
+    """
     if at_least_s is None:
         return f"{duration_s:.0f} s"
     return f"about {at_least_s:.0f} to {duration_s:.0f} s, depending on the limit"
 
 
 def describe_frame(frame: dict[str, Any]) -> str:
-    """Describe the results of one second of the load in a line."""
+    """Describe the results of one second of the load in one line of text."""
     parts = [f"{frame.get('stage', '')}: {frame.get('users', 0)} users"]
     parts.append(f"{frame.get('throughput_per_s', 0.0):.1f}/s")
     if frame.get("p95_ms") is not None:
@@ -65,7 +67,7 @@ class Silent:
         """Show no message about the start of a load."""
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Show no results."""
+        """Do not show the results of a second of the load."""
 
     def run_ends(self, text: str) -> None:
         """Show no message about the end of a run."""
@@ -80,14 +82,14 @@ class Silent:
 
 
 class Lines(Silent):
-    """Display for logs and pipes: a line for each message, and a line for every ten seconds of a run."""
+    """Display for logs and pipes: it prints a line for each message, and a line for every ten seconds of a run."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._said_s = 0.0
 
     def note(self, text: str) -> None:
-        """Print the message."""
+        """Print the message as a line."""
         self._console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
@@ -96,7 +98,7 @@ class Lines(Silent):
         self._console.print(f"{title}: {describe_length(duration_s, at_least_s)}", markup=False, soft_wrap=True)
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Print the results of a second if ten seconds have passed since the last line."""
+        """Print the results of one second of the load if ten seconds have passed since the last progress line."""
         now = float(frame.get("t_s", 0.0))
         if frame.get("k") == "live" and now - self._said_s >= _LINE_EVERY_S:
             self._said_s = now
@@ -136,24 +138,26 @@ class Bar(Silent):
         self._progress.stop()
 
     def note(self, text: str) -> None:
-        """Print the message above the bar."""
+        """Print the message above the progress bar."""
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Begin a bar; if the length of the load is not known in advance, print its range above the bar."""
+        """Begin a progress bar. If the length of the load is not known in advance, print the range of its length above
+        the bar.
+        """
         if at_least_s is not None:
             self.note(f"{title}: {describe_length(duration_s, at_least_s)}")
         self._task = self._progress.add_task(title, total=duration_s, state="")
         self._progress.refresh()
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Move the bar, and show the results of one second."""
+        """Advance the progress bar, and show the results of one second of the load."""
         if self._task is not None and frame.get("k") == "live":
             self._progress.update(self._task, completed=frame.get("t_s", 0.0), state=describe_frame(frame))
             self._progress.refresh()
 
     def run_ends(self, text: str) -> None:
-        """Remove the bar if the load has begun, and print how the run ended."""
+        """Remove the progress bar if the load has begun, and print how the run ended."""
         title = ""
         if self._task is not None:
             title = f"{self._progress.tasks[0].description}: "
@@ -164,7 +168,9 @@ class Bar(Silent):
 
 
 def display_for(console: Console, *, quiet: bool) -> Display:
-    """Choose the display: none if `quiet`, a bar if standard error is a terminal, otherwise lines."""
+    """Choose how progress is displayed: not at all if `quiet`, as a bar if standard error is a terminal, otherwise as
+    lines.
+    """
     if quiet:
         return Silent()
     return Bar(console) if console.is_terminal else Lines(console)

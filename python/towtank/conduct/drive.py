@@ -31,16 +31,18 @@ from towtank.system.reach import refuses_unix, split_address
 from towtank.units import format_size
 
 TRANSACTION = "request"
-# Default limits of an open load: number of users, and number of arrivals that may wait for a user. The engine's plan
-# requires both.
+# Default limits of an open load: the number of users, and the number of arrivals that may wait for a free user. The
+# engine requires both limits in its plan. [1]
 USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 _SAMPLES_EVERY_S = 0.5
-"""Interval between samples of this machine; short enough to sample the start of a window without a ramp. [s]"""
+"""Interval between samples of this machine. It is short enough that a measured window without a preceding ramp has a
+sample at its start. [s]
+"""
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Smallest size of a load's record: a constant part for summary and logs [byte], and a part for each second of each
-load thread [byte/s].
+"""Smallest disk space that the record of a load needs. The first constant covers summary and logs [byte]; the second
+constant is added for each second of each load thread [byte/s].
 
 The record of a single repeated request is twice as large per second.
 """
@@ -120,7 +122,7 @@ class Load:
 
     @property
     def load_threads(self) -> int:
-        """Number of load threads that the generator starts."""
+        """Number of load threads that the load generator starts on this machine. [1]"""
         if self.threads is not None:
             return self.threads
         return len(self.cpus) or max(1, len(os.sched_getaffinity(0)) // 2)
@@ -196,7 +198,7 @@ def stages(load: Load) -> list[dict[str, Any]]:
 
 
 def load_part(load: Load) -> dict[str, Any]:
-    """Return the entry `load` of the plan."""
+    """Return the entry `load` of the engine's plan."""
     if load.mean_rate is None:
         return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
     return {
@@ -209,7 +211,7 @@ def load_part(load: Load) -> dict[str, Any]:
 
 
 def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
-    """Return the keys of a plan that do not depend on the actions of users."""
+    """Return the keys of the engine's plan that do not depend on what virtual users do."""
     return {
         "schema": "towtank/plan/1",
         "run": run.run_id,
@@ -222,7 +224,7 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
 
 
 def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
-    # An empty query keeps its `?`, which `urlsplit` drops.
+    # `urlsplit` drops the `?` of an empty query, so it is added again here: the server must receive the URL as given.
     query = f"?{parts.query}" if "?" in exchange.url.partition("#")[0] else ""
     path = (parts.path or "/") + query
     written = [*exchange.headers, *basic_authorization(parts).items()]
@@ -253,7 +255,7 @@ def _body(body: str | None) -> dict[str, Any] | None:
 def url_plan(
     run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], connections: ConnectionOptions
 ) -> dict[str, Any]:
-    """Return the plan of a load that repeats a single request."""
+    """Return the engine's plan for a load that repeats a single request."""
     parts = split_url(exchange.url)
     host = parts.netloc.rpartition("@")[2]
     tls = {"tls": connections.tls_part()} if parts.scheme == "https" else {}
@@ -314,7 +316,7 @@ def conduct_drive(
     Raises
     ------
     StudyError
-        If the users keep more connections than ports or open files are available.
+        If the users keep more connections open than there are local ports or allowed open files.
     EngineError
         If the disk has too little space for the record, or the engine ended abnormally.
     """
@@ -373,7 +375,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
-    # Some file systems have no limit of size and report zero blocks.
+    # Some file systems are not limited in size and report zero blocks, so zero blocks do not mean a full disk.
     if found.f_blocks and found.f_bavail * found.f_frsize < needed:
         free = format_size(found.f_bavail * found.f_frsize)
         raise EngineError(
@@ -384,7 +386,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
 
 
 def manifest(load: Load) -> dict[str, Any]:
-    """Return the manifest of the run before the run starts."""
+    """Return the manifest of a run, as it is written before the run starts."""
     amount = {"users": load.users} if load.mean_rate is None else {"rate": load.mean_rate}
     return {
         "run": "drive",

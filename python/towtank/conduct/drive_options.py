@@ -49,7 +49,7 @@ class DriveOptions:
 
     @property
     def watched(self) -> list[watched_model.Watched]:
-        """Descriptions of the processes to observe; `checked` has verified them."""
+        """Descriptions of the processes to observe; the method `checked` has already verified that they are valid."""
         return [watched_model.parse_watched(text) for text in self.watch]
 
     def checked(self) -> tuple[Exchange, Load, ConnectionOptions]:

@@ -86,7 +86,7 @@ def prepare_plan(
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
-    """Return, for each given address, the network addresses that a connection may use.
+    """Return, for each given address, a list of the network addresses to which a connection can be opened.
 
     For a Unix socket this is the socket, for a host name the list of all its IP addresses.
     """
@@ -109,7 +109,7 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
-    """Resolve the host name of an address to all its IP addresses; the run uses these addresses to its end."""
+    """Resolve the host name of an address to all its IP addresses; the name is not resolved again during the run."""
     try:
         host, port = host_and_port(address)
     except ValueError as error:
@@ -149,7 +149,9 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan in which each address accepts connections; its alternatives are added."""
+    """Return a target of the plan in which each address accepts connections. Its other IP addresses are added as
+    alternatives.
+    """
     if not target["addresses"]:
         return target
     speaks_http = target["scheme"] != "driver"
@@ -159,7 +161,7 @@ def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
 
 
 def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
-    """Parse the values of parameters from the command line; report all faults together."""
+    """Parse the values of workload parameters from the command line; the raised error contains all faults."""
     values, faults = {}, []
     for text in changes:
         path, equals, value = text.partition("=")
@@ -192,7 +194,9 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
 
 
 def _named(address: str) -> dict[str, Any]:
-    """Return the Host header for an address with a host name; all IP addresses of the name get this header."""
+    """Return the Host header for an address with a host name; requests to every IP address of that name use this
+    header.
+    """
     if address.startswith(UNIX) or drivers.speaks([address]) != "http":
         return {}
     authority = address.removeprefix("http://").partition("/")[0].rpartition("@")[2]
@@ -200,7 +204,7 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return user and password in the addresses of an HTTP target; other drivers take logins from elsewhere in the
+    """Return user and password from the addresses of an HTTP target. Other drivers take logins from other keys of the
     plan.
     """
     if any(drivers.speaks([address]) != "http" for address in addresses):
@@ -213,14 +217,16 @@ def _login(addresses: list[str]) -> dict[str, Any]:
 
 
 def _refuse_logins(addresses: tuple[str, ...]) -> None:
-    """Refuse a login in `--connect-to`; logins are given in the URL."""
+    """Refuse a user and password in `--connect-to`, because they belong in the URL."""
     if any("@" in address for address in addresses if not address.startswith(UNIX)):
         message = "must have no login; a login in the URL is sent with every request"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:
-    """Refuse options of a single request together with a workload file, because the file defines the requests."""
+    """Refuse options that describe a single request if a workload file is given, because the file defines the
+    requests.
+    """
     plain = Exchange(exchange.url)
     given = {
         "--method": exchange.method != plain.method,
@@ -241,7 +247,7 @@ def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]
     found: dict[str, list[str]] = {}
     for text in addresses:
         name, equals, address = text.partition("=")
-        # An `=` after `://` is part of the address.
+        # An `=` after `://` does not separate a name from an address; it is part of the address.
         named = bool(equals) and "://" not in name
         found.setdefault(name if named else only, []).append(address if named else text)
     if not found:

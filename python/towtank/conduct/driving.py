@@ -92,15 +92,15 @@ def drive_target(
 
 
 def _sent(run: RunFolder) -> dict[str, Any]:
-    """Return the number of items that each receiver accepted during the run; empty if nothing was sent."""
+    """Return the number of results that each receiver accepted during the run; empty if nothing was sent."""
     return next(({"sent": event["receivers"]} for event in run.events() if event.get("k") == "sent"), {})
 
 
 @contextmanager
 def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[RunFolder]:
-    """Create the run folder.
+    """Create the run folder, and yield it.
 
-    At the end the folder is kept if the user named it and the load began; otherwise it is removed.
+    At the end of the block, the folder is kept if the user named it and the load began; otherwise it is removed.
     """
     _refuse_results(out)
     if out is not None:
@@ -113,7 +113,8 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
         run = RunFolder.create(path, manifest(load))
         yield run
     except (StudyError, OSError):
-        # An empty run folder would make the next attempt fail, so it is removed if nothing was recorded.
+        # If nothing was recorded, the run folder is removed, because an existing folder would make the next attempt
+        # fail.
         if made and not any((path / "engine").glob("*")):
             remove()
         raise

@@ -1,4 +1,4 @@
-"""Stores the envelope of this machine as a load generator, under the fingerprint of the machine."""
+"""Stores the envelope of this machine (its limits as a load generator) in a file named by the machine's fingerprint."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Limits of the engine, from `crates/load/src/run/files.rs`: open files that a load thread needs besides its
-# connections, and number of load threads.
+# Limits of the engine, equal to those in `crates/load/src/run/files.rs`. The first is the number of open files that a
+# load thread needs besides its connections, the second the largest number of load threads. [1]
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def state_folder() -> Path:
-    """Return the folder in which Towtank stores facts about this machine for the current user.
+    """Return the folder in which Towtank stores data about this machine for the current user.
 
     The folder is `$TOWTANK_STATE`, or else `towtank` below `$XDG_STATE_HOME`, or else `towtank` below
     `~/.local/state` (XDG base directories).
@@ -31,7 +31,7 @@ def state_folder() -> Path:
     if chosen := os.environ.get("TOWTANK_STATE"):
         return Path(chosen).absolute()
     base = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification requires that relative paths are ignored.
+    # The XDG specification requires that a relative path in `$XDG_STATE_HOME` is ignored.
     return (Path(base) if base.startswith("/") else _home() / ".local" / "state") / "towtank"
 
 
@@ -44,12 +44,14 @@ def _home() -> Path:
 
 
 def envelope_path(fingerprint: str) -> Path:
-    """Return the path of the envelope file of a machine."""
+    """Return the path of the file that stores the envelope (measured limits as a load generator) of a machine."""
     return state_folder() / _FOLDER / f"{fingerprint}.json"
 
 
 def save_envelope(envelope: dict[str, Any]) -> Path:
-    """Store the envelope of a machine, replacing an older envelope; return the path of its file."""
+    """Store the envelope (limits as a load generator) of a machine, and return the path of its file. An older envelope
+    is replaced.
+    """
     path = envelope_path(str(envelope["fingerprint"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, envelope)
@@ -57,7 +59,7 @@ def save_envelope(envelope: dict[str, Any]) -> Path:
 
 
 def load_envelope(fingerprint: str) -> dict[str, Any] | None:
-    """Read the envelope of a machine; None without a readable envelope."""
+    """Read the envelope (limits as a load generator) of a machine; None if no readable envelope is stored."""
     try:
         document = json.loads(envelope_path(fingerprint).read_text("utf-8"))
     except (OSError, ValueError, StudyError):
@@ -67,7 +69,9 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
 
 
 def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
-    """Return facts about the generator's machine, which the manifest records so that the run can be judged elsewhere.
+    """Return limits and properties of the load generator's machine.
+
+    The manifest of a run records them, so that other machines can check whether the generator limited the run.
 
     Parameters
     ----------
@@ -138,7 +142,8 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load that exceeds the hard limit of open files, even with the largest number of load threads.
+    """Refuse a load that would exceed the hard limit of open files, even with the largest allowed number of load
+    threads.
 
     Raises
     ------
@@ -151,7 +156,7 @@ def require_open_files(plan: dict[str, Any]) -> None:
 
 
 def beyond_open_files(plan: dict[str, Any]) -> str | None:
-    """Describe by how many users a plan exceeds the hard limit of open files; None if all users are within the limit.
+    """Describe by how many users a plan exceeds the hard limit of open files; None if the limit suffices for all users.
 
     The function reads `load`, `connections`, `targets` and `threads` of the plan.
     """
@@ -161,7 +166,8 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
     users, targets = plan["load"]["users_at_most"], max(1, len(plan["targets"]))
     tried = range(plan["threads"], _THREADS_AT_MOST + 1)
     if not tried:
-        return None  # The engine refuses too many threads itself, and names the option.
+        # Too many threads are not reported here, because the engine refuses them itself and names the option.
+        return None
     most = max(threads * (hard - _SPARE_FILES - threads) for threads in tried)
     if users * targets <= most:
         return None
@@ -172,7 +178,7 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
 
 
 def _ports() -> int | None:
-    """Return the number of ports for outgoing connections; None if the kernel does not report it. [1]"""
+    """Return the number of local ports for outgoing connections; None if the kernel does not report it. [1]"""
     try:
         first, last = map(int, _PORTS.read_text().split())
     except (OSError, ValueError):

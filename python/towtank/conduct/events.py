@@ -20,34 +20,34 @@ from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# Longest time after the load in which an event may end, long enough for the start of a service. Events that still run
-# then end when the system shuts down. [s]
+# Longest time after the load during which Towtank waits for events to end; it is long enough for a service to start.
+# Events that are still running then end when the system shuts down. [s]
 _END_WITHIN_S = 90.0
 
 
 class EventTarget(Protocol):
-    """Running system on which events act."""
+    """Running system whose services and hosts the events change."""
 
     @property
     def hosts(self) -> Hosts:
-        """Hosts of the system."""
+        """Hosts of the running system, by which events act on networks and disks."""
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of all processes of the named service, or the name itself if it names a process."""
+        """Return the names of all processes of a service. If the name is that of a process, return this name."""
 
     def signal(self, name: str, what: str) -> None:
-        """Kill, stop or resume a process by a signal."""
+        """Kill, stop or resume a process of the system by a signal."""
 
     def stop(self, name: str) -> None:
-        """Shut down a process in the regular way."""
+        """Shut down a process in the regular way, that is, without killing it."""
 
     def start(self, name: str) -> dict[str, int]:
-        """Restart a process; return the new process ids by name."""
+        """Restart a process of the system; return the process ids of the new processes by name."""
 
 
 @dataclass
 class Events:
-    """Carries out the events of a run.
+    """Carries out the events (such as failures of services) that a study defines for its runs.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Events:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stage(self, name: str, start_s: float) -> None:
-        """Schedule the events of a stage that begins.
+        """Schedule the events of a stage of the load when this stage begins.
 
         The first stage also schedules the events whose time counts from the start of the load.
 
@@ -99,8 +99,8 @@ class Events:
                 self._set_clock(title, event, (0.0 if wanted is None else start_s) + event.at.after_s)
 
     def _set_clock(self, title: str, event: Event, at_s: float) -> None:
-        # The thread is a daemon, so that an event that never ends (a disk that hangs) does not delay the end of the
-        # command.
+        # The thread is a daemon, so that the command can end even if an event never ends (for example, because a disk
+        # hangs).
         work = threading.Thread(
             target=self._happen, args=(title, event, at_s), name=f"towtank-event-{title}", daemon=True
         )
@@ -108,7 +108,7 @@ class Events:
         work.start()
 
     def finish(self) -> None:
-        """Undo the events that are still in effect, and wait until all events have been carried out."""
+        """Undo the events that are still in effect, and wait until every event has ended."""
         self._over.set()
         deadline = time.monotonic() + _END_WITHIN_S
         for title, thread in self._threads.items():
@@ -129,12 +129,13 @@ class Events:
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        # An error in an event is reported as its failure, and ends only the thread of this event.
+        # An error in an event must not end the run: it is recorded as a failure of this event, and only this thread
+        # ends.
         except Exception as error:
             self._failed(title, event, str(error) or type(error).__name__)
 
     def _origin_ns(self) -> int:
-        """Return the start of the load on the clock of this machine, as the load threads record it. [ns]"""
+        """Return the start of the load on the monotonic clock of this machine, as the load threads record it. [ns]"""
         follower = Follower(self.run.engine)
         for _ in range(40):
             follower.read()
@@ -170,7 +171,8 @@ class Events:
 
     def _going_on(self, service: str) -> Callable[[], None]:
         def go_on() -> None:
-            # If the server died during the event, the checks of the services report it.
+            # No error is raised here if the server died during the event, because the checks of the services report
+            # that.
             with suppress(TowtankError):
                 self.system.signal(service, "go on")
 
@@ -181,7 +183,7 @@ class Events:
             self.watch(name, pid)
 
     def _last(self, title: str, event: Event, begin: Callable[[], Any], end: Callable[[], None]) -> None:
-        """Begin an event with a duration, and undo it when that time has passed or the load has ended."""
+        """Begin an event with a duration, and undo it when the duration has passed or the load has ended."""
         self._tell("event_begins", title, event)
         try:
             begin()

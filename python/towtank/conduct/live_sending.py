@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiveSending:
-    """Receivers of a run's results, and the names sent with the results; without receivers nothing is sent.
+    """Receivers of a run's results, and the names that are sent with the results. Nothing is sent without receivers.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class LiveSending:
 
     @contextmanager
     def open(self, run: RunFolder, display: Display, notes: list[str]) -> Iterator[None]:
-        """Send results during the block; messages for the user are appended to `notes` of the run's outcome."""
+        """Send results while the block runs; messages for the user are appended to the `notes` of the run's outcome."""
         if not self.receivers:
             yield
             return

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOKS_AT_MOST = 256
-"""Largest number of records per log; if it is exceeded, every second record is dropped and the interval is doubled."""
+"""Largest number of recorded lengths per log. If it is exceeded, every second record is dropped and the interval
+between records is doubled. [1]
+"""
 _EVERY_S = 1.0
 
 
@@ -41,17 +43,19 @@ class LogGrowth:
         return found
 
     def look(self) -> None:
-        """Record the lengths of logs that have grown, if enough time has passed since the last record."""
+        """Record the lengths of the logs that have grown, unless the last record was made less than an interval ago.
+        [byte]
+        """
         if self._clock() >= self._next_ns:
             self._note()
 
     def at_end(self) -> dict[str, int]:
-        """Make the last record, and return the length of each log. [byte]"""
+        """Record the lengths of all logs for the last time, and return them. [byte]"""
         self._note()
         return dict(self._last)
 
     def document(self) -> dict[str, list[tuple[int, int]]]:
-        """Return the records of each log that has grown: monotonic time [ns] and length [byte]."""
+        """Return the recorded lengths of each log that has grown: pairs of monotonic time [ns] and length [byte]."""
         return self._looks
 
     def _note(self) -> None:

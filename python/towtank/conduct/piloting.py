@@ -1,4 +1,4 @@
-"""Conducts the pilot run of a study whose load levels are given as shares of the limit."""
+"""Conducts the pilot run of a study whose load levels are given as shares of the load limit of its system."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _ERRORS = "errors > 50 %"
 
 
 def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, *, resume: bool) -> Study:
-    """Find the limit by a pilot run, for a study whose load levels are given as shares of the limit.
+    """Find the load limit of the system by a pilot run, for a study whose load levels are given as shares of that
+    limit.
 
     A study without such levels is returned unchanged. A resumed study keeps the recorded limit.
 
@@ -35,7 +36,7 @@ def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, 
     TargetError
         If the system did not come up.
     MeasurementError
-        If no plateau of the pilot run passed.
+        If no plateau (load step) of the pilot run passed.
     """
     if not study.needs_pilot:
         return study
@@ -73,7 +74,9 @@ def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) ->
 
 
 def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
-    """Return the task of a pilot run; its load rises beyond the limit, and no stored items are read back."""
+    """Return the task of a pilot run. Its load rises beyond the limit of the system, and stored items are not read
+    back.
+    """
 
     def make(plan: dict[str, Any], send: Any) -> Any:
         from towtank.conduct.searching import PilotSteering  # noqa: PLC0415 - the analysis takes a second to load
@@ -85,8 +88,8 @@ def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) ->
 
 
 def pilot_load(pilot: Pilot) -> FindLimit:
-    """Return the load of a pilot run, which is a search without objectives."""
-    # The times are already valid numbers of seconds; `model_construct` skips the parser of texts with units.
+    """Return the load of a pilot run: a search for the load limit, but without objectives."""
+    # `model_construct` skips the parser of texts with units, because the times are already valid numbers of seconds.
     stages = Stages.model_construct(ramp_up=pilot.ramp_up, settle=pilot.settle, steady=pilot.steady, ramp_down=0.0)
     return FindLimit(
         kind="find-limit",
@@ -100,7 +103,9 @@ def pilot_load(pilot: Pilot) -> FindLimit:
 
 
 def pilot_spec(study: Study) -> RunSpec:
-    """Return the specification of the pilot run: rising load, and the first level of every other factor."""
+    """Return the specification of the pilot run: a rising load, and the first level of every factor other than the
+    load.
+    """
     factors = {name: levels for name, levels in study.study.factors.items() if name not in LOAD_FACTORS}
     changed = {"load": pilot_load(study.pilot), "factors": factors, "events": {}, "predict": None}
     pilot = replace(study, study=study.study.model_copy(update=changed))
@@ -121,12 +126,12 @@ def pilot_spec(study: Study) -> RunSpec:
 
 
 def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> PilotResult:
-    """Read the limit from the records of a pilot run.
+    """Read the load limit of the system from the records of a pilot run.
 
     Raises
     ------
     MeasurementError
-        If no plateau of the pilot run passed.
+        If no plateau (load step) of the pilot run passed.
     """
     from towtank.analysis.limits.found import search_of  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.analysis.limits.pilot import is_beyond, limit_users  # noqa: PLC0415

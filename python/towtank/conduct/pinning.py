@@ -1,4 +1,6 @@
-"""Assigns the CPUs of this machine to the system under test, and to the generator with probe and Towtank itself."""
+"""Assigns the CPUs of this machine to two groups: the system under test, and the generator with the probe and
+Towtank.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pinning:
-    """CPUs of system and generator; without pinning both are empty, and `note` gives the reason."""
+    """CPUs of the system under test and of the generator. Without pinning, both are empty and `note` gives the
+    reason.
+    """
 
     system: tuple[int, ...] = ()
     generator: tuple[int, ...] = ()
@@ -25,7 +29,7 @@ class Pinning:
 
     @property
     def pinned(self) -> bool:
-        """True if system and generator are pinned to separate CPUs."""
+        """True if the system under test and the generator are pinned to separate CPUs."""
         return bool(self.system and self.generator)
 
     def document(self) -> dict[str, object]:
@@ -35,7 +39,8 @@ class Pinning:
 
 
 def share_out(available: set[int] | None = None) -> Pinning:
-    """Assign the last CPU to the generator and all other CPUs to the system; a single CPU is not assigned to either.
+    """Assign the last CPU to the generator and all other CPUs to the system. If there is only one CPU, neither gets a
+    CPU.
 
     Parameters
     ----------
@@ -49,7 +54,7 @@ def share_out(available: set[int] | None = None) -> Pinning:
 
 
 def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
-    """Return the assignment of CPUs that a study requests.
+    """Return the assignment of CPUs to system and load generator that a study requests.
 
     Raises
     ------

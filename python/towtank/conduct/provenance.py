@@ -1,4 +1,4 @@
-"""Records the provenance of a result: files, hashes, versions, facts about the host and the design."""
+"""Records the provenance of a result: files, hashes, versions, properties of the host, and the design of the study."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from towtank.study import RunSpec, Study
 
 FILES = "files"
-# Packages whose version may change a result.
+# Packages whose versions are recorded, because a different version may change a result.
 _PACKAGES = ("content-server", "numpy", "scipy", "hdrhistogram")
 
 
@@ -87,7 +87,7 @@ def open_results(
 
 
 def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: Path) -> dict[str, Any]:
-    """Write the secrets of a command to a private file; return the command without its secrets."""
+    """Write the secrets of a command line to a private file; return the command line without its secrets."""
     changes = command.get("changes", [])
     shown = [redacted_setting(change, parameters) for change in changes]
     if shown == changes:
@@ -110,7 +110,7 @@ def require_own(folder: Path) -> None:
 
 
 def require_no_results(folder: Path) -> None:
-    """Refuse a folder that contains results."""
+    """Refuse a folder that already contains the results of a study."""
     require_own(folder)
     if (folder / STUDY_MANIFEST).exists():
         message = f"must be a folder without results; to continue these results, run `towtank run --resume {folder}`"
@@ -144,7 +144,8 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     kept = []
     names = [path.name for path in documents.values()]
     for role, path in documents.items():
-        # Files from different folders may have the same name, so a repeated name gets the role as a prefix.
+        # If a file name is repeated, it gets the role of the file as a prefix, because files from different folders may
+        # have the same name.
         name = path.name if names.count(path.name) == 1 else f"{role}-{path.name}"
         copy, text = folder / FILES / name, study.files[str(path)]
         make_private_folder(copy.parent)
@@ -155,7 +156,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Return the SHA-256 hash of a file if its content equals the given text, otherwise the hash of the text.
+    """Return the SHA-256 hash of a file if the file contains the given text, otherwise the hash of the text.
 
     A byte order mark in the file is ignored for the comparison.
     """
@@ -166,7 +167,9 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hash of each file or folder that a study names but does not copy, and the key that names it."""
+    """Return the hash of each file or folder that a study names but does not copy, by the key of the study that names
+    it.
+    """
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}
         for named in study.named_files()

@@ -21,28 +21,29 @@ from towtank.errors import EngineError, StudyError
 from towtank.observe.host import host_facts
 from towtank.size import Measurement, Rated, catalogue, reference_values
 
-# Free space that the kernels need: the file of the disk kernels, the databases, and a reserve. [byte]
+# Disk space that must be free for the kernels: the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class RatingLength:
-    """Length of a rating.
+    """Length of a rating, that is, of the measurement of this machine's speed by kernels.
 
     Attributes
     ----------
     rounds : int
         Number of rounds; in each round, every kernel has its turns. [1]
     turn_s : float
-        Length of a turn, without the warm-up, which adds a fifth. [s]
+        Length of a turn (one measured execution of a kernel). The warm-up before it adds a fifth. [s]
     """
 
     rounds: int
     turn_s: float
 
 
-# A round has 40 turns: each of the 20 kernels runs on one CPU and on all CPUs.
+# Short and full length of a rating. A round has 40 turns (measured executions): each of the 20 kernels runs once on one
+# CPU and once on all CPUs.
 QUICK = RatingLength(rounds=3, turn_s=0.12)
 FULL = RatingLength(rounds=6, turn_s=0.6)
 
@@ -76,7 +77,7 @@ def measure(
     folder : Path
         Folder on the disk to rate.
     length : RatingLength
-        Number and length of the turns.
+        Number and length of the turns (measured executions of a kernel).
     progress : callable, optional
         Function that is called after each turn with the engine's report and the number of all turns.
     stop : StopRequest, optional
@@ -116,7 +117,7 @@ def _parsed(text: str) -> Json:
 
 
 def _check(folder: Path) -> None:
-    """Refuse a folder that is not writable or has too little free space."""
+    """Refuse a folder that is not writable or has too little free space for the kernels' files."""
     if not folder.is_dir():
         raise StudyError.at(str(folder), "must be a folder that exists", where="--folder")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -138,14 +139,17 @@ def _own_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
-    """Run the engine, and yield its output as a stream of lines; the engine ends with the block."""
+    """Run the engine inside the block, and yield its output as a stream of lines; the engine is ended with the
+    block.
+    """
     arguments = ["--folder", str(folder), "--rounds", str(length.rounds), "--turn", str(length.turn_s)]
     process = subprocess.Popen(
         [str(binary()), "rate", *arguments, "--until-stdin-closes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # Ctrl-C on the terminal must not reach the engine: this process ends the engine and then removes the folder.
+        # The engine must not receive Ctrl-C from the terminal, because this process first ends the engine and then
+        # removes the folder.
         start_new_session=True,
     )
     assert process.stdout is not None and process.stdin is not None
@@ -163,7 +167,7 @@ def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
 
 
 def rated_facts(folder: Path) -> Json:
-    """Return facts about this machine for a rating, including the file system of the folder."""
+    """Return the description of this machine that a rating records, including the file system of the folder."""
     facts = {**host_facts(), "file_system": file_system(folder), "huge_pages": huge_pages()}
     return {name: value for name, value in facts.items() if value is not None}
 
@@ -179,7 +183,7 @@ def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> st
             if len(fields) < 5 or not kind:
                 continue
             point = Path(re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), fields[4]))
-            # Of several mounts at one mount point, the last mount hides the earlier ones.
+            # If several file systems are mounted at one mount point, only the last is visible, so the last one counts.
             if place.is_relative_to(point) and (found is None or len(str(point)) >= found[0]):
                 found = (len(str(point)), kind[0])
     return found[1] if found else None

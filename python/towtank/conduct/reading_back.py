@@ -1,7 +1,7 @@
 """After the load, reads back the items whose storage the system confirmed, and compares them with the originals.
 
-Services that events ended are restarted first. A failed read is repeated, because it does not show a loss of data: the
-server may have just restarted, or a load balancer may not yet have noticed the restart.
+Services that events ended are restarted first. A read that fails is repeated, because the failure does not prove a loss
+of data: the server may have just restarted, or a load balancer may not yet have noticed the restart.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ SCHEMA = "towtank/stored/1"
 _ROUNDS = 4
 _BETWEEN_ROUNDS_S = 3.0
 _LOOK_EVERY_S = 0.25
-# Time for pending responses after the last request of the read-back. [s]
+# Longest wait for pending responses after the last request of the read-back. [s]
 _MARGIN_S = 60.0
-# Largest number of lost or different documents that the result lists; the engine's notes contain all of them.
+# Largest number of lost or changed documents that the result lists; the engine's notes contain all of them. [1]
 NAMED_AT_MOST = 1000
 _NANOSECONDS = 1e9
 
@@ -41,7 +41,7 @@ Plan = Callable[[str, Path, Path, Endpoints], dict[str, Any]]
 
 @dataclass(frozen=True)
 class ReadBack:
-    """Settings of the read-back.
+    """Settings of the read-back, which checks after the load that stored items still exist.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ def read_back(
 
 
 def _heal(run: RunFolder, system: System) -> str | None:
-    """Restart the services that events ended; return the reason if a service does not start, otherwise None."""
+    """Restart the services that events ended. Return the reason if a service does not start, otherwise None."""
     if died := system.ended():
         return f"{died[0].tier} {died[0].text}"
     for name in system.taken_down():
@@ -95,7 +95,7 @@ def _heal(run: RunFolder, system: System) -> str | None:
 
 
 class _Reader:
-    """Reads the stored items kind by kind, in rounds of attempts."""
+    """Reads back the stored items, one kind after the other; items that failed are tried again in further rounds."""
 
     def __init__(
         self, asked: ReadBack, run: RunFolder, endpoints: Endpoints, stop: StopRequest, display: Display
@@ -108,7 +108,9 @@ class _Reader:
         self.deadline = time.monotonic() + asked.at_most_s
 
     def all(self, ledger: Ledger) -> str | None:
-        """Read back the items of all kinds. Return the reason if some items were not read, otherwise None."""
+        """Read back the stored items of all kinds. Return the reason if some items could not be read,
+        otherwise None.
+        """
         for kind in self.asked.kinds:
             things = self._chosen(kind, ledger.of(kind))
             if not things or self.stop.requested:
@@ -123,7 +125,7 @@ class _Reader:
         return None if time.monotonic() < self.deadline else f"it took longer than {self.asked.at_most_s:g} s"
 
     def _chosen(self, kind: str, things: dict[str, Thing]) -> dict[str, Thing]:
-        """Return all items of a kind, or a random sample of them."""
+        """Return the items of a kind to read back: all of them, or a random sample."""
         if self.asked.sample is None or len(things) <= self.asked.sample:
             chosen = things
         else:
@@ -139,14 +141,15 @@ class _Reader:
         for number in range(1, _ROUNDS + 1):
             reads.update(self._round(kind, number, left))
             fates.update({key: stored.fate(things[key], reads.get(key), absent) for key in left})
-            # A missing item may reappear while a server recovers, so only items that were found are final.
+            # Only items that were found are final. A missing item is read again, because it may reappear while a server
+            # recovers.
             left = [key for key in left if fates[key] not in (stored.FOUND, stored.DIFFERENT, GONE)]
             if not left or self.stop.requested or time.monotonic() + _BETWEEN_ROUNDS_S > self.deadline:
                 return
             time.sleep(_BETWEEN_ROUNDS_S)
 
     def _round(self, kind: str, number: int, keys: list[str]) -> dict[str, dict[str, Any]]:
-        """Read some items once; return the engine's note about each item, by key."""
+        """Read the given items once, and return the engine's note about each item, by key."""
         folder = self.run.read_back / f"{kind}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "keys.csv").open("w", encoding="utf-8", newline="") as stream:
@@ -162,13 +165,15 @@ class _Reader:
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
     def _engine(self, folder: Path) -> EngineProcess:
-        """Return an engine on the generator's host, because the system may only be reachable from that host."""
+        """Return an engine that runs on the generator's host, because the system may be reachable only from
+        that host.
+        """
         entry = self.endpoints.generator.entry()
         environment = {**marking.environment(), **entry.environment}
         return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)
 
     def _drive(self, process: EngineProcess, folder: Path, keys: set[str]) -> int | None:
-        """Wait until the engine has tried all keys, or stop it at the deadline; return its exit status."""
+        """Wait until the engine has tried to read all keys, or stop it at the deadline; return its exit status."""
         late = self.deadline + _MARGIN_S
         following = _Following(folder, keys)
         asked = False
@@ -214,7 +219,9 @@ class _Reader:
         }
 
     def _named(self, kind: str, things: dict[str, Thing], fates: dict[str, str]) -> list[dict[str, Any]]:
-        """List the items that are lost, different or unreadable, in the order in which the system confirmed them."""
+        """List the items that are lost, changed or unreadable, in the order in which the system confirmed their
+        storage.
+        """
         bad = [key for key, fate in fates.items() if fate in (stored.LOST, stored.DIFFERENT, stored.UNREADABLE)]
         bad.sort(key=lambda key: things[key].acknowledged_ns)
         reads = self.reads.get(kind, {})
@@ -236,7 +243,7 @@ class _Reader:
 
 @dataclass
 class _Following:
-    """Keys that the engine has not read yet, updated from the engine's notes while it writes them."""
+    """Keys of the items that the engine has not read yet. They are updated while the engine writes its notes."""
 
     folder: Path
     left: set[str]

@@ -1,4 +1,4 @@
-"""Reports faults that the engine found in a plan as faults of command-line options."""
+"""Reports a fault that the engine found in its plan as a fault of the command-line option that caused it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from towtank.errors import Fault, StudyError
 
 _LINE = re.compile(r"^\S*plan\.json: (?P<place>[\w.\[\]]+): (?P<message>.*)$")
 _OF_WORKLOAD = re.compile(r"(transactions|groups|targets|pools|variables|lists|steps|pages)\b")
-# Options by pattern of the paths in the plan that they set; the first matching pattern decides.
+# Patterns of paths in the engine's plan, and the option that sets a value at such a path. The first matching pattern
+# applies.
 _OPTIONS = (
     (r"load\..*rate", "--rate"),
     (r"load\.users_at_most", "--users-at-most"),
@@ -33,7 +34,7 @@ _OPTIONS = (
 
 
 def refuse_options(log: Path, *, of_workload: bool) -> None:
-    """Raise the faults that the engine found in the plan of a drive, each with the option that caused it.
+    """Raise the faults that the engine found in a plan of `towtank drive`, each with the option that caused the fault.
 
     Parameters
     ----------
@@ -58,5 +59,7 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
 
 
 def option_of(place: str) -> str:
-    """Return the option that sets a value in the plan; the value's path in the plan if no option sets it."""
+    """Return the option that sets a value in the engine's plan, or the value's path in the plan if no option
+    sets it.
+    """
     return next((option for pattern, option in _OPTIONS if re.fullmatch(rf"(?:{pattern})(?:[.\[].*)?", place)), place)

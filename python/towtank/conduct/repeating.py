@@ -17,18 +17,20 @@ if TYPE_CHECKING:
     from towtank.study import RunSpec, Study
 
 LOOK_FROM = 2
-"""Number of blocks before claims are first tested, because a single run shows no difference between runs. [1]"""
+"""Smallest number of blocks after which claims are tested. A single run shows no variation between runs. [1]"""
 _GIVE_UP_FROM = 3
-"""Smallest number of blocks after which the study may end because no open question can be decided. [1]"""
+"""Smallest number of blocks after which the study may end because no undecided claim or objective can be
+decided. [1]
+"""
 SPEED_MOVED = 0.05
-"""Largest relative difference of the machine's speed between the runs of a block. [1]"""
+"""Relative difference of the machine's speed between the runs of a block above which the block is repeated. [1]"""
 ENDED = "repeat_ended"
 """Key of the study manifest that records how the repetition ended."""
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """Open question at the end of the repetition.
+    """Claim or objective that is still undecided when the repetition of runs ends.
 
     Attributes
     ----------
@@ -48,7 +50,7 @@ class Undecided:
     more_s: float | None
 
     def sentence(self) -> str:
-        """Return a sentence with the question and the number of runs that would decide it."""
+        """Return a sentence with the open question and the number of runs that would probably decide it."""
         head = f"open: {self.text.rstrip('.')}; "
         if self.more is None:
             return f"{head}the number of runs that would decide it is not known"
@@ -58,7 +60,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Ended:
-    """End of the repetition, as the manifest of the study records it.
+    """End of the repetition of a study's runs, as the manifest of the study records it.
 
     Attributes
     ----------
@@ -67,7 +69,7 @@ class Ended:
     because : str
         Reason of the end: `decided`, `at_most`, `undecidable` or `budget`.
     open : tuple of Undecided
-        Open questions.
+        Claims and objectives that are still undecided.
     """
 
     blocks: int
@@ -76,7 +78,9 @@ class Ended:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Ended | None:
-        """Read the end from the manifest of a study; None if the study was not ended by its rule of repetition."""
+        """Read the end of the repetition from a study's manifest; None if the study was not ended by its rule of
+        repetition.
+        """
         found = manifest.get(ENDED)
         if not found:
             return None
@@ -89,7 +93,7 @@ class Ended:
         )
 
     def lines(self, results: Path) -> list[str]:
-        """Return sentences that describe the end, and the command that continues the study."""
+        """Return sentences that describe the end of the repetition, and the command that continues the study."""
         found = [f"ended after {self.blocks} runs of each combination: {_BECAUSE[self.because]}"]
         found += [question.sentence() for question in self.open]
         if self.open:
@@ -100,7 +104,7 @@ class Ended:
 
 @dataclass
 class Repeating:
-    """Rule that ends a study after a block of runs; each block contains every combination of levels once.
+    """Rule that decides after each block of runs whether a study ends. A block has one run per combination of levels.
 
     Attributes
     ----------
@@ -160,13 +164,15 @@ class Repeating:
         return sum(self.block_s) + self.repeated_s
 
     def _pace_s(self, run: str) -> float | None:
-        """Return the median CPU time of the probe's fixed piece of work in a run; None if it was not measured. [s]"""
+        """Return the median CPU time that the probe's fixed piece of work took in a run; None if it was not measured.
+        [s]
+        """
         path = RunFolder(self.results.run_path(run)).summary
         found = dig(read_object(path), "host", "pace", "median_s") if path.exists() else None
         return None if found is None else float(found)
 
     def block_ended(self, block: int, *, ran: bool) -> bool:
-        """Judge the study after a block; return True if it ends here, and write the end to its manifest.
+        """Test after a block whether the study can end. If it ends, write its end to its manifest and return True.
 
         Parameters
         ----------
@@ -196,7 +202,9 @@ class Repeating:
         return why is not None
 
     def _why(self, block: int, found: list[OpenQuestion]) -> str | None:
-        """Return the reason to end after a block: `decided`, `at_most`, `undecidable` or `budget`; None to continue."""
+        """Return the reason to end the study after a block: `decided`, `at_most`, `undecidable` or `budget`; None to
+        continue.
+        """
         if not found:
             return "decided"
         if block >= self.study.blocks:
@@ -229,7 +237,7 @@ class Repeating:
 
 
 def remaining(specs: list[RunSpec], manifest: Mapping[str, Any], at_least: int) -> list[RunSpec]:
-    """Return the runs of a resumed study.
+    """Return the planned runs of a resumed study.
 
     Blocks after the recorded end of the repetition are omitted, unless more blocks are requested.
     """

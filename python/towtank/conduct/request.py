@@ -1,4 +1,4 @@
-"""Stores the request for a study with its results, so that the study can be resumed."""
+"""Stores the user's request for a study together with the results, so that the study can be resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """Study and options that the user requested.
+    """Study that the user requested, with the options of the command.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class StudyRequest:
         TargetError
             If this machine does not meet the needs of the hosts in any run.
         """
-        # The import is here because the YAML reader would slow down the start of every command.
+        # The YAML reader loads slowly, so it is imported here and not at the start of every command.
         from towtank.study import load_study, study_path  # noqa: PLC0415
         from towtank.study.named_files import paths_beside, refuse_outside  # noqa: PLC0415
 
@@ -105,7 +105,7 @@ class StudyRequest:
         return check_targets(dict.fromkeys(addresses), self.allowed)
 
     def _check_hosts(self, study: Study) -> None:
-        """Refuse the study before the first run if this machine does not meet the needs of the hosts in any run."""
+        """Refuse the study before its first run if this machine cannot provide the hosts that any run needs."""
         from towtank.system.hosts.group import build_hosts  # noqa: PLC0415
 
         lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
@@ -132,7 +132,7 @@ class StudyRequest:
 def _check_open_files(study: Study) -> None:
     """Refuse a study whose users need more connections than the hard limit of open files allows.
 
-    Load levels that depend on a pilot run are not known here; the engine checks them before the load begins.
+    Load levels that depend on a pilot run are not known here; the engine checks these levels before the load begins.
     """
     from towtank.workload.target_choice import targets_of  # noqa: PLC0415
 
@@ -206,7 +206,7 @@ def recorded_request(
 def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int) -> int:
     """Return the number of runs of each combination of levels after `more` runs have been added to the results.
 
-    If an earlier request for more runs is not completed, its missing runs are part of the new request.
+    If an earlier request for more runs is incomplete, its missing runs count as part of the new request.
     """
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(manifest, "design") or ()}
     planned = max(block_of.values(), default=0)
@@ -217,7 +217,7 @@ def _continued_to(results: ResultsFolder, manifest: Mapping[str, Any], more: int
 
 
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path, list[str]]:
-    """Return the path of the study file, and the changed files of the study.
+    """Return the path of the study file, and the files of the study that have changed since the results were begun.
 
     The path is that of the original file if all files of the study are unchanged, otherwise that of its copy in the
     results.
@@ -245,7 +245,9 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
 
 
 def _needs_originals(changed: Iterable[str]) -> StudyError:
-    """Return the error for changed files whose copies would search for programs and files in the results folder."""
+    """Return the error for changed files that cannot be read from their copies, because the copies would search for
+    programs and files in the results folder.
+    """
     message = "must be unchanged since the results were begun, because the study uses programs or files beside it, got"
     faults = [Fault(path, 0, 0, "--resume", f"{message} other content or no file") for path in changed]
     return StudyError(faults, hint="restore it, or begin new results with `towtank run`")
@@ -257,7 +259,7 @@ def _has_changed(file: dict[str, str]) -> bool:
 
 
 def new_folder(name: str) -> Path:
-    """Return a new results folder, named after study and time; a number is added if the folder exists."""
+    """Return a new results folder, named after study and time; a number is appended if the folder already exists."""
     stem = Path("results") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 1
     while folder.exists():

@@ -37,28 +37,28 @@ if TYPE_CHECKING:
     from towtank.study.events import Event
 
 ENGINE_LOG = "engine.log"
-# EX_IOERR of sysexits(3): the engine could not write its results.
+# Exit status EX_IOERR of sysexits(3): the engine could not write its results.
 ENGINE_DISK_FULL = 74
-# Longest wait for live frames between two checks of the services. [s]
+# Longest wait for results of the current second (live frames) between two checks of the services. [s]
 _LOOK_EVERY_S = 0.25
-# Interval between checks for stopped services; a check reads some files per service. A service that is stopped for a
-# shorter time cannot be distinguished from a slow service. [s]
+# Interval between checks for services that a signal has stopped; a check reads some files per service. A stop that is
+# shorter than the interval cannot be distinguished from a slow response. [s]
 _HELD_EVERY_S = 1.0
-# An engine counts as hanging if it still runs this long after the end of stages and drain. [s]
+# Time after the end of stages and drain after which an engine that still runs counts as hanging. [s]
 _MARGIN_S = 30.0
-# Longest time that a stopped run waits for pending responses. [s]
+# Longest time that the engine waits for pending responses if the run is stopped early. [s]
 STOPPING_S = 5.0
 _DEFAULT_DRAIN_S = 30.0
 
 
 class Observing(Protocol):
-    """Running observation of a system."""
+    """Observation of a system that has started and can be extended during the load."""
 
     def failures(self) -> list[str]:
-        """Return sentences about metrics that could not be observed."""
+        """Return sentences about metrics of the system that could not be observed."""
 
     def add_group(self, name: str, pid: int) -> None:
-        """Observe a process and its descendants from now on."""
+        """From now on, also observe this process and its descendants."""
 
 
 Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
@@ -66,7 +66,7 @@ Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
 
 @dataclass(frozen=True)
 class RunTask:
-    """Everything that is needed to conduct one run.
+    """Description of one run, with the functions that create the system, the plan and the observation.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class RunOutcome:
     notes: list[str] = field(default_factory=list)
 
     def fail(self, reason: str) -> None:
-        """Mark the run as failed; the reason of the first failure is kept."""
+        """Mark the run as failed. If it has already failed, the first reason is kept."""
         self.status, self.reason = "failed", self.reason or reason
 
 
@@ -155,7 +155,9 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
             outcome.fail(str(error))
         except Stopped:
             outcome.status = "stopped"
-        except StudyError as error:  # The fault of the input was found only now; every other run would fail as well.
+        # The fault of the input is only detected while the system runs. It ends the study, because every other run
+        # would fail as well.
+        except StudyError as error:
             outcome.fail(str(error))
             _close(run, outcome)
             raise
@@ -199,7 +201,8 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
             watching_targets(run, plan, endpoints.groups, observation.add_group, endpoints.watched),
         ):
             run.event("observation_started")
-            # The generator is observed as well, so that a CPU limit which slows it down is detected.
+            # The generator's processes are observed as well, so that a CPU limit that slows the generator down is
+            # detected.
             watched = GENERATOR_GROUP not in endpoints.groups
             drive_engine(
                 run,
@@ -309,7 +312,7 @@ def drive_engine(
 
 
 def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRequest) -> None:
-    """Set status and reason of the run from the engine's exit status and the services that died."""
+    """Set status and reason of the run, based on the engine's exit status and the services that died."""
     if status == ENGINE_DISK_FULL:
         outcome.disk_full = True
     for tier, text in outcome.died.items():
@@ -321,12 +324,12 @@ def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRe
 
 
 def disk_is_full(folder: Path, hint: str = "free some space, then repeat the command") -> EngineError:
-    """Return the error for a disk that is too full for the record."""
+    """Return the error to raise if the disk has too little space for the record."""
     return EngineError(f"the disk is full: nothing more can be written to {folder}; the record is kept", hint=hint)
 
 
 def engine_words(log: Path) -> str:
-    """Return the last lines of the engine's log, indented, for the end of a message."""
+    """Return the last lines of the engine's log, indented, to be appended to a message."""
     return "".join(f"\n  {line}" for line in tail(log, 5))
 
 
@@ -385,14 +388,15 @@ class _Watch:
                 self.run.event("engine_asked_to_stop", why="responses take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                # If a service died, its death explains the failure better, and is reported below.
+                # If a service died, this failure is not reported here: the death of the service explains it better and
+                # is reported below.
                 if not self.outcome.died:
                     self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
 
     def _allow(self, planned: float) -> None:
-        """Extend the deadline of the engine to the time that its stages need."""
+        """Extend the deadline at which the engine must have ended to the time that its stages need."""
         self.deadline = self.begun + planned + self.drain + _MARGIN_S
 
     def _frames(self, wait_s: float) -> None:
@@ -431,9 +435,9 @@ class _Watch:
         self.holding = held
 
     def _ask(self, drain: float) -> None:
-        """Stop the engine early, because a service died or the user requested it.
+        """Request the engine to stop early, because a service died or the user requested it.
 
-        Any further load would measure nothing useful.
+        Further load would produce no useful measurement.
         """
         self.asked = True
         why = "a service died" if self.outcome.died else "the user asked"

@@ -1,4 +1,4 @@
-"""Estimates the length of a search for the limit before the search begins; it depends on where the limit is."""
+"""Estimates, before a search for the load limit begins, how long the search takes; this depends on the limit."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from towtank.study.search import amount
 from towtank.study.search_stages import DECIDE, plateau_stages
 from towtank.study.until import Until, longest_s
 
-# Largest number of possible limits that are tried. Each of them needs a simulated search of up to 200 plateaus. [1]
+# Largest number of possible load limits for which a search is simulated. Each simulation has up to 200 plateaus. [1]
 _TRIED_AT_MOST = 8
 
 
 def search_range_s(load: FindLimit) -> tuple[float, float]:
-    """Return the shortest and longest duration of a search, over all possible limits. [s]
+    """Return the shortest and longest duration of a search for the load limit, over all possible limits. [s]
 
-    The function assumes that all levels below the limit pass, and that all other levels fail. A real search takes
+    The function assumes that all load levels below the limit pass, and that all other levels fail. A real search takes
     longer if some levels pass although lower levels fail, or if a backlog must drain.
     """
     from towtank.analysis.limits.search import PLATEAUS_AT_MOST, ladder, plan_of  # noqa: PLC0415 - takes a second
 
     rungs = list(islice(ladder(plan_of(load.document())), PLATEAUS_AT_MOST))
-    # Both extremes are among these levels: a limit in the first brackets needs the most halvings, a limit in the last
-    # brackets the most levels.
+    # The shortest and the longest search are among these possible limits: a limit in the first brackets needs the most
+    # halvings, a limit in the last brackets the most levels.
     tried = rungs if len(rungs) <= _TRIED_AT_MOST else [*rungs[: _TRIED_AT_MOST - 2], *rungs[-2:]]
     visited = [_levels(load, limit) for limit in [*tried, float("inf")]]
     lengths = [(_length(load, levels, longest=False), _length(load, levels, longest=True)) for levels in visited]
@@ -31,7 +31,7 @@ def search_range_s(load: FindLimit) -> tuple[float, float]:
 
 
 def _levels(load: FindLimit, limit: float) -> list[float]:
-    """Return the levels of a search in order, if all levels from a given limit upward fail."""
+    """Return the load levels of a search in order, if all levels from a given limit upward fail."""
     from towtank.analysis.limits.search import Failure, Outcome, decide, plan_of  # noqa: PLC0415 - takes a second
 
     plan, outcomes = plan_of(load.document()), [Outcome(amount(load.start), None)]
@@ -42,7 +42,9 @@ def _levels(load: FindLimit, limit: float) -> list[float]:
 
 
 def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
-    """Return the total duration of plateaus at given levels, with stages as long, or as short, as possible. [s]"""
+    """Return the total duration of the plateaus at the given load levels, with stages either as long or as short as
+    possible. [s]
+    """
     total, before = 0.0, 0.0
     for number, level in enumerate(levels):
         stages = plateau_stages(load, number, before, level)
@@ -55,5 +57,5 @@ def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
 
 
 def _shortest_s(length: Until | float) -> float:
-    """Return the shortest duration of a stage. [s]"""
+    """Return the shortest possible duration of a stage of the load. [s]"""
     return length if isinstance(length, int | float) else float(getattr(length, "at_least", 0.0))

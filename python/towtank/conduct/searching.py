@@ -1,4 +1,4 @@
-"""Searches for the limit during the load: judges each plateau when it ends, and then appends the next plateau."""
+"""Searches for the load limit while the engine runs: tests each plateau when it ends, then appends the next plateau."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_sta
 
 
 class SearchSteering(StageSteering):
-    """Steering that ends settle stages when their data suffice, and searches for the limit.
+    """Steering that ends settle stages when their data suffice, and searches for the load limit.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SearchSteering(StageSteering):
         self._told: set[int] = set()
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Follow the engine's stages, and its replies to appended stages."""
+        """Process the engine's messages about the current stage, and the engine's replies to appended stages."""
         if frame.get("k") == "appended" and self._asked is not None:
             stage, stages = self._asked
             self._asked = None
@@ -70,7 +70,9 @@ class SearchSteering(StageSteering):
             self._steady = self.under_way
 
     def look(self) -> None:
-        """Judge the plateau that has ended, or end the relief stage if the backlog has drained."""
+        """Test the plateau that has ended, or end the relief stage (low load) if the backlog of requests has
+        drained.
+        """
         super().look()
         if self.under_way is not None and not self.is_over and self._asked is None:
             name = self.under_way.name.partition(" ")[0]
@@ -81,7 +83,7 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the time from which recorded intervals are needed: the start of the plateau that is judged next.
+        """Return the time from which recorded intervals are needed: the start of the plateau that is tested next.
         [s]
         """
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
@@ -104,7 +106,7 @@ class SearchSteering(StageSteering):
         self._go_on(plateau, decision, under_way.index)
 
     def _decide(self) -> Decision:
-        """Return the next level, or the end of the search if no level follows."""
+        """Return the next load level, or the end of the search if no level follows."""
         return decide(self.plan, [plateau.outcome for plateau in self.plateaus])
 
     def _go_on(self, plateau: Plateau, decision: Decision, stage: int) -> None:
@@ -123,15 +125,15 @@ class SearchSteering(StageSteering):
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Return True if the next plateau may begin with a backlog: the last plateau failed at the same or a higher
-        rate.
+        """Return True if the next plateau may begin with a backlog of requests, because the last plateau failed at the
+        same or a higher rate.
 
         A closed load leaves no backlog: when a user leaves, its pending request is cancelled.
         """
         return self.rules.is_open and level <= plateau.level and not plateau.passed
 
     def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
-        """End the relief stage if the backlog has drained.
+        """End the relief stage (low load after a failed plateau) if the backlog has drained.
 
         The backlog has drained when no arrival waits, and about as many requests are in flight as at the highest level
         that passed, or fewer.
@@ -151,7 +153,7 @@ class SearchSteering(StageSteering):
             self._next(stage.index)
 
     def _end(self, decision: Decision) -> str:
-        """Return the result of the search as text."""
+        """Return the result of the search for the load limit as text."""
         found = conclude(self.load.of, self.plan, self.plateaus).document()
         return f"{decision.ended}: limit {text_of(found)}"
 
@@ -177,7 +179,9 @@ class SearchSteering(StageSteering):
 
 
 class PilotSteering(SearchSteering):
-    """Steering that raises the load of a pilot run until throughput falls short of ideal scaling."""
+    """Steering that raises the load of a pilot run until the throughput falls below proportional growth with
+    the load.
+    """
 
     def _decide(self) -> Decision:
         level = next_level(self.plateaus, self.plan.steps[0].times or 2.0, self.plan.at_most)

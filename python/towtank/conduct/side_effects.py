@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from towtank.study import Study
     from towtank.system.model import SystemFile
 
-# Largest number of names of one kind that are listed, because a system may have hundreds of hosts.
+# Largest number of names of each kind (such as hosts) that are listed, because a system may have hundreds of hosts.
 _NAMES_AT_MOST = 8
 
 
@@ -46,7 +46,7 @@ def side_effects(study: Study) -> list[str]:
 
 
 def _programs(systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the servers that the study starts, by kind."""
+    """Describe the servers that the study starts, grouped by kind."""
     kinds: dict[str, dict[str, None]] = {}
     for system in systems:
         for name, service in system.services.items():
@@ -57,7 +57,7 @@ def _programs(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _commands(systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the commands of the study's own programs, as written."""
+    """Describe the commands of the study's own programs, as the study file contains them."""
     for system in systems:
         for service in system.services.values():
             yield from (f"runs `{shlex.join(redacted(command))}`" for command in service.commands)
@@ -83,7 +83,7 @@ def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _addresses(study: Study, systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the addresses of running servers that the study loads, with their IP addresses."""
+    """Describe the addresses of already running servers that the study loads, with their IP addresses."""
     places = dict.fromkeys(_place(study, address) for system in systems for address in system.addresses)
     if places:
         yield f"sends to {_names(places)}"

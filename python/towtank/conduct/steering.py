@@ -1,6 +1,6 @@
 """Steers a load while it runs, by commands to the engine that end a stage or append stages.
 
-The steering reads the record while the load threads write it, and uses the decision functions of the analysis. Each
+The module reads the record while the load threads write it, and uses the decision functions of the analysis. Each
 decision is recorded as an event of the run.
 """
 
@@ -19,7 +19,7 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# Shortest fraction of a second that is used as an interval, equal to that of the analysis. [s]
+# Shortest part of a second whose measured values are used; the analysis uses the same limit. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -27,13 +27,13 @@ Note = Callable[[str], None]
 
 
 class Steering(Protocol):
-    """Steering of a load, which is called while the engine runs."""
+    """Rule that controls a load by commands to the engine; it is called repeatedly while the engine runs."""
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Process a message that the engine sends during the load."""
 
     def look(self) -> None:
-        """Read the new part of the record; if a stage can end, send the next command to the engine."""
+        """Read the new part of the record. If the current stage can end, send the next command to the engine."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class StageSeconds:
     _sums: dict[float, list[float]] = field(default_factory=dict)
 
     def add(self, interval: Interval) -> None:
-        """Add an interval of one load thread if the interval belongs to this stage."""
+        """Add the measured values of an interval of one load thread if the interval belongs to this stage."""
         if interval.stage != self.stage:
             return
         sums = self._sums.setdefault(float(int((interval.start_s + interval.end_s) / 2)), [0.0] * 7)
@@ -59,7 +59,9 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """Return the seconds that all threads have recorded, without seconds that belong only partly to the stage."""
+        """Return the values of the seconds that all load threads have recorded, without seconds that lie only partly in
+        the stage.
+        """
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
         ]
@@ -70,7 +72,7 @@ class StageSeconds:
 
 @dataclass
 class StageUnderWay:
-    """Stage that the engine reports as its current stage."""
+    """Stage of the load that currently runs, as the engine reports it."""
 
     index: int
     name: str
@@ -80,7 +82,7 @@ class StageUnderWay:
 
 
 class StageSteering:
-    """Steering that ends settle and steady stages when their data suffice.
+    """Steering of a load that ends settle and steady stages as soon as their measured values suffice.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ class StageSteering:
         self._settling: tuple[Settling | Precision, StageSeconds, int] | None = None
 
     def frame(self, frame: dict[str, Any]) -> None:
-        """Follow the stages that the engine reports."""
+        """Keep track of the stages that the engine reports."""
         if frame.get("k") == "refused":
             self.run.event("refused", do=frame.get("do"), why=frame.get("why"))
         if frame.get("k") != "stage" or not isinstance(frame.get("index"), int):
@@ -136,7 +138,7 @@ class StageSteering:
             self._settling = (deciding, seconds, 0)
 
     def _deciding(self, stage: dict[str, Any]) -> Settling | Precision | None:
-        """Return the test that decides when a stage ends; None if the stage ends at its planned time."""
+        """Return the statistical test that decides when a stage ends; None if the stage ends at its planned time."""
         if self.is_settle(stage):
             return Settling(self.at_least_s)
         if self.steady is not None and stage.get("until") == "command" and stage.get("phase") == "steady":
@@ -144,11 +146,13 @@ class StageSteering:
         return None
 
     def is_settle(self, stage: dict[str, Any]) -> bool:
-        """Return True if a stage is a settle stage whose end a test decides."""
+        """Return True if a stage is a settle stage that a statistical test ends."""
         return stage.get("until") == "command" and str(stage.get("name", "")).startswith("settle")
 
     def look(self) -> None:
-        """Test the current stage with each new second of the record; end the stage if the test allows it."""
+        """Apply the test of the current stage to each new second of the record, and end the stage if the test
+        passes.
+        """
         new = self.follower.read()
         if self._settling is not None and self.under_way is not None:
             settling, seconds, seen = self._settling
@@ -162,7 +166,7 @@ class StageSteering:
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
-        """Return the time from which recorded intervals are needed for the next test. [s]"""
+        """Return the time from which recorded intervals are needed for the next test of a stage. [s]"""
         return self.follower.recorded_until
 
     def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:
@@ -178,7 +182,7 @@ class StageSteering:
         self.send({"do": "next", "stage": stage.index})
 
     def _over(self) -> None:
-        """Record and report that a stage reached its longest time before its test passed."""
+        """Record and report that a stage reached its longest allowed time before its test passed."""
         if self._settling is None or self.under_way is None:
             return
         stage, deciding = self.under_way, self._settling[0]

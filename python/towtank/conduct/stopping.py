@@ -21,7 +21,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 class StopRequest:
     """Request to stop, made by `ask`, or inside the `with` block by Ctrl-C, SIGTERM or a closed terminal.
 
-    Signal handlers are installed when the block is entered, and the previous ones are restored at its end.
+    Signal handlers are installed at the start of the block, and the previous handlers are restored at its end.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class StopRequest:
         if self.count == 1:
             _say(f"stopping: {self.waits_for}; a second request exits immediately")
             return
-        # No clean-up is needed here: guards, engine and probe end when this process closes their standard input.
+        # The process can exit without clean-up: its guards, engine and probe end when it closes their standard input.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:

@@ -64,7 +64,7 @@ class StudyOutcome:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Lock the results folder, because two processes that write to one folder would destroy each other's results.
+    """Lock the results folder inside the block; two processes that write to it would destroy each other's results.
 
     Raises
     ------
@@ -193,7 +193,7 @@ class _Runs:
     receivers: tuple[Receiver, ...] = ()
 
     def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
-        """Conduct the missing runs; return the outcome of each."""
+        """Conduct the runs of the study that are missing in the results; return the outcome of each of these runs."""
         ended: list[RunOutcome] = []
         repeating = Repeating(self.study, self.results)
         for block, numbered in groupby(enumerate(specs, start=1), key=lambda pair: pair[1].repetition):
@@ -221,7 +221,7 @@ class _Runs:
         return done
 
     def _do(self, spec: RunSpec, head: str) -> RunOutcome:
-        """Conduct one run; if the study declares a prediction, write it before the runs that it predicts.
+        """Conduct one run. If the study declares a prediction, write the prediction before the runs that it predicts.
 
         Raises
         ------
@@ -236,7 +236,7 @@ class _Runs:
         return outcome
 
     def _predict(self) -> None:
-        """Write the prediction that the study declares, as soon as all runs to which the model is fitted are done."""
+        """Write the prediction that the study declares, as soon as all runs to which its model is fitted are done."""
         if self.study.study.predict is None:
             return
         from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only if asked for
@@ -262,7 +262,7 @@ class _Runs:
 
 
 def run_manifest(spec: RunSpec) -> dict[str, Any]:
-    """Return the manifest of a run before the run starts."""
+    """Return the manifest of a run, as it is written before the run starts."""
     return {
         **{key: value for key, value in spec.document().items() if value is not None},
         "status": "planned",
@@ -290,14 +290,14 @@ def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
 
 
 def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> None:
-    """Summarise one run; an error in the summary is recorded and does not prevent the next run."""
+    """Summarise one run. An error in the summary is recorded, and the next run is conducted nevertheless."""
     from towtank.analysis import summarize_run  # noqa: PLC0415
 
     try:
         summarize_run(run)
     except OSError:
         raise
-    # Whatever fails in the analysis, the record is kept, and the run can be summarised later.
+    # All exceptions are caught, because the record is kept and the run can be summarised later.
     except Exception as error:
         results.event("analysis_failed", run=run.run_id, error=f"{type(error).__name__}: {error}")
         display.note(f"{run.run_id} could not be summarised: {error}")
@@ -315,7 +315,7 @@ def _summarise(results: ResultsFolder, outcome: StudyOutcome, *, report: bool) -
 
 
 def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool) -> ExitStatus:
-    """Return the exit status of a study; the first condition that applies decides."""
+    """Return the exit status of a study. The conditions are tested in order, and the first that applies decides."""
     if stopped:
         return ExitStatus.STOPPED
     if ended and not any(each.came_up for each in ended):
@@ -349,7 +349,9 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
 
 
 def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
-    """Return text with the numbers of missed objectives and refuted required claims; empty if both are zero."""
+    """Return text with the numbers of violated objectives and refuted required claims; empty if both numbers
+    are zero.
+    """
     required = summary.get("required_claims", {})
     missed = sum(objective.get("met") is False for objective in objectives)
     counts = (
@@ -360,7 +362,7 @@ def _missed(summary: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
 
 
 def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]], required: Mapping[str, int] | None = None) -> str:
-    """Return text with the numbers of runs, objectives and required claims that lack a result.
+    """Return text with the numbers of runs, objectives and required claims without a result.
 
     Returns
     -------

@@ -16,10 +16,10 @@ from towtank.system.running import facts_of, program_name
 from towtank.workload.targets import host_and_port
 
 UNNAMED = "target"
-"""Name of the only target in a plan that is made from a URL."""
+"""Name of the target in a plan that is made from a URL and thus has only this target."""
 _LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
-"""Intervals between searches for servers to which a target connects; many targets connect only at the first request.
-[s]
+"""Times to wait before each search for servers to which a target connects. There are several searches, because many
+targets connect only at the first request. [s]
 """
 
 
@@ -67,12 +67,12 @@ def watching_targets(
 
 
 def addresses_here(plan: Mapping[str, Any]) -> list[str]:
-    """Return the different addresses of a plan's targets that belong to this machine."""
+    """Return the addresses of a plan's targets that belong to this machine, each address once."""
     return list(_names_here(plan))
 
 
 def _names_here(plan: Mapping[str, Any]) -> dict[str, str]:
-    """Return the name of each target on this machine, by address."""
+    """Return the name of each target that runs on this machine, by its address."""
     found = {}
     for target in plan.get("targets") or ():
         for address in map(str, target["addresses"]):
@@ -96,22 +96,22 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def take_named(self, named: Mapping[str, Sequence[int]]) -> None:
-        """Observe the processes that the user named."""
+        """Observe the processes that the user named on the command line."""
         for name, pids in named.items():
             for pid in pids:
                 self._take(pid, name, None)
 
     def find_targets(self) -> None:
-        """Find the processes of the targets, and the servers to which they are connected at this time."""
+        """Find the processes of the targets, and the servers to which these processes are connected at this time."""
         started = [*self._own.values(), self._here]
         for address, name in self._names.items():
             pid = listening_root(*host_and_port(address))
             if pid is not None and is_below(self._here, [pid]):
-                pid = None  # this process belongs to the target's process tree, which therefore contains the generator
+                pid = None  # Not observed: the tree of this process contains Towtank and thus the generator.
             if pid is None and self._roots:
                 pid = self._named_for(name)
-            # The processes of a system that Towtank started are observed already, even if this user cannot see their
-            # sockets.
+            # Processes of a system that Towtank started are already observed, even if this user cannot see their
+            # sockets, so no message about them is needed.
             if is_below(pid, started) if pid is not None else bool(self._own):
                 continue
             self.places[address] = pid
@@ -120,8 +120,8 @@ class _Watch:
         self.find_behind()
 
     def _named_for(self, target: str) -> int:
-        """Return the process that the user named for a target whose socket cannot be seen, for example behind a
-        relay.
+        """Return the process that the user named for a target whose listening socket is not visible, for example behind
+        a relay.
         """
         return self._roots.get(target, next(iter(self._roots.values())))
 
@@ -132,7 +132,7 @@ class _Watch:
                 self._take(pid, "", None)
 
     def _take(self, pid: int, name: str, address: str | None) -> None:
-        """Observe a tree of processes, unless it is observed already or overlaps an observed tree."""
+        """Observe a process tree, unless it is already observed or overlaps an observed tree."""
         watched = [*self._own.values(), *self._roots.values(), self._here]
         if is_below(pid, watched) or any(is_below(root, [pid]) for root in self._roots.values()):
             return
@@ -147,18 +147,18 @@ class _Watch:
         return name if name not in taken else next(each for each in numbered if each not in taken)
 
     def record(self, run: RunFolder) -> None:
-        """Add the servers that were found to the manifest of the run, as tiers."""
+        """Add the servers that the searches found to the manifest of the run, as tiers."""
         if self._tiers:
             run.update(tiers=run.manifest["tiers"] | self._tiers)
 
     def start(self) -> None:
-        """Start a thread that repeats the search during the run."""
+        """Start a thread that repeats the search for servers during the run."""
         if self._roots:
             self._thread = threading.Thread(target=self._look_again, name="targets-here", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End the repeated searches, and wait for the current search to end."""
+        """End the repeated searches for servers, and wait for the current search to end."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -167,6 +167,7 @@ class _Watch:
         for pause_s in _LOOKS_AFTER_S:
             if self._ended.wait(pause_s):
                 return
-            # A process may end while its files are read; the next search finds the other processes.
+            # If a process ends while its files are read, this search is given up; the next search finds the other
+            # processes.
             with suppress(OSError, RuntimeError):
                 self.find_behind()

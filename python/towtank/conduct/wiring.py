@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
-    """Create everything that is needed to conduct one run."""
+    """Create the task of one run, with the functions that create the system, the plan and the observation."""
     pinning, load = pinning_of(spec.study.study.pinning), spec.study.study.load
     return RunTask(
         run=run,
@@ -60,8 +60,8 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
 
 
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
-    """Return a function that makes the steering of the load; None if the load is not a search and no test ends a
-    stage.
+    """Return a function that makes the steering of the load (commands that change it while it runs). Return None if the
+    load is not a search and no test ends a stage.
     """
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)

@@ -13,7 +13,7 @@ from towtank.foreign.requests import Collector, Requests, Skipped, Summary
 from towtank.foreign.source import Source
 
 PLAIN = "start_s,elapsed_ms and optionally ok (0 or 1) and transaction"
-"""Columns of the plain format that any tool can write."""
+"""Columns of the plain CSV format, which users can write if their tool has no known format."""
 _Content = TypeVar("_Content")
 
 
@@ -51,7 +51,7 @@ class Foreign:
 
 
 def recognised() -> str:
-    """Return the names of all formats, as text."""
+    """Return a text that lists the names of all known formats."""
     names = [form.NAME for form in FORMS]
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
@@ -100,7 +100,7 @@ def _head(source: Source) -> str:
 
 
 def _guarded(path: Path, call: Callable[[], _Content]) -> _Content:
-    """Call a reader; report a file that cannot be read as a `StudyError`."""
+    """Call the reader of a format; if it cannot read the file, raise a `StudyError`."""
     try:
         return call()
     except FileNotFoundError:

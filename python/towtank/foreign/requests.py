@@ -1,4 +1,4 @@
-"""Holds the requests of a result file as arrays, and the summary of a file without single requests."""
+"""Holds the requests of a result file as arrays, or the summary of a file that has no single requests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Times in seconds since 1970 are below this value until the year 5138; times in finer units exceed it since 1973.
+# Upper limit of times in seconds since 1970, valid until the year 5138. Times in milliseconds or finer units have
+# exceeded it since 1973, so a larger number is in another unit. [s]
 _SECONDS_BELOW = 1e11
 _UNITS = (("milliseconds", 1e14), ("microseconds", 1e17), ("nanoseconds", math.inf))
 
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests in the order of their starts.
+    """Requests of a result file, in the order of their starts.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class Requests:
 
     @property
     def end_s(self) -> Floats:
-        """End times of the requests. [s]"""
+        """End time of each request, relative to the start of the first request. [s]"""
         return np.asarray(self.start_s + self.elapsed_s)
 
     def chosen(self, mask: Mask) -> Requests:
@@ -57,7 +58,7 @@ class Requests:
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures of a file without single requests; None for figures that the file does not contain.
+    """Figures of a result file that has no single requests; None for figures that the file does not contain.
 
     Attributes
     ----------
@@ -83,7 +84,7 @@ class Summary:
 
 @dataclass
 class Skipped:
-    """Rows that were left out, by reason.
+    """Rows of a result file that were not used, by reason.
 
     Attributes
     ----------
@@ -98,18 +99,18 @@ class Skipped:
 
     @property
     def rows(self) -> int:
-        """Number of all rows that were left out. [1]"""
+        """Number of all rows that were not used. [1]"""
         return sum(self.by_reason.values())
 
     def add(self, reason: str, line: int | None) -> None:
-        """Count one row under a reason, and record the line of the first row."""
+        """Count one unused row under its reason; if it is the first unused row, record its line."""
         self.by_reason[reason] = self.by_reason.get(reason, 0) + 1
         if self.first_line is None:
             self.first_line = line
 
 
 class BadRowError(ValueError):
-    """Raised if a row of a result file contains no usable request; the message is the reason."""
+    """Raised if a row of a result file contains no usable request; its message is the reason."""
 
 
 class Collector:
@@ -127,7 +128,7 @@ class Collector:
         return len(self._starts)
 
     def add(self, start_s: float, elapsed_s: float, ok: bool, name: str = "") -> None:
-        """Add a request.
+        """Add a request to the collected requests.
 
         Raises
         ------
@@ -144,7 +145,7 @@ class Collector:
         self._codes.append(self._names.setdefault(name, len(self._names)))
 
     def keep(self, kept: Sequence[bool]) -> None:
-        """Keep only the requests whose entry in `kept` is True; their order stays the same."""
+        """Keep only the requests whose element in the mask `kept` is True; their order stays the same."""
         for values in (self._starts, self._elapsed, self._ok, self._codes):
             values[:] = [value for value, is_kept in zip(values, kept, strict=True) if is_kept]  # type: ignore[misc]
 
@@ -154,14 +155,14 @@ class Collector:
         self._codes, self._names = other._codes, other._names
 
     def wrong_unit(self) -> str:
-        """Return the unit in which most starts seem to be given; empty if this is seconds."""
+        """Return the unit in which most start times seem to be given; empty if this unit is seconds."""
         starts = np.abs(np.asarray(self._starts, dtype=float))
-        # A few wrong times do not indicate another unit, so the median of the starts decides.
+        # The median of the start times is tested, because a few wrong times do not indicate another unit.
         usual_s = float(np.quantile(starts, 0.5, method="lower")) if len(starts) else 0.0
         return "" if usual_s < _SECONDS_BELOW else next(unit for unit, below in _UNITS if usual_s < below)
 
     def requests(self) -> Requests:
-        """Return all requests in the order of their starts; start times are relative to the first start."""
+        """Return all collected requests in the order of their starts; start times are relative to the first start."""
         starts = np.asarray(self._starts, dtype=float)
         order = np.argsort(starts, kind="stable")
         starts = starts[order] - (starts.min() if len(starts) else 0.0)
@@ -175,19 +176,21 @@ class Collector:
 
 
 def text_of(row: Mapping[str, object], name: str) -> str:
-    """Return the text under a name in a row; empty if it is missing."""
+    """Return the text that a row contains under a name; empty if the name is missing."""
     value = row.get(name)
     return "" if value is None else str(value)
 
 
 def mapping_of(row: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Return the object under a name in a document; empty if it is missing or not an object."""
+    """Return the object that a document contains under a name; empty if the name is missing or its value is no
+    object.
+    """
     value = row.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
 def number_of(row: Mapping[str, object], name: str) -> float:
-    """Return the number under a name in a row.
+    """Return the number that a row contains under a name.
 
     Raises
     ------
@@ -198,7 +201,7 @@ def number_of(row: Mapping[str, object], name: str) -> float:
 
 
 def number(text: object, what: str) -> float:
-    """Parse a number from a row.
+    """Convert a value from a row to a number.
 
     Raises
     ------

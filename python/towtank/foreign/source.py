@@ -1,4 +1,4 @@
-"""Reads a result file as text, whether compressed or not, in any encoding, and possibly truncated."""
+"""Reads a result file as text. The file may be compressed, truncated, and in any encoding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "ut
 
 
 class Source:
-    """One result file.
+    """Result file that is read as text.
 
     Attributes
     ----------
@@ -34,13 +34,15 @@ class Source:
 
     @cached_property
     def head(self) -> str:
-        """First 64 KiB of the text."""
+        """First 64 KiB of the text of the file."""
         with self._open() as stream:
             content = self._part(stream)
         return content.decode(self._encoding(content), "replace").replace("\0", "")
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines with their line ends; a truncated compressed file ends at its last complete byte."""
+        """Yield the lines of the file with their line ends. A truncated compressed file ends at its last
+        complete byte.
+        """
         with self._open() as stream:
             encoding = self._encoding(self._first_bytes)
         if encoding == "utf-16":
@@ -51,7 +53,7 @@ class Source:
                 yield line.decode(encoding, "replace").replace("\0", "")
 
     def text(self) -> str:
-        """Return the whole text."""
+        """Return the whole text of the file."""
         with self._open() as stream:
             parts = []
             while part := self._part(stream):

@@ -1,4 +1,4 @@
-"""Samples and scrapes a system under load, on the clock of the load.
+"""Samples and scrapes a system under load, with time stamps on the clock of the load.
 
 `Observation` runs the engine's probe, which samples the host and groups of processes, and one thread that scrapes the
 services. A scraper is one file of this package and one entry of `SCRAPERS`.

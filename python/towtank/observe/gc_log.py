@@ -12,20 +12,21 @@ from pathlib import Path
 
 from towtank.observe.scraper import ScrapeError, series
 
-# Each line begins with decorations in brackets, in a fixed order: time, level, tags padded with blanks.
+# Each line of the log begins with decorations in brackets, in a fixed order: time, level, and tags padded with blanks.
 _LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<text>.*)")
 _COLLECTION = re.compile(r"GC\(\d+\) +(?P<text>.*)")
 _TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d{1,15}\.\d{1,15})ms$")
 _PAUSE = re.compile(r"Pause (?P<kind>[A-Za-z ]+?)(?: \(.*| \d.*)?$")
-# Largest number of digits that is parsed. A JVM never writes more, and Python refuses to parse thousands of digits.
+# Largest number of digits of a number that is parsed. A JVM writes shorter numbers; without the limit, Python would
+# raise an error for a number with thousands of digits.
 _SIZE = r"(\d{1,18})([BKMG])"
 _CHANGE = re.compile(rf" {_SIZE}(?:\(\d+%\))?->{_SIZE}(?:\({_SIZE}\)|\(\d+%\))?(?: |$)")
 _LIMIT = re.compile(rf"(?:Heap )?Max Capacity: {_SIZE}$")
 _CAPACITY = re.compile(rf"Capacity: +.*?{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) *$")
 _WHILE_COLLECTING = re.compile(rf"Allocated: .*{_SIZE} \(\d+%\) .*$")
 _UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-# The G1 collector logs each concurrent cycle as a whole, and its phases under other tags; the Z collector logs only
-# the phases.
+# Tags of the lines that count as concurrent work. The G1 collector logs each concurrent cycle as a whole, and its
+# phases under other tags; the Z collector logs only the phases.
 _CONCURRENT_TAGS = {"gc", "gc,phases"}
 
 
@@ -35,7 +36,7 @@ def _bytes(number: str, unit: str) -> int:
 
 @dataclass
 class GcCounts:
-    """Sums over the lines of a garbage collector's log that have been read.
+    """Sums of the values in a garbage collector's log, over all lines read so far.
 
     Attributes
     ----------
@@ -111,7 +112,7 @@ class GcCounts:
             self.committed = _bytes(found[1], found[2])
 
     def take_longest(self) -> float:
-        """Return the longest pause since the previous call. [s]"""
+        """Return the longest pause of the garbage collector since the previous call. [s]"""
         longest, self.longest_s = self.longest_s, 0.0
         return longest
 
@@ -151,7 +152,7 @@ class GcLogScraper:
 
     def _values(self) -> dict[str, float]:
         counts = self._counts
-        # The log rounds sizes to whole units, so a difference can be negative by one unit.
+        # The log rounds sizes to whole units, so the sum can fall by one unit; the counter must not decrease.
         self._allocated = max(self._allocated, counts.allocated)
         values = {
             "jvm_gc_concurrent_seconds_total": counts.concurrent_s,

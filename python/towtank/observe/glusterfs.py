@@ -22,8 +22,8 @@ _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# For each line of its input, this script prints the content of all files, each preceded by a line with its name. The
-# script ends when its input ends.
+# Shell script that reads the files. For each line of its input it prints the content of all files, each preceded by a
+# line with its name; it ends when its input ends.
 _READER = r"""
 while read -r line; do
   head -v -c 16777216 -- "$@" 2>/dev/null
@@ -46,7 +46,7 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Parse the counters of `io-stats` at the top of a mount: bytes, and number and time of each kind of call.
+    """Parse the counters of `io-stats` for programs' calls to a mount: bytes, and number and time by kind of call.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def parse_asked(text: str) -> dict[str, float]:
 
 
 def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
-    """Parse the counters of `io-stats` in front of one exported folder of a server.
+    """Parse the counters of `io-stats` that count the calls to one exported folder of a server.
 
     The result contains number and time of the calls to the server.
     """
@@ -79,12 +79,16 @@ def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
 
 
 def _calls(text: str) -> list[tuple[str, float, float]]:
-    """Return name, number and total time [s] of each kind of call that occurred; the file has nanoseconds."""
+    """Return name, number and total time [s] of each kind of call that occurred; the parsed text has times in
+    nanoseconds.
+    """
     return [(call.lower(), float(count), float(ns) / _NS) for call, count, ns in _CALL.findall(text) if int(count)]
 
 
 def parse_private(text: str, fields: dict[str, str]) -> dict[str, float]:
-    """Parse the given fields of a file `private` with lines `name = number`; return the numbers by series name."""
+    """Parse the given fields of a file named `private` with lines `name = number`; return the numbers by
+    series name.
+    """
     numbers = _fields(text)
     return {name: numbers[key] for key, name in fields.items() if key in numbers}
 
@@ -120,7 +124,7 @@ class GlusterfsScraper:
         self._reader: subprocess.Popen[bytes] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Read all files once through the reader process."""
+        """Read all files of the mount once through the reader process."""
         texts = self._read()
         values = parse_asked(texts.get(f"{_TOP}/private", ""))
         values |= parse_private(texts.get(f"{_CACHE}/private", ""), _CACHE_FIELDS)
@@ -183,8 +187,8 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # The shell leads its process group. Its exit status has not been collected yet, so no other group can have its
-        # id.
+        # The signal reaches the right process group: the shell leads the group, and its exit status has not been
+        # collected yet, so no other group can have the same id.
         with suppress(ProcessLookupError):
             os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

@@ -63,7 +63,8 @@ def parse_stat(text: str) -> dict[str, float]:
     """
     try:
         rows = list(csv.DictReader(text.lstrip("# ").splitlines()))
-    except csv.Error as error:  # The largest field of the table exceeds the default limit of 128 KiB.
+    # The CSV reader raises this error if a field is larger than its default limit of 128 KiB.
+    except csv.Error as error:
         raise ScrapeError(f"the response to `show stat` must be a CSV table, got {error}") from None
     if not rows or "svname" not in rows[0]:
         raise ScrapeError(f"`show stat` must be a table with svname, got {text[:80]!r} instead")
@@ -85,7 +86,7 @@ def _columns(row: Mapping[str, str], columns: Mapping[str, str], member: str | N
 
 
 def _answers(row: Mapping[str, str]) -> dict[str, float]:
-    """Return the number of responses by class of their status code."""
+    """Return the number of HTTP responses by class of their status code, such as 2xx."""
     answers = {each: row.get(f"hrsp_{each}") for each in _CLASSES}
     return {
         series("haproxy_answers_total", status=each): _number(each, value) for each, value in answers.items() if value
@@ -117,8 +118,8 @@ class HaproxyScraper:
         self.service, self._address = service, address
 
     def scrape(self) -> dict[str, float]:
-        """Send both commands, and return the counters by series name."""
+        """Send both commands to HAProxy, and return its counters by series name."""
         return {**parse_info(ask_once(self._address, "show info")), **parse_stat(ask_once(self._address, "show stat"))}
 
     def close(self) -> None:
-        """Do nothing, because every command uses a new connection."""
+        """Do nothing, because every command uses a new connection, which is closed after the response."""

@@ -1,4 +1,4 @@
-"""Collects facts about a host, which are stored with every result, because results depend on the host."""
+"""Collects properties of a host, which are stored with every result, because results depend on the host."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 from towtank import __version__
 
 _KIB = 1024
-# Memory sizes are rounded to this size before they are compared, because the kernel reserves a part that differs by
-# some pages between starts. [byte]
+# Unit to which memory sizes are rounded before hosts are compared. The kernel reserves a part of the memory that
+# differs by some pages between starts. [byte]
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
-# Keys of the facts that identify comparable machines; versions of programs are not among them.
+# Properties by which comparable machines are identified; versions of programs are not among them.
 _FINGERPRINT = (
     "architecture",
     "kernel",
@@ -33,7 +33,7 @@ _FINGERPRINT = (
 
 
 def host_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Describe this host.
+    """Describe the host on which this process runs.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def host_facts(root: Path = Path("/")) -> dict[str, Any]:
         `name`, `kernel`, `architecture`, `cpu_model`, `cpus` (online), `cpus_usable` (of this process),
         `cpu_limit` (CPUs, by cgroup), `memory_bytes`, `memory_limit_bytes` (by cgroup), `cgroup_version`,
         `clock_source`, `governor`, `open_files_limit`, `open_files_limit_hard`, `virtualisation`, `python`,
-        `towtank`, `fingerprint`. Facts that the host does not report are left out.
+        `towtank`, `fingerprint`. Properties that the host does not report are left out.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     facts = {
@@ -88,19 +88,20 @@ def fingerprint(facts: dict[str, Any]) -> str:
 
 
 def cpu_model(root: Path = Path("/")) -> str | None:
-    """Return the model name of the first CPU; None on ARM, where the kernel does not report it."""
+    """Return the model name of the first CPU. Return None if the kernel does not report it, as on ARM."""
     match = re.search(r"^model name\s*:\s*(.+)$", _text(root / "proc/cpuinfo") or "", re.MULTILINE)
     return match[1].strip() if match else None
 
 
 def memory_bytes(root: Path = Path("/")) -> int | None:
-    """Return the memory that the kernel manages. [bytes]"""
+    """Return the size of the memory that the kernel manages. [byte]"""
     match = re.search(r"^MemTotal:\s+(\d+) kB$", _text(root / "proc/meminfo") or "", re.MULTILINE)
     return int(match[1]) * _KIB if match else None
 
 
 def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return the version of control groups, and the limits of this process's group and of the groups above it.
+    """Return the version of control groups, and the limits that this process's control group and the groups above it
+    set.
 
     Returns
     -------
@@ -139,7 +140,7 @@ def virtualisation(root: Path = Path("/")) -> str | None:
 
 
 def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
-    """Return root, mount point, file system and options from a line of mountinfo; None for an invalid line."""
+    """Parse a line of mountinfo; return root, mount point, file system and options, or None for an invalid line."""
     before, _, after = line.partition(" - ")
     left, right = before.split(), after.split()
     return (left[3], left[4], right[0], right[2].split(",")) if len(left) > 4 and len(right) > 2 else None
@@ -148,8 +149,8 @@ def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
 def _folders(
     root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
 ) -> list[Path]:
-    """Return the folders of this process's control group and of the mounted groups above it, whose limits apply as
-    well.
+    """Return the folders of this process's control group and of the mounted groups above it. The limits of all these
+    groups apply to this process.
     """
     for mount_root, point, _, options in mounts:
         if controller and controller not in options:
@@ -179,7 +180,7 @@ def _cpu_limit_v2(folder: Path) -> float | None:
 
 
 def _memory_limit(path: Path) -> int | None:
-    """Return a memory limit; None without a limit. [byte]
+    """Return the memory limit of a control group; None without a limit. [byte]
 
     For no limit, version 1 writes a number near 2^63, version 2 the word `max`.
     """

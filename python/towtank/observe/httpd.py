@@ -14,7 +14,7 @@ from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 from towtank.results.observe import MEMBER_REQUESTS
 
-# Series name of each line of the page, and factor that converts its value to base units.
+# Series name of each line of the status page, and factor that converts the line's value to base units.
 _LINES = {
     "Total Accesses": ("httpd_requests_total", 1.0),
     "Total kBytes": ("httpd_sent_bytes_total", 1024.0),
@@ -28,14 +28,14 @@ _LINES = {
     "ConnsAsyncClosing": ("httpd_connections_closing", 1.0),
 }
 _MEMBER = re.compile(r"ProxyBalancer\[(\d+)\]Worker\[(\d+)\](\w+)")
-# Metrics of a member whose values are written with a suffix, such as `12K`, `1.5M` or `3.1G`.
+# Metrics of a balancer member whose values the page abbreviates with a suffix, such as `12K`, `1.5M` or `3.1G`.
 _BYTES = {"Sent": "httpd_member_sent_bytes_total", "Rcvd": "httpd_member_received_bytes_total"}
 _SUFFIXES = {"": 1.0, "B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4}
 _SIZE = re.compile(r"\s*([\d.]+)\s*([BKMGT]?)B?\s*")
 
 
 def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
-    """Parse a status page, and return its numbers by series name.
+    """Parse the status page of httpd, and return its numbers by series name.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ class HttpdScraper:
         self.service, self._page, self._members = service, Page(url), dict(members)
 
     def scrape(self) -> dict[str, float]:
-        """Request the status page, and return its numbers by series name."""
+        """Request the status page of httpd, and return its numbers by series name."""
         return parse(self._page.get(), self._members)
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to the server; the next scrape opens it again."""
         self._page.close()

@@ -8,7 +8,8 @@ from __future__ import annotations
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 
-# Series name of each line of the page, and factor that converts its value; the page has times in whole milliseconds.
+# Series name of each line of the statistics page, and factor that converts the line's value; the page has times in
+# whole milliseconds.
 _FIELDS = {
     "requests": ("jetty_requests_total", 1.0),
     "requestsActive": ("jetty_requests_active", 1.0),
@@ -24,7 +25,7 @@ _CLASSES = ("2xx", "3xx", "4xx", "5xx")
 
 
 def parse(text: str) -> dict[str, float]:
-    """Parse a statistics page, which consists of lines `name: value`, and return its numbers by series name.
+    """Parse Jetty's statistics page, which consists of lines `name: value`, and return its numbers by series name.
 
     Raises
     ------
@@ -32,7 +33,7 @@ def parse(text: str) -> dict[str, float]:
         If the page has another format.
     """
     lines = [line.strip().partition(": ") for line in text.splitlines()]
-    # The first line of a section is a heading without a value.
+    # A line without a value is skipped, because the first line of each section is a heading.
     fields = {name: value for name, _, value in lines if value}
     if "requestsActive" not in fields:
         raise ScrapeError(f"the statistics page must report requestsActive, got {text[:80]!r} instead")
@@ -67,9 +68,9 @@ class JettyScraper:
         self.service, self.kind, self._page = service, kind, Page(url)
 
     def scrape(self) -> dict[str, float]:
-        """Request the statistics page, and return its numbers by series name."""
+        """Request Jetty's statistics page, and return its numbers by series name."""
         return parse(self._page.get())
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to the server; the next scrape opens it again."""
         self._page.close()

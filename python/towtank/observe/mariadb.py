@@ -20,7 +20,7 @@ _TIMEOUT_S = 2
 _INSTALL_HINT = pip_install("PyMySQL")
 _MILLISECONDS = 1000.0
 
-# Series name of each status variable. Variables in milliseconds have series in seconds.
+# Series name of each status variable of the server. Variables in milliseconds are converted to seconds.
 _VARIABLES = {
     "Threads_connected": "mariadb_connections",
     "Threads_running": "mariadb_threads_running",
@@ -67,7 +67,7 @@ _QUERY = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
 
 
 def parse(variables: Mapping[str, str]) -> dict[str, float]:
-    """Convert status variables to numbers by series name.
+    """Convert the server's status variables to numbers by series name.
 
     Raises
     ------
@@ -112,7 +112,7 @@ class MariadbScraper:
         self._connection: pymysql.Connection[Any] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Read all status variables by one statement, and return their numbers by series name."""
+        """Read all status variables by one SQL statement, and return their numbers by series name."""
         try:
             import pymysql  # noqa: PLC0415 - needed only for the observation of MariaDB
         except ImportError as error:
@@ -126,7 +126,7 @@ class MariadbScraper:
             raise ScrapeError(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to the server; the next scrape opens it again."""
         if self._connection is not None and self._connection.open:
             self._connection.close()
         self._connection = None

@@ -1,4 +1,4 @@
-"""Describes metric series, and tables of such series."""
+"""Describes metric series (the values of a metric over time), and tables of such series."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Table:
-    """Metric series that are read together, with the cost of reading them."""
+    """Metric series that are read together, with the cost of reading these series."""
 
     title: str
     place: str
@@ -44,10 +44,10 @@ class Table:
 
 
 def gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a metric whose value can rise and fall."""
+    """Describe a metric of kind gauge, that is, a metric whose value can rise and fall."""
     return Metric(name, unit, "gauge", source, meaning)
 
 
 def counter(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a metric that only grows; its name ends in `_total`."""
+    """Describe a metric whose value only grows; the name of such a metric ends in `_total`."""
     return Metric(f"{name}_total", unit, "counter", source, meaning)

@@ -1,4 +1,4 @@
-"""Reads metrics of nginx from its status page, and counts requests by member from a log.
+"""Reads metrics of nginx from its status page, and counts requests by upstream server (member) from a log.
 
 The page: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
 """
@@ -31,7 +31,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def parse(page: str) -> dict[str, float]:
-    """Parse a status page, and return its numbers by series name.
+    """Parse the status page of nginx, and return its numbers by series name.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def parse(page: str) -> dict[str, float]:
 
 
 class MembersLog:
-    """Counts the requests of each member from new lines of a log.
+    """Counts the requests of each upstream server (member) from new lines of a log.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class MembersLog:
         self._counts: dict[bytes, int] = {}
 
     def counts(self) -> dict[str, float]:
-        """Return the number of requests by member since the start of the log.
+        """Return the number of requests by upstream server (member), since the start of the log.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class MembersLog:
 
 
 class NginxScraper:
-    """Scraper of nginx's status page and of the log of members.
+    """Scraper of nginx's status page, and of the log that contains the upstream server (member) of each request.
 
     Parameters
     ----------
@@ -112,10 +112,10 @@ class NginxScraper:
         self._log = None if log is None else MembersLog(log, members)
 
     def scrape(self) -> dict[str, float]:
-        """Request the status page and read the new lines of the log; return the numbers by series name."""
+        """Request the status page of nginx and read the new lines of the log; return the numbers by series name."""
         values = parse(self._page.get())
         return values if self._log is None else {**values, **self._log.counts()}
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to nginx; the next scrape opens it again."""
         self._page.close()

@@ -22,7 +22,7 @@ from towtank.results.observe import REMOTE_PROBE
 PROBE_STREAM = "probe.ndjson"
 PROBE_LOG = "probe.log"
 STOP_WITHIN_S = 5.0
-"""Time limit for the end of the probe, which normally ends milliseconds after its input closes. [s]"""
+"""Time within which the probe must end. It normally ends milliseconds after its input closes. [s]"""
 _LOG_TAIL_BYTES = 2000
 
 
@@ -38,17 +38,17 @@ class RemoteProbe(Protocol):
     host: str
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:
-        """Start the probe; its samples are appended to `stream` as they arrive, with times of the other machine's
+        """Start the probe. Its samples are appended to `stream` as they arrive, with times of the other machine's
         clock.
         """
 
     def clock(self) -> dict[str, int]:
-        """Return the offset of the other machine's CLOCK_MONOTONIC from this machine's: `offset_ns`,
-        `uncertainty_ns`.
+        """Return the offset of the other machine's CLOCK_MONOTONIC from that of this machine, with the keys `offset_ns`
+        and `uncertainty_ns`.
         """
 
     def stop(self) -> list[str]:
-        """End the probe; return its failures, one sentence each."""
+        """End the probe on the other machine; return its failures, one sentence each."""
 
 
 class Observation:
@@ -116,8 +116,8 @@ class Observation:
         self._read_clocks()
 
     def _read_clocks(self) -> None:
-        """Compare the clocks of other machines with the clock of this machine, and write the
-        offsets to the manifest.
+        """Compare the clocks of the other machines with the clock of this machine, and write the offsets to the
+        manifest of the run.
         """
         for probe in self._remote:
             try:
@@ -144,7 +144,7 @@ class Observation:
                 self._stop_probe(self._probe)
 
     def add_group(self, name: str, pid: int) -> None:
-        """Observe a tree of processes that started during the observation, or restarted under the same name.
+        """Observe a process tree that started during the observation, or restarted under the same name.
 
         Parameters
         ----------
@@ -157,12 +157,12 @@ class Observation:
         self._tell(f"group {name} {pid}")
 
     def drop_group(self, name: str) -> None:
-        """End the observation of a tree."""
+        """End the observation of a process tree."""
         self._groups.pop(name, None)
         self._tell(f"drop {name}")
 
     def failures(self) -> list[str]:
-        """Return what could not be observed, one sentence each; empty if nothing is missing."""
+        """Return sentences about what could not be observed, one per failure; empty if nothing is missing."""
         probe = self._probe
         early = probe is not None and not self._stopped and probe.poll() is not None
         ended = self._judge(probe.returncode) if probe is not None and early else []
@@ -189,7 +189,7 @@ class Observation:
     def _tell(self, line: str) -> None:
         if self._probe is None or self._probe.stdin is None:
             raise RuntimeError("groups can be changed only while the observation runs")
-        # `failures` reports a probe that has ended.
+        # If the probe has ended, writing to it fails; `failures` reports the end of the probe.
         with suppress(BrokenPipeError, ValueError):
             self._probe.stdin.write(line.encode() + b"\n")
             self._probe.stdin.flush()
@@ -211,7 +211,7 @@ class Observation:
             self._failures += self._judge(status)
 
     def _judge(self, status: int) -> list[str]:
-        """Describe how the probe ended, from its exit status and the end of its log."""
+        """Describe how the probe ended, based on its exit status and the last lines of its log."""
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         log = self._run.logs / PROBE_LOG
         said = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() if log.exists() else ""

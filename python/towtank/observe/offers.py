@@ -1,4 +1,6 @@
-"""Examines the capabilities of this machine for `towtank doctor`, with the commands that install missing parts."""
+"""Examines for `towtank doctor` which programs and limits this machine has, with the commands that install missing
+programs.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,24 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Number of open files that the bundled studies need: one per virtual user, and as many for the service. [1]"""
+"""Number of open files that is enough for the bundled studies: one per virtual user, and the same number for the
+service. [1]
+"""
 ENOUGH_DISK_BYTES = 2 * 1024**3
-"""Free disk space for the default population, its database, and the results of some studies. [bytes]"""
+"""Free disk space that is enough for the default population, its database, and the results of some studies. [byte]"""
 ENOUGH_BACKLOG = 1024
-"""Number of connections that may wait to be accepted. With a smaller number, connections are refused if many users
-start simultaneously. [1]
+"""Length of the queue of connections to accept that is enough for the bundled studies. With a shorter queue,
+connections are refused if many users start simultaneously. [1]
 """
 ENOUGH_PORTS = 10_000
 _VERSION_WITHIN_S = 10.0
-# Folders not on the search path in which Debian installs server programs of PostgreSQL and slapd.
+# Folders in which Debian installs the server programs of PostgreSQL and slapd; they are not on the search path.
 _EXTRA_PLACES = ("/usr/sbin", "/usr/local/sbin")
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Entry of the report of `towtank doctor` about one part of this machine.
+    """Entry of the report of `towtank doctor` about one program or one limit of this machine.
 
     Attributes
     ----------
@@ -57,12 +61,12 @@ class Offer:
     install: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the entry as in the JSON document."""
+        """Return the entry as an object of the JSON document."""
         return asdict(self)
 
 
 def examine(results: Path) -> list[Offer]:
-    """Examine this machine, and return the entries of the report.
+    """Examine this machine, and return the entries of the report of `towtank doctor`.
 
     Parameters
     ----------

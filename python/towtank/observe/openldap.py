@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
-# Entries about single connections are skipped.
+# Pattern of entries that describe single connections; these entries are skipped.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = pip_install("ldap3")
-# Series name of each entry, and attribute that holds its value.
+# Series name of each entry of the monitor database, and the attribute that contains its value.
 _NUMBERS = {
     "cn=total,cn=connections,cn=monitor": ("openldap_connections_total", "monitorCounter"),
     "cn=current,cn=connections,cn=monitor": ("openldap_connections", "monitorCounter"),
@@ -43,7 +43,7 @@ Entry = tuple[str, Mapping[str, Sequence[Any]]]
 
 
 def read(entries: Sequence[Entry]) -> dict[str, float]:
-    """Convert entries of the monitor database to numbers by series name.
+    """Convert entries of slapd's monitor database to numbers, by the name of the metric series.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def read(entries: Sequence[Entry]) -> dict[str, float]:
 
 
 def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) -> dict[str, float]:
-    """Return the first value of an attribute under a series name; empty if it is not a number."""
+    """Return the first value of an attribute under a series name; empty if this value is not a number."""
     found = attributes.get(attribute) or ()
     with suppress(ValueError, TypeError, IndexError):
         return {name: float(found[0])}
@@ -127,8 +127,8 @@ class OpenldapScraper:
         return self._connection
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to the server; the next scrape opens it again."""
         if self._connection is not None:
-            with suppress(Exception):  # Closing fails if the server has ended, which is no error.
+            with suppress(Exception):  # If the server has ended, closing the connection fails, which is no error here.
                 self._connection.unbind()
         self._connection = None

@@ -15,13 +15,13 @@ from towtank.observe.timely import TimelyStream
 from towtank.secrets import basic_authorization, redacted_text
 
 TIMEOUT_S = 1.0
-"""Time limit of the whole exchange; a longer exchange would delay the next scrapes. [s]"""
+"""Time limit of a whole exchange (request and response); a longer exchange would delay the next scrapes. [s]"""
 PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
 """Size of the largest page that is read; reading a larger page every second would load the system. [byte]"""
 
 
 class _TimelyAnswer(http.client.HTTPResponse):
-    """HTTP response whose header must also arrive before a deadline."""
+    """HTTP response of which the header, too, must arrive before a deadline."""
 
     def __init__(self, connection: socket.socket, *arguments: Any, deadline: float, **more: Any) -> None:
         super().__init__(connection, *arguments, **more)
@@ -30,7 +30,7 @@ class _TimelyAnswer(http.client.HTTPResponse):
 
 
 class Page:
-    """One page that is requested repeatedly.
+    """Web page with metrics that is requested repeatedly.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Page:
         self._connection = connection(parts.hostname, parts.port, timeout=TIMEOUT_S)
 
     def get(self) -> str:
-        """Request the page, and return its text.
+        """Request the page from its server, and return the text of the page.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Page:
             raise ScrapeError(f"{self.url}: {type(error).__name__}: {error}") from error
 
     def close(self) -> None:
-        """Close the connection; the next call opens it again."""
+        """Close the connection to the server; the next call of `get` opens it again."""
         self._connection.close()
 
     def _get(self, deadline: float) -> bytes:
@@ -77,8 +77,8 @@ class Page:
         try:
             return self._exchange(deadline)
         except (ConnectionError, http.client.RemoteDisconnected):
-            # A server may close an idle connection at any time, so a failure on an old connection is repeated on a new
-            # one.
+            # A server may close an idle connection at any time, so a request that fails on an old connection is
+            # repeated on a new connection.
             if not kept:
                 raise
             self.close()
@@ -102,7 +102,8 @@ class Page:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
                 raise ScrapeError(f"{self.url}: must arrive within {TIMEOUT_S} s, got only {length} bytes in that time")
-        # `read1` does not mark the response as complete at the end of the body, although the connection stays open.
+        # `read1` does not close the response at the end of the body, and the connection can only be used again after
+        # the response is closed.
         response.close()
         if expected is not None and length < expected:
             raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")

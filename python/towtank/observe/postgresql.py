@@ -22,7 +22,7 @@ _QUERY_CHARACTERS = 160
 _MILLISECONDS = 1000.0
 _INSTALL_HINT = pip_install("psycopg[binary]")
 
-# Series name of each column. Columns in milliseconds have series in seconds.
+# Series name of each column of the statistics views. Columns in milliseconds are converted to seconds.
 _DATABASE = {
     "numbackends": "pg_stat_database_connections",
     "xact_commit": "pg_stat_database_commits_total",
@@ -42,7 +42,8 @@ _DATABASE = {
     "blk_write_time": "pg_stat_database_block_write_seconds_total",
     "active_time": "pg_stat_database_active_seconds_total",
 }
-# In version 17, some columns moved to pg_stat_checkpointer and pg_stat_io.
+# Series name of each column of pg_stat_bgwriter. Since PostgreSQL 17, pg_stat_checkpointer and pg_stat_io have some of
+# these columns instead.
 _WRITER = {
     "buffers_clean": "pg_stat_bgwriter_buffers_written_total",
     "maxwritten_clean": "pg_stat_bgwriter_stopped_total",
@@ -135,7 +136,7 @@ class PostgresqlScraper:
         return values
 
     def conclude(self) -> dict[str, Any]:
-        """Return the statements that took the most time since the first scrape, with their plans and advice on
+        """Return the statements that took the most time since the first scrape, with their plans, and advice on
         indexes.
         """
         import psycopg  # noqa: PLC0415
@@ -148,7 +149,7 @@ class PostgresqlScraper:
             raise ScrapeError(f"{type(error).__name__}: {str(error).strip()}") from error
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to the server; the next scrape opens it again."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
@@ -164,8 +165,8 @@ class PostgresqlScraper:
                 row_factory=dict_row,
                 connect_timeout=_CONNECT_TIMEOUT_S,
                 application_name="towtank-observe",
-                # A database created in the locale C has the encoding SQL_ASCII. psycopg then returns texts as bytes
-                # unless the client names an encoding.
+                # The client names an encoding, because psycopg otherwise returns bytes from a database with the
+                # encoding SQL_ASCII, as it is created in the locale C.
                 client_encoding="utf8",
                 options=f"-c statement_timeout={_STATEMENT_TIMEOUT_MS}",
             )
@@ -183,7 +184,7 @@ class PostgresqlScraper:
     def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
         """Return the number of connections by state and wait event.
 
-        A combination that occurred in an earlier scrape, but does not occur now, is reported as 0.
+        A combination of state and wait event that occurred only in an earlier scrape is reported as 0.
         """
         now = {
             series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
@@ -194,7 +195,7 @@ class PostgresqlScraper:
 
 
 def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool:
-    """Return True if the view of statements can be read, which requires its extension and its library."""
+    """Return True if the view `pg_stat_statements` can be read, which requires its extension and its library."""
     import psycopg  # noqa: PLC0415
 
     found = connection.execute(_HAS_STATEMENTS.encode()).fetchone()
@@ -208,7 +209,7 @@ def _can_read_statements(connection: psycopg.Connection[dict[str, Any]]) -> bool
 
 
 def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
-    """Return metrics of the statements that took the most time since the start of the statistics."""
+    """Return metrics of the SQL statements that took the most time since the start of the statistics."""
     values: dict[str, float] = {}
     for row in connection.execute(_STATEMENTS.encode()):
         query = " ".join(str(row["query"]).split())[:_QUERY_CHARACTERS]
@@ -219,7 +220,7 @@ def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str,
 
 
 def _numbers(row: dict[str, Any], columns: dict[str, str]) -> dict[str, float]:
-    """Return the values of all columns that this version has, by series name, with times in seconds."""
+    """Return the values of all columns that this version of PostgreSQL has, by series name, with times in seconds."""
     return {
         name: float(row[column]) / (_MILLISECONDS if "_seconds" in name else 1.0)
         for column, name in columns.items()

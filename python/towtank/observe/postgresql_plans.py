@@ -1,4 +1,4 @@
-"""Examines the statements that take the most time: their plans, and advice on indexes.
+"""Examines the SQL statements that take the most time: their plans, and advice on indexes.
 
 `pg_stat_statements` stores statements without the values of their parameters. The plans are therefore generic plans,
 as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`). `EXPLAIN` without `ANALYZE`
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[dict[str, Any]]
 
 STATEMENTS = 10
-"""Largest number of statements that are examined. [1]"""
+"""Largest number of SQL statements whose execution plans are examined. [1]"""
 MANY_ROWS = 1000
-"""Smallest number of rows for which an index is recommended; a smaller table can be scanned as fast as an index. [rows]
+"""Smallest number of rows of a table for which an index is recommended; a smaller table can be scanned as fast as an
+index. [rows]
 """
 FEW_ROWS_SHARE = 0.1
 """Largest share of a table's rows that a condition may select for an index to be recommended, in (0, 1)."""
@@ -49,7 +50,7 @@ _TABLE = """
     FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid WHERE c.oid = %s::regclass"""
 _SCANS = "SELECT relid::bigint AS number, seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_user_tables"
 SCANS_PER_CALL = 0.5
-"""Smallest number of full table scans per call of a statement that indicates that PostgreSQL uses the generic plan. [1]
+"""Number of full table scans per call of a statement from which PostgreSQL is assumed to use the generic plan. [1]
 
 The value is below 1, because statistics arrive up to a second late, and because the first calls may precede the first
 reading. Scans by other statements are counted as well.
@@ -58,7 +59,7 @@ reading. Scans by other statements are counted as well.
 
 @dataclass(frozen=True)
 class Scans:
-    """Number of scans of a whole table, and number of rows that these scans read. [1]"""
+    """Number of full scans of a table, and number of rows that these scans read. [1]"""
 
     scans: int
     rows: int
@@ -66,7 +67,7 @@ class Scans:
 
 @dataclass(frozen=True)
 class Before:
-    """Statistics at the first reading: statements by id, and full table scans by table."""
+    """Statistics of the database at the first reading: statements by id, and full table scans by table."""
 
     statements: Mapping[int, Calls]
     scans: Mapping[int, Scans]
@@ -101,7 +102,7 @@ def calls(connection: Connection) -> dict[int, Calls]:
 
 
 def examine(connection: Connection, before: Before) -> dict[str, Any]:
-    """Examine the statements that took the most time since `before`.
+    """Examine the SQL statements that took the most time since the reading `before`.
 
     Parameters
     ----------
@@ -152,12 +153,13 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
     Statements about the system catalogue are left out, because Towtank's scrapers send them.
     """
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
-    if 2 * len(fewer) > len(before):  # A killed database loses its statistics and counts from zero.
+    # A killed database loses its statistics and counts from zero, so the current totals are the increase.
+    if 2 * len(fewer) > len(before):
         before = {}
     found = {}
     for number, statement in now.items():
         old = before.get(number)
-        # If a count has decreased, the statement was dropped from the statistics and then counted from zero.
+        # If a total has decreased, the statement was dropped from the statistics and then counted from zero.
         if old is None or statement.calls < old.calls or statement.seconds < old.seconds:
             old = Calls("", 0, 0.0, 0)
         added = Calls(
@@ -169,7 +171,9 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
 
 
 def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the generic plan of a statement and an empty text; without a plan, None and the reason."""
+    """Return the generic plan of a statement, and an empty text. If there is no plan, return None, and the reason as
+    text.
+    """
     import psycopg  # noqa: PLC0415 - an extra: needed only for the observation of PostgreSQL
 
     if not _EXPLAINED.match(query):
@@ -191,7 +195,7 @@ def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, st
 
 
 def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """Yield a plan as lines of text: one line for each node, indented below the line of its parent."""
+    """Yield an execution plan as lines of text: one line for each node, indented below the line of its parent."""
     where = f" on {plan['Relation Name']}" if "Relation Name" in plan else ""
     by = f" using {plan['Index Name']}" if "Index Name" in plan else ""
     conditions = [f"{key.lower()}: {plan[key]}" for key in ("Index Cond", "Hash Cond", "Filter") if key in plan]
@@ -203,7 +207,9 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield each full table scan that has a condition, with the number of rows that it selects in all processes."""
+    """Yield each full table scan of a plan that has a condition, with the number of rows that it selects in all
+    processes.
+    """
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
     if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
         yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
@@ -214,7 +220,9 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield advice on indexes that would replace full table scans of a plan, with the evidence."""
+    """Yield advice on indexes that would replace full table scans of a plan, with the measured reasons for the
+    advice.
+    """
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
         name = scan["Relation Name"]
@@ -228,8 +236,8 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # If an index already begins with one of the columns, it would not help: the planner preferred the full table
-        # scan.
+        # No advice is given if an index already begins with one of these columns, because the planner preferred the
+        # full table scan to it.
         if columns and not leading & set(columns):
             yield {
                 "table": name,
@@ -244,19 +252,19 @@ def _advice(
 
 
 def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
-    """Return the increase of full table scans of a table since an earlier reading."""
+    """Return the number of full scans of a table, and of the rows that they read, since an earlier reading."""
     nothing = Scans(0, 0)
     old, new = before.get(table, nothing), now.get(table, nothing)
     return Scans(new.scans - old.scans, new.rows - old.rows)
 
 
 def _name(name: str) -> str:
-    """Return a name as written in SQL, with quotes if necessary."""
+    """Return a name of a table or column as written in SQL, with quotes if necessary."""
     return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Return the columns of a condition by which an index could find rows: first all equalities, then one range.
+    """Return the columns of an SQL condition for an index: first all columns with equality, then one with a range.
 
     Parameters
     ----------
@@ -273,7 +281,8 @@ def condition_columns(condition: str, known: list[str]) -> list[str]:
     >>> condition_columns("((kind = $1) OR (created = $2))", known)
     []
     """
-    if re.search(r"\bOR\b", condition):  # A single index cannot serve both sides of an OR.
+    # No columns are returned for an OR, because a single index cannot serve both of its operands.
+    if re.search(r"\bOR\b", condition):
         return []
     equal, ranged = [], []
     for name in known:

@@ -11,7 +11,8 @@ import re
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError
 
-# Possessive repetitions prevent backtracking: a malformed line is rejected in time proportional to its length.
+# The quantifiers are possessive to prevent backtracking, so a malformed line is rejected in time proportional to its
+# length.
 _LABELS = r'\{(?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+\}'
 _SAMPLE = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*+)[ \t]*+({_LABELS})?[ \t]*+(\S++)(?:[ \t]++-?\d++)?[ \t]*+$")
 _CREATED = "_created"
@@ -77,7 +78,7 @@ class PrometheusScraper:
         self.url = self._page.url
 
     def scrape(self) -> dict[str, float]:
-        """Request the page, and return its numbers by series name."""
+        """Request the page of metrics, and return its numbers by series name."""
         page = self._page.get()
         try:
             return parse(page)
@@ -86,5 +87,5 @@ class PrometheusScraper:
             raise
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to the server; the next scrape opens it again."""
         self._page.close()

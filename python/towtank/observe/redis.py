@@ -11,7 +11,8 @@ from towtank.observe.scraper import ScrapeError, series
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
-# Largest size of a response: `INFO all` returns about 10 kB, and an error is a single line. [byte]
+# Largest sizes that are read of a line and of a whole response. `INFO all` returns only about 10 kB, and an error is a
+# single line. [byte]
 _LINE_AT_MOST, _ANSWER_AT_MOST = 4096, 8 * 1024 * 1024
 _FIELDS = {
     "connected_clients": "redis_clients",
@@ -61,7 +62,7 @@ def parse(text: str) -> dict[str, float]:
 
 
 def _part(key: str, text: str, name: str) -> float:
-    """Return one value from a list `name=value,name=value`."""
+    """Return the value of one name from a text `name=value,name=value`."""
     parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
     return _number(f"{name} of {key}", parts.get(name, ""))
 
@@ -92,7 +93,7 @@ class RedisConnection:
                 raise
 
     def ask(self, *words: str) -> str | None:
-        """Send a command and return the response; None for a null response.
+        """Send a command to the server and return the response; None for a null response.
 
         Raises
         ------
@@ -119,13 +120,14 @@ class RedisConnection:
         return None if length < 0 else self._stream.read(length + 2)[:-2].decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the Redis server."""
         self._stream.close()
         self._socket.close()
 
 
 def ask(address: str, *words: str, password: str | None = None) -> str | None:
-    """Send a command over a new connection, after a login if a password is given; return the response.
+    """Send a command to a Redis server over a new connection, after a login if a password is given; return the
+    response.
 
     Raises
     ------
@@ -176,7 +178,7 @@ class RedisScraper:
             raise ScrapeError(f"{self._address}: {type(error).__name__}: {error}") from error
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to the Redis server; the next scrape opens it again."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None

@@ -32,7 +32,7 @@ class Scraper(Protocol):
     source: str
 
     def scrape(self) -> dict[str, float]:
-        """Read all metrics once; connect first if necessary.
+        """Read all metrics of the service once; connect first if necessary.
 
         Returns
         -------
@@ -48,7 +48,7 @@ class Scraper(Protocol):
         """
 
     def close(self) -> None:
-        """Close the connection; may be called at any time, and more than once."""
+        """Close the connection to the service; may be called at any time, and more than once."""
 
 
 @runtime_checkable
@@ -56,7 +56,8 @@ class Concluding(Protocol):
     """Scraper that also returns results about the whole run, which are read once after the load."""
 
     def conclude(self) -> dict[str, Any]:
-        """Return the results about the whole run as stored in the stream, within about five seconds.
+        """Return the results about the whole run as they are stored in the stream; this takes at most about five
+        seconds.
 
         Raises
         ------

@@ -14,12 +14,12 @@ from towtank.results import stream_forms
 NANOSECONDS = 1_000_000_000
 SCHEMA = "towtank/service-metrics/1"
 STOP_WITHIN_S = 10.0
-"""Time limit for the end of the scraping thread; a scrape takes one or two seconds. [s]"""
+"""Time within which the scraping thread must end; a scrape of a service takes one or two seconds at most. [s]"""
 
 
 def next_instant(now_ns: int, interval_ns: int) -> int:
-    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC; the probe samples at the same times.
-    [ns]
+    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC, so that scrapes and samples of the
+    probe have the same times. [ns]
 
     Examples
     --------
@@ -30,7 +30,7 @@ def next_instant(now_ns: int, interval_ns: int) -> int:
 
 
 class _Target:
-    """Scraper of one service, with the stream to which its metrics are written, and the number of failed scrapes."""
+    """Scraper of one service, with the stream to which the metrics are written, and the number of failed scrapes."""
 
     def __init__(self, scraper: Scraper, folder: Path) -> None:
         self.scraper = scraper
@@ -45,7 +45,7 @@ class _Target:
         self._stream.write({**header, "source": scraper.source})
 
     def scrape(self) -> None:
-        """Scrape the service once, and record the metrics or the reason why they are missing."""
+        """Scrape the service once, and record its metrics or the reason why they are missing."""
         if self.broken:
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
@@ -56,7 +56,8 @@ class _Target:
             line = {"k": "metrics", **line, "values": kept, **left_out}
         except ScrapeError as error:
             line = self._failure(line, str(error))
-        except Exception as error:  # An error of one scraper must not end the other scrapers.
+        # All errors are caught here, because an error of one scraper must not end the other scrapers.
+        except Exception as error:
             line = self._failure(line, f"{type(error).__name__}: {error}")
         self.scrapes += 1
         line["took_s"] = round((time.monotonic_ns() - line["t_ns"]) / NANOSECONDS, 6)
@@ -67,7 +68,9 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def _keep(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the values that are small enough for a stream, and record the names of the other values."""
+        """Return the values that are small enough for a stream of samples, and record the names of the omitted
+        values.
+        """
         large = {name for name, value in values.items() if not abs(value) <= stream_forms.LARGEST_METRIC}
         self.too_large |= large
         return {name: value for name, value in values.items() if name not in large} if large else values
@@ -79,7 +82,7 @@ class _Target:
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         try:
             line = {"k": "conclusion", **line, "conclusion": self.scraper.conclude()}
-        except Exception as error:  # An error here must not prevent that the recorded metrics are kept.
+        except Exception as error:  # All errors are caught here, because the metrics recorded so far must be kept.
             self.concluded_not = f"{type(error).__name__}: {error}"
             return
         try:
@@ -93,7 +96,9 @@ class _Target:
         return {"k": "failure", **line, "message": message}
 
     def report(self) -> str | None:
-        """Return a sentence about failed scrapes and omitted values; None if there are none."""
+        """Return a sentence about failed scrapes and omitted values; None if no scrape failed and no value was
+        omitted.
+        """
         if self.broken:
             return f"{self.scraper.service}: {self.broken}"
         parts = []
@@ -107,7 +112,7 @@ class _Target:
         return f"{self.scraper.service}: {'; '.join(parts)}" if parts else None
 
     def close(self) -> None:
-        """Close connection and stream."""
+        """Close the connection to the service and the stream."""
         try:
             self.scraper.close()
         finally:
@@ -117,7 +122,7 @@ class _Target:
 class ScrapingThread:
     """Thread that scrapes all services one after the other, at regular times.
 
-    If the scrapes of one time last until after the next time, the next scrapes are skipped.
+    Scrape times that pass while earlier scrapes still last are skipped.
 
     Parameters
     ----------
@@ -136,12 +141,12 @@ class ScrapingThread:
         self._thread = threading.Thread(target=self._run, name="towtank-scraping", daemon=True)
 
     def start(self) -> None:
-        """Start the thread; do nothing without scrapers."""
+        """Start the scraping thread; do nothing if there are no scrapers."""
         if self._targets:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread after a last scrape, and write all streams to disk."""
+        """Stop the scraping thread after a last scrape, and write all streams to disk."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(STOP_WITHIN_S)
@@ -157,11 +162,11 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
-            # This last scrape is not at a regular time; with it, the first and last samples enclose the whole
-            # measurement.
+            # One more scrape at the end, independent of the regular times, so that the first and last samples enclose
+            # the whole measurement.
             for target in self._targets:
                 target.scrape()
-            # Connections must be closed in the thread that opened them.
+            # The connections are closed here, because they must be closed in the thread that opened them.
             for target in self._targets:
                 target.conclude()
                 target.close()

@@ -1,4 +1,4 @@
-"""Lists the metric series of third-party servers, with unit, kind, source and cost."""
+"""Lists the metric series that Towtank reads from third-party servers, with unit, kind, source and cost."""
 
 from __future__ import annotations
 

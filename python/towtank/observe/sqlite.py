@@ -41,7 +41,7 @@ class SqliteScraper:
         self._identity: tuple[int, int] | None = None
 
     def scrape(self) -> dict[str, float]:
-        """Read the sizes of the files and the pragmas, and return the numbers by series name."""
+        """Read the sizes of the database's files and its pragmas, and return the numbers by series name."""
         try:
             status = self.path.stat()
             values = {"sqlite_database_bytes": float(status.st_size)}
@@ -57,13 +57,13 @@ class SqliteScraper:
         return values
 
     def close(self) -> None:
-        """Close the connection; the next scrape opens it again."""
+        """Close the connection to the database; the next scrape opens it again."""
         if self._connection is not None:
             self._connection.close()
         self._connection = self._identity = None
 
     def _connect(self, identity: tuple[int, int]) -> sqlite3.Connection:
-        """Return the connection to the database; reopen the database if its file was replaced."""
+        """Return the connection to the database; open the database again if its file was replaced."""
         if self._connection is None or identity != self._identity:
             self.close()
             self._connection = sqlite3.connect(

@@ -24,11 +24,11 @@ class TimelyStream(io.RawIOBase):
         self.deadline = deadline
 
     def readable(self) -> bool:
-        """Return True, because the stream can be read."""
+        """Return True, because this stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read the available bytes, or wait until bytes are available.
+        """Read the bytes that are available on the socket, or wait until bytes are available.
 
         Raises
         ------
@@ -45,6 +45,6 @@ class TimelyStream(io.RawIOBase):
             raise TimeoutError("timed out before the complete response arrived") from None
 
     def close(self) -> None:
-        """Release the connection; the caller closes the socket."""
+        """Release the socket without closing it; the caller closes it."""
         self._pieces.close()
         super().close()

@@ -1,7 +1,7 @@
 """Searches texts for a regular expression within a limited time.
 
-Python's expressions can need time that grows exponentially with the text, such as `(a+)+$`, and a search cannot be
-interrupted from its own process. The search therefore runs in a child process, which is ended after the limit.
+A search with Python's regular expressions, such as `(a+)+$`, can need time that grows exponentially with the text, and
+cannot be interrupted from its own process. It therefore runs in a child process, which is ended after the time limit.
 """
 
 from __future__ import annotations

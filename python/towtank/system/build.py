@@ -18,8 +18,8 @@ from towtank.system.service_model import Service as Part
 from towtank.system.state import data_folder
 from towtank.system.system import System
 
-# Maps a kind of service to `module:class`. A module is imported when a system needs it. Each class is made from the
-# service's name, its part of the system file, and the folder of the system file.
+# Class for each kind of service, as `module:class`. A module is imported only when a system needs it. A class is
+# instantiated with the service's name, its part of the system file, and the folder of the system file.
 KINDS: dict[str, str] = {
     "cmis_repository": "towtank.system.services.cmis_repository:CmisRepository",
     "command": "towtank.system.services.command:CommandService",
@@ -95,7 +95,7 @@ def build_system(
 
 
 def population(file: model.SystemFile) -> dict[str, Any]:
-    """Return the settings that determine the contents of services before the first run.
+    """Return the settings that determine which data the services contain before the first run.
 
     Two systems for which these settings are equal share one data folder.
     """

@@ -1,4 +1,4 @@
-"""Checks of services of kind `command`: the references of their texts and templates, and their templates."""
+"""Checks services of kind `command`: their templates, and the references in their texts and templates."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from towtank.system.model import SystemFile
     from towtank.system.service_model import Service
 
-# Keys of a service whose texts every user of the machine can read while the program runs.
+# Keys of a service whose texts (such as arguments) every user of the machine can read while the program runs.
 _PUBLIC = ("program", "arguments", "ready", "population", "folder")
-# References whose values are known before the host exists.
+# References (placeholders) whose values are known before the service's host exists.
 _EARLY = ("settings", "scratch", "data")
 TEMPLATE_BYTES = 2**20
-# Largest number of settings that a message lists.
+# Largest number of settings that an error message lists. [1]
 _LISTED = 20
 
 
 def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> list[Fault]:
-    """Report every wrong reference of a program, and every template that cannot be read.
+    """Report every wrong reference (placeholder) of a program, and every template that cannot be read.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) ->
 
 
 def services_used(service: Command, templates: Iterator[str]) -> list[str]:
-    """Return the names of the services that must be up before a program starts."""
+    """Return the names of the services that must be running before a program starts."""
     texts = [*(text for _, text in service.texts()), *templates]
     named = [place.service for text in texts for place in references(text) if place.service]
     return list(dict.fromkeys([*service.after, *named]))
@@ -65,7 +65,7 @@ def _used(tree: yamlfile.Node, service: Service) -> list[str]:
 
 
 def _reached(uses: Mapping[str, list[str]], start: str) -> set[str]:
-    """Return the services that a service needs, directly or through others."""
+    """Return the services that a service needs, either directly or because a needed service needs them."""
     reached: set[str] = set()
     waiting = list(uses[start])
     while waiting:
@@ -109,7 +109,7 @@ def _of_templates(
 
 
 def _templates(tree: yamlfile.Node, service: Command) -> Iterator[tuple[str, Path, str | OSError | StudyError]]:
-    """Yield key, path and text of each template, or the error of reading it."""
+    """Yield key, path and text of each template, or the error that occurred when it was read."""
     for key, template in service.files.items():
         path = Path(tree.file).parent / template
         try:
@@ -124,9 +124,9 @@ def read_template(path: Path) -> str:
     Raises
     ------
     OSError
-        If it cannot be read, or is larger than a template can be.
+        If the file cannot be read, or exceeds the largest size of a template.
     StudyError
-        If it is not UTF-8.
+        If the text is not UTF-8.
     """
     with path.open("rb") as stream:
         raw = stream.read(TEMPLATE_BYTES + 1)
@@ -144,7 +144,7 @@ def _of_order(
 
 
 def _wrong(system: SystemFile, name: str, service: Command, place: Reference, known: list[str]) -> str | None:
-    """Return the reason why a reference of a program has no value; None if it has one."""
+    """Return the reason why a reference (placeholder) of a program has no value; None if it has a value."""
     if place.fault is not None:
         return place.fault
     if place.section in ("port", "address") and service.port is None:
@@ -176,13 +176,13 @@ def _wrong_service(system: SystemFile, name: str, other: str, known: list[str]) 
 
 
 def _wrong_part(system: SystemFile, place: Reference) -> str | None:
-    """Return the reason why another service does not have the part that a reference names; None if it does.
+    """Return the reason why another service lacks the property that a reference names; None if it has the property.
 
     Only the system file is examined.
     """
     found = system.services.get(place.service)
     kind, _, key = place.part.partition(".")
-    if found is None:  # the service has other faults, which are reported elsewhere
+    if found is None:  # no message: the service has other faults, and these are reported elsewhere
         return None
     if kind == "settings":
         given = list(found.configuration)
@@ -206,7 +206,7 @@ def _has(service: Service, part: str) -> bool:
 
 
 def _shown_secret(system: SystemFile, place: Reference) -> str | None:
-    """Return the reason why a reference must not be in a text that other users of the machine can read."""
+    """Return the reason why a reference must not occur in a text that other users of the machine can read."""
     found = system.services.get(place.service)
     if found is None or place.part not in ("url", "password"):
         return None

@@ -18,11 +18,11 @@ from towtank.system.service_model import Service
 
 _LATE = "\0"
 _REDIRECTED = frozenset({">", ">>", ">|", "&>", "&>>"})
-# File name endings of files that a program writes rather than reads.
+# File name endings of files (such as logs) that a program writes rather than reads.
 _WRITTEN = (".log", ".pid")
-# Longer words are not split: they are whole scripts rather than shell commands that name files.
+# Longest word that is searched for file names, because longer words are whole scripts. [characters]
 _TEXT_LENGTH = 2**16
-# A digest stops after the folder in which this number of entries is exceeded.
+# Number of files after which the digest of a folder stops; the subfolder with which it is exceeded is the last. [1]
 _ENTRIES = 100_000
 
 
@@ -34,7 +34,7 @@ class NamedWord(NamedTuple):
 
 
 def early_text(part: Command, text: str) -> str:
-    """Return a text with settings and values filled in; a NUL replaces each part that depends on the run."""
+    """Return a text with settings and known values filled in; a NUL replaces each part that depends on the run."""
 
     def value(place: Reference) -> str:
         if place.section == "settings":
@@ -53,7 +53,7 @@ def working_folder(part: Command, base: Path) -> Path | None:
 
 
 def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
-    """Yield the existing files that program, arguments, population and check of readiness name.
+    """Yield the existing files that a service names in its program, arguments, population and readiness commands.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
 def files_of_command(command: list[str], base: Path, folder: Path | None) -> Iterator[tuple[int, Path]]:
     """Yield number and path of each word of a command that names an existing file or folder.
 
-    A program with a path is relative to the system file, all other words are relative to the working folder. A word may
+    The path of a program is relative to the system file, all other words are relative to the working folder. A word may
     be a file, an option with a file (`--config=app.ini`), or a shell command that contains file names. Log files, pid
     files and files that a shell writes to are left out.
 
@@ -107,7 +107,7 @@ def files_of_command(command: list[str], base: Path, folder: Path | None) -> Ite
 def _names(word: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield each possible file name in a word, with a folder to which it may be relative.
 
-    This is the working folder, or a folder that the word enters by `cd`.
+    This folder is the working folder, or a folder to which the shell command in the word changes by `cd`.
     """
     yield word, folder
     folders, before = [folder], ""
@@ -127,7 +127,7 @@ def _tokens(word: str) -> list[str]:
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         return list(lexer)
-    except ValueError:  # the word contains an unclosed quote
+    except ValueError:  # A word with an unclosed quote cannot be parsed as a shell command, so it is split at blanks.
         return word.split()
 
 
@@ -168,14 +168,14 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
         sorted(part.settings.items()),
         [[str(path), _state_of(path, base)] for path in named],
     ]
-    # JSON escapes bytes of file names that are not valid UTF-8.
+    # `json.dumps` can also encode file names that are not valid UTF-8, by escapes.
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
 def _state_of(path: Path, base: Path) -> object:
     """Return a digest of a file, or names, sizes and modification times of all files in a folder.
 
-    Return None for a folder that contains the system file, and for a path that cannot be read.
+    The result is None for a folder that contains the system file, and for a path that cannot be read.
     """
     try:
         if path.is_dir():

@@ -1,4 +1,4 @@
-"""Models of a service of kind `command`: any program that Towtank starts."""
+"""Models of a service of kind `command`: a service that starts any given program."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from towtank.system.placeholders import references
 from towtank.system.service_model import Port, Service, service_kind
 from towtank.units import shown
 
-# Pattern of variable names that a shell can set; other names do not reach every program.
+# Pattern of the names of environment variables that a shell can set; variables with other names do not reach every
+# program.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = re.compile(r"TOWTANK_(?:RUN|HOSTS|TEST)")
-# References whose values are the same in each run with the same settings.
+# References (placeholders) whose values are the same in each run with the same settings.
 _LASTING = frozenset({"data", "settings", "values"})
 
 
@@ -69,7 +70,7 @@ class CommandPopulation(FileModel):
 
 
 class CommandReady(FileModel):
-    """Check that a program is ready: exactly one of port, page, log and command."""
+    """Check that shows that a program is ready. Exactly one of the keys for port, page, log and command is given."""
 
     port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         None, description="Another port of the program, which accepts connections once the program is ready."
@@ -100,7 +101,7 @@ class CommandReady(FileModel):
 
 
 class CommandStop(FileModel):
-    """Stop of a program: the signal that requests its end, and the grace time."""
+    """Way to stop a program: the signal that requests its end, and the time until it is killed."""
 
     signal: Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"] = Field(
         "TERM",
@@ -113,7 +114,7 @@ class CommandStop(FileModel):
 
 @service_kind("command")
 class Command(Service):
-    """Any program, such as an application under development, that Towtank starts and stops."""
+    """Service that is any program, such as an application under development, that Towtank starts and stops."""
 
     summary: ClassVar[str] = (
         "any program, such as an application under development: started, observed and stopped by Towtank"
@@ -204,16 +205,18 @@ class Command(Service):
 
     @property
     def spoken(self) -> str | None:
-        """Protocol of the program's port; None without a port."""
+        """Protocol that the program uses at its port; None for a program without a port."""
         return None if self.port is None else self.speaks
 
     @property
     def configuration(self) -> dict[str, Value]:
-        """Return the settings of the program."""
+        """Return the settings that the system file gives to the program, by name."""
         return dict(self.settings)
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield each text in which `${...}` is replaced, with its path; the templates of files are not included."""
+        """Yield each text in which `${...}` is replaced by a value, with the path of its key; templates of files are
+        not included.
+        """
         yield ("program",), self.program
         yield from ((("arguments", number), text) for number, text in enumerate(self.arguments))
         yield from ((("environment", name), text) for name, text in self.environment.items())

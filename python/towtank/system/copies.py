@@ -70,12 +70,14 @@ def copies_in(root: yamlfile.Node) -> dict[str, int]:
 
 
 def copies_of(system: SystemFile, host: str | None) -> int | None:
-    """Return the number of copies of a host; None if the host has no copies, or its provider allows none."""
+    """Return the number of copies of a host; None if the host has no copies, or if its provider does not support
+    copies.
+    """
     return getattr(system.hosts.get(str(host)), "copies", None)
 
 
 def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
-    """Report names of copies that are already in use, and references that do not select one of several copies.
+    """Report names of copies that other entries already have, and references that do not select one of several copies.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
 
 
 def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, service: Service) -> list[Fault]:
-    """Report references of a service to a host or service with copies that lack the number of a copy."""
+    """Report references that do not contain the number of a copy, although they name a host or service with copies."""
     nodes = list(getattr(service, "hosts", []))
     servers = list(service.servers) if isinstance(service, Mount) else []
     faults = []
@@ -120,7 +122,8 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
 
 
 def with_copies(system: SystemFile) -> SystemFile:
-    """Return the system with each copy as a separate host or service; a target with copies goes to all of them.
+    """Return the system with each copy as a separate host or service. A load target with copies stands for all of its
+    copies.
 
     Parameters
     ----------
@@ -150,7 +153,7 @@ def with_copies(system: SystemFile) -> SystemFile:
 
 
 def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
-    """Yield name and service of each copy of a service; the copy uses the mount on its own host as its storage."""
+    """Yield name and service of each copy of a service. As its storage, a copy uses the mount on its own host."""
     service = system.services[name]
     copies = copies_of(system, service.host)
     if copies is None:

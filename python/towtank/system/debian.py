@@ -14,11 +14,11 @@ from towtank.errors import TargetError
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _MARK = "# Made by an installation of Towtank, and removed at its end."
-# By invoke-rc.d(8), status 101 means that policy forbids the action.
+# Exit status of the policy script for "action forbidden by policy" (invoke-rc.d(8)).
 _FORBID = f"#!/bin/sh\n{_MARK}\nexit 101\n"
-# Script that removes the policy file. Its standard input is a pipe that closes when the last process of the
-# installation ends, even if that process is killed. A process killed while writing the policy leaves an empty file,
-# which the script removes as well.
+# Script that removes the policy file by which the installation starts no services. Its standard input is a pipe that
+# closes when the last process of the installation ends, even if that process is killed. A process killed while writing
+# the policy leaves an empty file, which the script removes as well.
 _WATCH = 'while read -r _; do :; done; if [ ! -s "$1" ] || grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
 _UNITS = Path("/etc/systemd/system")
 _RUN_LEVELS = Path("/etc")
@@ -81,7 +81,8 @@ def run_quietly(command: list[str]) -> int:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         env=environment,
-        close_fds=False,  # apt-get must inherit the pipe: the watcher of `_nothing_started` waits until the pipe closes
+        # apt-get inherits the pipe of `_nothing_started`, so the pipe stays open until the installation ends
+        close_fds=False,
     )
     try:
         return process.wait(_INSTALL_WITHIN_S)
@@ -94,15 +95,16 @@ def run_quietly(command: list[str]) -> int:
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Prevent packages from starting their services during the installation; an existing policy of the machine
-    stays.
+    """Prevent packages from starting their services during the installation; an existing policy file of the machine is
+    kept.
     """
     if _POLICY.exists() and not _is_ours():
         yield
         return
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
-    # The watcher has its own session, so it survives a killed installation and removes the policy once apt-get ends.
+    # The process that waits for the pipe has its own session. It thus survives if the installation is killed, and
+    # removes the policy once apt-get ends.
     command = ["sh", "-c", _WATCH, "watch-policy", str(_POLICY), _MARK]
     watcher = subprocess.Popen(command, stdin=read_end, start_new_session=True)
     os.close(read_end)
@@ -120,7 +122,7 @@ def _nothing_started() -> Iterator[None]:
 
 
 def _is_ours() -> bool:
-    """Return True if an installation by Towtank wrote the policy file, or began to write it.
+    """Return True if the policy file was written, or begun, by an installation of Towtank.
 
     The file is compared as bytes, because its encoding is unknown.
     """
@@ -145,5 +147,5 @@ def _nothing_enabled(run: Run) -> Iterator[None]:
 
 
 def _enabled() -> set[Path]:
-    """Return the links by which systemd, or init at its usual run level, starts services at boot."""
+    """Return the links in the file system by which systemd, or init at its usual run level, starts services at boot."""
     return {*_UNITS.glob("*.wants/*"), *_RUN_LEVELS.glob("rc2.d/S[0-9][0-9]*")}

@@ -1,4 +1,4 @@
-"""Downloads server files that no Debian package contains, and verifies their checksums.
+"""Downloads files of server programs that no Debian package contains, and verifies their checksums.
 
 Each file is identified by its coordinates in a Maven repository and by its SHA-256. A file with another digest is
 refused, whichever server sends it. The cache folder of the user keeps the files; an interrupted download continues
@@ -25,10 +25,11 @@ from towtank.errors import TargetError
 from towtank.system.process import Note, no_note
 
 ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
-# Paths of the Maven jar whose super POM contains the default repository, in Debian and other distributions.
+# Paths of the jar file of Maven that contains the super POM, and thus the default repository, in Debian and other
+# distributions.
 _MAVEN_JARS = ("/usr/share/java/maven3-model-builder.jar", "/usr/share/maven/lib/maven-model-builder.jar")
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
-# Names of the default repository in the `mirrorOf` of Maven's settings.
+# Names that stand for the default repository in the element `mirrorOf` of Maven's settings.
 _MIRRORED = {"*", "central", "external:*"}
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
@@ -63,17 +64,17 @@ class Artefact:
 
     @property
     def path(self) -> str:
-        """Path of the file below the address of a repository."""
+        """Path of the file relative to the address of a repository."""
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
     @property
     def title(self) -> str:
-        """Name of the file on the report's configuration sheet."""
+        """Name of the file, as shown in the report's table of the configuration."""
         return f"{self.group}:{self.name}"
 
     @property
     def facts(self) -> str:
-        """Version and digest of the file on the report's configuration sheet."""
+        """Version and digest of the file, as shown in the report's table of the configuration."""
         return f"{self.version}, SHA-256 {self.sha256}"
 
 
@@ -84,7 +85,7 @@ def cache_folder() -> Path:
     the caller, the home directory in the user database is used instead.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification requires that a relative path is ignored.
+    # The XDG specification requires that a relative path in `$XDG_CACHE_HOME` is ignored.
     base = Path(named) if named.startswith("/") else Path.home() / ".cache"
     if _is_of_another_user(base):
         with suppress(KeyError):
@@ -101,14 +102,14 @@ def _is_of_another_user(folder: Path) -> bool:
 
 
 def place_of(artefact: Artefact) -> Path:
-    """Return the path of a file in the cache; the path contains the digest, so a new digest gives a new path."""
+    """Return the path of a file in the cache. The path contains the file's digest, so a new digest gives a new path."""
     return cache_folder() / "downloads" / artefact.sha256[:16] / artefact.file_name
 
 
 def is_here(artefact: Artefact) -> bool:
-    """Return True if the file is in the cache.
+    """Return True if a file of a Maven repository is in the cache.
 
-    Only the size is compared, because `fetch` verified the digest before it gave the file its name.
+    Only the size is compared, because `fetch` verified the digest before it moved the file to this path.
     """
     with suppress(OSError):
         return place_of(artefact).stat().st_size == artefact.size
@@ -116,7 +117,7 @@ def is_here(artefact: Artefact) -> bool:
 
 
 def repository_address() -> str:
-    """Return the address of the Maven repository.
+    """Return the address of the Maven repository from which files are downloaded.
 
     The address is `$TOWTANK_MAVEN_REPOSITORY`, or else the mirror in Maven's settings, or else Maven's default.
 
@@ -174,7 +175,7 @@ def default_of_maven() -> str | None:
 
 
 def fetch(artefacts: Iterable[Artefact], note: Note = no_note) -> None:
-    """Download the files that are not in the cache.
+    """Download those of the given files that are not in the cache.
 
     Raises
     ------
@@ -214,14 +215,14 @@ def _why(error: OSError | HTTPException) -> str:
 
 
 def _receive(url: str, part: Path, size: int) -> None:
-    """Download the missing part of a file, or the whole file if the server does not support ranges."""
+    """Download the missing part of a file; download the whole file if the server does not support ranges."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
     except urllib.error.HTTPError as error:
         with error:
-            if error.code == _NOTHING_MORE:  # The file is complete; the digest decides whether it is correct.
+            if error.code == _NOTHING_MORE:  # The file is already complete; the caller verifies its digest.
                 return
         raise
     with answer, part.open("ab" if answer.status == _PARTIAL else "wb") as file:
@@ -229,8 +230,8 @@ def _receive(url: str, part: Path, size: int) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
-    """Write the response to a file, up to the expected size; a longer response is wrong and
-    would only fill the disk.
+    """Write the response to a file, up to the expected size. The rest of a longer response is discarded, because the
+    response is wrong and would only fill the disk.
     """
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
@@ -238,6 +239,6 @@ def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file, as hexadecimal digits."""
+    """Return the SHA-256 digest of a file, as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

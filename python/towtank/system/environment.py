@@ -1,4 +1,4 @@
-"""Selects the environment variables for the processes of a system under test.
+"""Selects the environment variables that the processes of a system under test receive.
 
 The processes receive the variables that programs need to run. The other variables of Towtank's environment may
 contain tokens and keys of other services, and are not passed on.
@@ -10,9 +10,9 @@ import re
 
 from towtank.marking import environment
 
-# Variables that are passed on: search paths of programs, libraries and files; language and time zone; settings of
-# memory allocation and Python; marks that identify the processes of a run, of a system's hosts and of a test. Other
-# variables that begin with TOWTANK_ may contain secrets, because system files can take passwords from them.
+# Environment variables that are passed on: search paths of programs, libraries and files; language and time zone;
+# settings of memory allocation and Python; marks that identify the processes of a run, of a system's hosts and of a
+# test. Other variables that begin with TOWTANK_ may contain secrets, because system files can take passwords from them.
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|LD_LIBRARY_PATH|LD_PRELOAD|JAVA_HOME|VIRTUAL_ENV|PYTHON[A-Z0-9]+|"
     r"LANG|LANGUAGE|LC_[A-Z]+|LOCPATH|TZ|TZDIR|MALLOC_\w+|GLIBC_TUNABLES|TOWTANK_(?:RUN|HOSTS|TEST)"
@@ -20,5 +20,5 @@ _PASSED_ON = re.compile(
 
 
 def passed_on() -> dict[str, str]:
-    """Return the environment variables of this process that processes of a system receive."""
+    """Return those environment variables of this process that are passed on to the processes of a system under test."""
     return {name: value for name, value in environment().items() if _PASSED_ON.fullmatch(name)}

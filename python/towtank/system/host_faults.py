@@ -39,7 +39,7 @@ def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> li
 
 
 def unknown_name(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
-    """Return a fault for a name that does not exist in the file; the fault lists the known names."""
+    """Return a fault for a name that the system file does not define; the fault lists the names that it defines."""
     allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
     return yamlfile.fault_at(root, path, misnamed(allowed, got, known))
 
@@ -68,7 +68,9 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
 
 
 def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts: list[str]) -> Iterator[Fault]:
-    """Yield faults in `hosts` of a service with several nodes, and in a disk that not all of these hosts can access."""
+    """Yield faults in the key `hosts` of a service with several nodes, and in a disk that not all of these hosts can
+    access.
+    """
     service = system.services[name]
     for number, host in enumerate(getattr(service, "hosts", [])):
         at = ("services", name, "hosts", number)

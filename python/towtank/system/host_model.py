@@ -28,15 +28,15 @@ from towtank.fields import (
 )
 from towtank.treecheck import unknown_choice
 
-# Limits of the kernel: a quota has a period of 1 ms to 1 s and at least 1 ms of CPU time in a period (sched-bwc.rst);
-# a slice is 0.1 to 100 ms long (sched_setattr(2)).
+# Limits that the kernel sets for CPU control. A quota has a period of 1 ms to 1 s and at least 1 ms of CPU time in each
+# period (sched-bwc.rst); a scheduling slice is 0.1 to 100 ms long (sched_setattr(2)).
 LEAST_CPU_TIME_S = 0.001
 MOST_PERIOD_S = 1.0
 LEAST_SLICE_S, MOST_SLICE_S = 0.0001, 0.1
-# An IPv4 host must accept packets of 576 bytes (RFC 791). The largest packet of a veth has 65,521 bytes, without a
-# header.
+# Limits of the packet size (MTU). An IPv4 host must accept packets of 576 bytes (RFC 791). The largest packet of a veth
+# device has 65,521 bytes, without a header. [byte]
 LEAST_MTU, MOST_MTU = 576, 65_521
-# Smallest size of the supported file systems. The file system xfs requires 300 MiB, and its program reports this.
+# Smallest size of a disk. The file systems xfs and btrfs need larger disks: 300 MiB for xfs, as its program reports.
 LEAST_DISK_BYTES = 8 * 2**20
 LEAST_MEMORY_BYTES = 4 * 2**20
 _XFS_BYTES = 300 * 2**20
@@ -94,12 +94,12 @@ class Disk(FileModel):
 
     @property
     def throttled(self) -> bool:
-        """True if the speed of the disk is limited."""
+        """True if the system file limits the speed of the disk."""
         return any((self.read_rate, self.write_rate, self.read_operations, self.write_operations))
 
 
 class Link(FileModel):
-    """Properties of a link to the virtual network, in both directions."""
+    """Properties of the link from a host to the virtual network, in both directions."""
 
     rate: DataRate | None = Field(
         None, description="Highest data rate of the link in each direction; default: no limit."
@@ -119,7 +119,7 @@ class Link(FileModel):
 
     @property
     def impaired(self) -> bool:
-        """True if the link delays or loses packets."""
+        """True if the link is configured to delay or lose packets."""
         return self.delay > 0 or self.loss > 0
 
 
@@ -267,7 +267,7 @@ class ExistingHost(FileModel):
 
 
 class Network(FileModel):
-    """Kind of the virtual network, and properties of the generator's link to it."""
+    """Virtual network between the hosts: its kind, and properties of the load generator's link to it."""
 
     link: Literal["bridge", "veth", "macvlan", "tun"] = Field(
         "bridge",
@@ -293,7 +293,7 @@ class Network(FileModel):
 
 
 class Generator(FileModel):
-    """Host whose network the load generator uses."""
+    """Host whose network the load generator uses, that is, from which it sends its requests."""
 
     host: Name | None = Field(
         None,
@@ -323,7 +323,9 @@ def _known_provider(value: Any) -> Any:
 
 
 def _tag(value: Any) -> str:
-    """Return the tag that selects the model of a host; it contains `<`, so that no key of a file can equal it."""
+    """Return the tag that selects the model of a host. The tag contains `<`, so that it cannot equal a key of
+    a file.
+    """
     provider = value.get("provider") if isinstance(value, dict) else getattr(value, "provider", None)
     return f"<{provider if isinstance(provider, str) and provider in PROVIDERS else 'local'}>"
 

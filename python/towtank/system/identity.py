@@ -1,8 +1,7 @@
 """Identifies processes by process id and start time, because the kernel reuses process ids.
 
-Containers may share a temporary folder without sharing their processes, so a note about the owner of a folder
-contains the namespace of process ids in addition: a process cannot check whether a process of another namespace still
-runs.
+Containers may share a temporary folder without sharing their processes. A note about the owner of a folder therefore
+also contains the namespace of process ids: a process cannot check whether a process of another namespace still runs.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-# Positions of state and start time in /proc/PID/stat after the closing bracket of the command (fields 3 and 22 of
-# proc(5)).
+# Positions of process state and start time in /proc/PID/stat, counted after the closing bracket of the command (fields
+# 3 and 22 of proc(5)).
 _START_TIME = 19
 _STATE = 0
 
@@ -45,9 +44,9 @@ def children(pid: int) -> list[int]:
     return found
 
 
-# Process id, start time and namespace; notes of older versions lack the namespace.
+# Pattern of a note: process id, start time and namespace. Notes of older versions of Towtank lack the namespace.
 _NOTE = re.compile(rb"(\d{1,10}) (\d{1,20})(?: (\d{1,20}))?")
-# Largest length of a note that Towtank writes. [byte]
+# Largest length of a note that identifies the owner of a folder. [byte]
 _NOTE_AT_MOST = 64
 _NAMESPACE = Path("/proc/self/ns/pid")
 
@@ -56,7 +55,7 @@ Owner = tuple[int, int, int]
 
 
 def own_identity() -> Owner:
-    """Return the identity of this process, for a note about the owner of a folder."""
+    """Return the identity of this process, to be noted in a folder as its owner."""
     return (*(identity(os.getpid()) or (os.getpid(), 0)), _namespace())
 
 
@@ -66,7 +65,7 @@ def _namespace() -> int:
 
 
 def has_ended(owner: Owner) -> bool:
-    """Return True if the process of a note has ended; False if this cannot be checked."""
+    """Return True if the process that a note identifies has ended; False if this cannot be checked."""
     return owner[2] == _namespace() and identity(owner[0]) != owner[:2]
 
 
@@ -80,7 +79,7 @@ def is_own_folder(path: Path) -> bool:
 
 
 def note_identity() -> str:
-    """Return the identity of this process in the text form that `noted_identity` reads."""
+    """Return the identity of this process as text, in the form that `noted_identity` reads."""
     return " ".join(map(str, own_identity()))
 
 

@@ -1,7 +1,7 @@
-"""Runs a process that keeps a system up after `towtank system up` has ended.
+"""Runs a process (keeper) that keeps a system running after `towtank system up` has ended.
 
 The keeper holds the other ends of the guards' standard input, so the system ends when the keeper ends for any reason.
-The state file records the identities of the keeper and of the processes that are up.
+The state file records the identities of the keeper and of the running processes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _POLL_S = 0.1
 # Longest time that a keeper may need to stop its system. [s]
 _DOWN_WITHIN_S = 60.0
 _KILLED_WITHIN_S = 20.0
-# A guard waits for the grace time of its process tree, and then 30 s for the kernel. [s]
+# Time within which a guard must end, in addition to the grace time of its process tree: it waits 30 s for the
+# kernel. [s]
 _GUARD_WITHIN_S = 60.0
 
 
 def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, Any]:
-    """Bring a system up under a separate keeper process, and wait until it is up.
+    """Start a system under a separate keeper process, and wait until all its services are ready.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[st
 
 
 def describe(state: SystemState) -> dict[str, Any]:
-    """Return the recorded state of a system, updated by the present state of its keeper and processes."""
+    """Return the recorded state of a system, completed by the present state of its keeper and processes."""
     seen = state.read()
     processes = {tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()}
     running = all(process["running"] for process in processes.values())
@@ -116,14 +117,14 @@ def describe(state: SystemState) -> dict[str, Any]:
 
 
 def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]:
-    """Take systems down, clean up after systems whose keeper died, and return the names of the systems taken down.
+    """Stop systems, clean up after systems whose keeper died, and return the names of the systems that were stopped.
 
     Parameters
     ----------
     root : Path, optional
         State folder; the folder of the user by default.
     only : str, optional
-        Name of the only system to take down; all by default.
+        Name of the only system to stop; all by default.
     """
     names = []
     for state in states(root):
@@ -133,8 +134,8 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
-            # The guard ends its process tree when the keeper has ended. TERM repeats the request; KILL ends a guard
-            # that hangs.
+            # A guard ends its process tree when the keeper has ended. The signal TERM requests this again; KILL ends a
+            # guard that hangs.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()
@@ -154,7 +155,7 @@ def _end(process: dict[str, Any] | None, number: signal.Signals, within_s: float
 
 
 class _Keeper:
-    """Keeper process: keeps one system up until a signal ends the process."""
+    """Keeper process, which keeps one system running until it receives a signal to end."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
@@ -219,7 +220,7 @@ class _Keeper:
             time.sleep(_POLL_S)
 
     def _url(self, service: str, address: str) -> str:
-        """Return an address with a scheme if the service speaks HTTP, otherwise unchanged."""
+        """Return an address as a URL with a scheme if the service speaks HTTP, otherwise unchanged."""
         part = self._file.services.get(service) if self._file is not None else None
         if "://" in address or part is None or part.spoken != "http":
             return address

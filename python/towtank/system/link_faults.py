@@ -14,17 +14,18 @@ from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 if TYPE_CHECKING:
     from towtank.system.model import SystemFile
 
-# A delay is applied at both ends of a host's cable to the bridge, or by the relay of the cable. Links of these two
-# kinds have neither a bridge nor a relay. The segmentation offloads of a macvlan device cannot be turned off: the
-# kernel keeps TSO on (macvlan.c), and the card below computes the checksums.
+# Properties that links of kind `veth` and `macvlan` do not support. A delay needs a bridge or a relay, which they lack.
+# The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on (macvlan.c), and the card
+# below computes the checksums.
 _UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
 _ENDS_OF_A_CABLE = 2
-# Limits that would slow down the load generator: a run would then measure the generator.
+# Limits that the generator's host must not have: they would slow down the load generator, and a run would then measure
+# the generator.
 _SIZES = ("cpus", "cpu_shares", "pinned", "timeslice", "memory")
 
 
 def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> list[Fault]:
-    """Report faults of `network.link` and `generator`.
+    """Report faults of the keys `network.link` and `generator` of a system file.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def _generator(system: SystemFile, known: list[str]) -> _Found:
         yield at, misnamed(f"a host of this file{allowed}", name, known)
         return
     host = system.hosts.get(name)
-    if host is None:  # The host has other faults, which are reported elsewhere.
+    if host is None:  # No message, because the host has other faults, which are reported elsewhere.
         return
     if not isinstance(host, NamespacesHost | LocalHost):
         yield at, f"must be a host of this machine, got {name!r} instead, of provider {host.provider}"
@@ -93,11 +94,12 @@ def _sizes(system: SystemFile) -> _Found:
     for at, part in parts.items():
         for key in unfit:
             value = getattr(part, key, None)
-            # Offloads and checksums are on by default; all other properties are off by default.
+            # Offloads and checksums are on by default and all other properties are off, so a property that differs from
+            # this was set.
             if value is False or (value is not True and value):
                 yield (*at, key), f"must be left out with network.link {link}, got {_plain(value)} instead"
 
 
 def _plain(value: object) -> str:
-    """Return a value as written in a system file, in base units."""
+    """Return a value in base units, in the form in which a system file contains it."""
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

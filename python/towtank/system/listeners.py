@@ -20,7 +20,8 @@ _PROC = Path("/proc")
 _SOCKET = "socket:["
 _INIT = 1
 _STAT_BYTES = 1024
-# These programs relay connections to servers in containers; the servers are separate processes.
+# Programs that relay connections to servers in containers. Such a program is not the server, which is a separate
+# process.
 _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
 
 
@@ -36,7 +37,7 @@ class Seen:
 
 
 def is_here(host: str) -> bool:
-    """Return True if an IP address belongs to this machine, in the network of this process."""
+    """Return True if an IP address belongs to this machine, that is, to the network in which this process runs."""
     try:
         family = socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -70,7 +71,7 @@ def listening_root(host: str, port: int, proc: Path = _PROC) -> int | None:
 
 
 def port_root(port: int, proc: Path = _PROC) -> int | None:
-    """Return the process that listens on a port of any address of this machine; see `listening_root`."""
+    """Return the id of the process that listens on a port at any address of this machine; see `listening_root`."""
     machine = _Machine(proc)
     for host in ("127.0.0.1", "::1"):
         inodes = machine.listening(ipaddress.ip_address(host), port)
@@ -125,12 +126,12 @@ def servers_behind(
 
 
 def parent(pid: int, proc: Path = _PROC) -> int | None:
-    """Return the id of the parent of a process; None without a parent, or if the process has ended."""
+    """Return the id of the parent of a process; None if the process has no parent or has ended."""
     return _parent(f"{proc}/{pid}/stat")
 
 
 def _parent(stat: str) -> int | None:
-    # For such short files, the buffered file objects of the library take longer than the kernel.
+    # The file is read without Python's buffered file objects, which take longer than the kernel for such short files.
     try:
         opened = os.open(stat, os.O_RDONLY)
         try:
@@ -154,7 +155,9 @@ def is_below(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
 
 
 class _Machine:
-    """Processes and sockets of this machine at one time; each table is read once, when it is first needed."""
+    """Processes and sockets of this machine at one time. A table of the kernel is read once, when it is first
+    needed.
+    """
 
     def __init__(self, proc: Path, seen: dict[str, Seen] | None = None) -> None:
         self._proc = proc
@@ -163,7 +166,7 @@ class _Machine:
 
     @cached_property
     def parents(self) -> dict[int, int | None]:
-        """Id of the parent of each process; None without a parent."""
+        """Process id of the parent of each process; None for a process without a parent."""
         pids = [int(entry.name) for entry in os.scandir(self._proc) if entry.name.isdigit()]
         return {pid: parent(pid, self._proc) for pid in pids}
 
@@ -197,7 +200,9 @@ class _Machine:
         return inodes
 
     def held(self, pid: int) -> dict[str, str]:
-        """Return the paths of the sockets that a process holds open, by inode; empty if its files cannot be seen."""
+        """Return the paths of the sockets that a process holds open, by inode; empty if its open files are not
+        visible.
+        """
         if pid not in self._held:
             self._held[pid] = _held(f"{self._proc}/{pid}/fd")
         return self._held[pid]
@@ -210,7 +215,9 @@ class _Machine:
         return current is not None
 
     def root_of(self, inodes: set[str]) -> int | None:
-        """Return the id of the server that holds one of the sockets; None if no server is seen, or if it is a relay."""
+        """Return the process id of the server that holds one of the sockets. None if no server is visible, or if it
+        only relays connections to a container.
+        """
         for inode in inodes & self._seen.keys():
             if self._is_still_so(inode, self._seen[inode]):
                 return self._seen[inode].pid
@@ -220,7 +227,9 @@ class _Machine:
         return root
 
     def _is_still_so(self, inode: str, seen: Seen) -> bool:
-        """Return True if a server found earlier still holds a socket; an inode belongs to at most one open socket."""
+        """Return True if a server found earlier still holds a socket. A socket's inode belongs to at most one open
+        socket.
+        """
         if seen.path is None:
             return seen.pid is None
         with suppress(OSError):
@@ -228,7 +237,7 @@ class _Machine:
         return False
 
     def _search(self, inodes: set[str]) -> int | None:
-        """Search all processes for the server that holds one of the sockets.
+        """Search all processes of this machine for the server that holds one of the sockets.
 
         The first process of the machine is used only if no other process holds a socket, because it may hold the socket
         of a server that it starts on demand.
@@ -241,7 +250,7 @@ class _Machine:
         if len(roots) == 1:
             return roots[0]
         # Several processes may each hold a separate socket for the same port (SO_REUSEPORT). They count as one server
-        # if one parent with the same program started all of them.
+        # if they all were started by one parent that runs the same program.
         above = {self.parents[pid] for pid in roots}
         parent_of_all = above.pop() if len(above) == 1 else None
         names = {_name(pid, self._proc) for pid in roots}
@@ -258,7 +267,8 @@ class _Machine:
         exact = {inode for at, inode in bound if at == host}
         anywhere = {(at.version, inode) for at, inode in bound if at.is_unspecified}
         of_family = {inode for version, inode in anywhere if version == host.version}
-        # A socket of IPv6 may accept connections of both address families.
+        # A socket of IPv6 is considered for an IPv4 address, too, because it may accept connections of both address
+        # families.
         return exact or of_family or {inode for _, inode in anywhere}
 
     def listening_anywhere(self, port: int) -> set[str]:
@@ -319,7 +329,9 @@ def _recorded(proc: Path) -> list[TcpSocket]:
 
 
 def _place(text: str) -> tuple[bytes, int]:
-    """Parse address and port of a kernel table, where the address consists of 32-bit words in host byte order."""
+    """Parse address and port as they are written in a kernel table, with the address as 32-bit words in host byte
+    order.
+    """
     address, _, port = text.partition(":")
     words = [int(address[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(address), 8)]
     return b"".join(words), int(port, 16)

@@ -1,4 +1,4 @@
-"""Settings of a private MariaDB in a system file, with names and ranges as in its manual (versions 10.6 and later).
+"""Settings of a MariaDB server that Towtank starts, with names and ranges as in its manual (versions 10.6 and later).
 
 https://mariadb.com/kb/en/server-system-variables/, https://mariadb.com/kb/en/innodb-system-variables/
 """
@@ -17,7 +17,8 @@ from towtank.system.sql_models import SqlPopulation
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MANAGED = ("bind_address", "port", "socket", "datadir", "pid_file", "tmpdir", "init_file", "skip_name_resolve", "user")
-# Variables that run programs, load libraries, read and write files, or admit other users. A study must not set them.
+# System variables that a study must not set, because they run programs, load libraries, read and write files, or admit
+# other users.
 _LEAD_OUT = frozenset(
     [
         "plugin_dir",
@@ -60,11 +61,12 @@ _LEAD_OUT = frozenset(
     ]
 )
 _FAMILIES_OUT = ("wsrep_", "plugin_", "feedback", "server_audit")
-# The server accepts an option after any of these prefixes, and accepts every unambiguous abbreviation of an option.
+# Prefixes of options. The server accepts an option after any of these prefixes, and also every unambiguous abbreviation
+# of an option.
 _BEFORE = re.compile(r"^(?:(?:loose|skip|enable|disable|maximum|autoset)_)+")
 _PAGES = (4096, 8192, 16384, 32768, 65536)
-# Each session prepares every statement that it executes. By default, a server refuses more than 16382 prepared
-# statements over all sessions.
+# Limit of prepared statements that Towtank sets: each session prepares every statement that it executes, and by default
+# a server refuses more than 16,382 prepared statements over all sessions.
 _PREPARED_STATEMENTS = 1048576
 
 
@@ -92,7 +94,7 @@ Identifier = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-
 
 
 class MariadbSettings(FileModel):
-    """Settings of MariaDB; omitted settings keep MariaDB's defaults."""
+    """Settings of MariaDB. If a setting is omitted, MariaDB uses its own default."""
 
     innodb_buffer_pool_size: Size = Field(
         128 * 2**20, ge=5 * 2**20, description="Size of the buffer pool for pages of tables and indexes."
@@ -213,7 +215,7 @@ def _written(value: Any) -> str | int:
 
 @service_kind("mariadb")
 class Mariadb(Service):
-    """A private MariaDB, created for each run."""
+    """MariaDB server that Towtank creates for each run."""
 
     summary: ClassVar[str] = (
         "private MariaDB, created for each run; needs the server programs (apt-get install mariadb-server)"

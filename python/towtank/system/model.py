@@ -122,7 +122,7 @@ class ContentServerSettings(FileModel):
 
 
 class Population(FileModel):
-    """Contents of the content server before the first run."""
+    """Data in the content server before the first run."""
 
     scale: float = Field(
         0.001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."
@@ -154,19 +154,21 @@ class ContentServer(NodesService):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes, as set in the system file."""
+        """Number of nodes of the content server, as set in the system file."""
         return self.settings.nodes
 
     @property
     def outside(self) -> list[str]:
-        """Addresses outside the system: the addresses of the database and of the directory, if given as addresses."""
+        """Addresses outside the system: those of the database and of the directory, if the system file gives them as
+        addresses.
+        """
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
 
 
 @service_kind("existing")
 class Existing(Service):
-    """Server that already runs: Towtank loads it, but does not start, stop or fill it."""
+    """Server that already runs. Towtank loads it, but does not start it, stop it or store data in it."""
 
     summary: ClassVar[str] = "server that already runs: Towtank only loads it, and observes it if it has metrics"
 
@@ -219,12 +221,12 @@ class Existing(Service):
 
     @property
     def has_login(self) -> bool:
-        """True if the address contains user and password."""
+        """True if the address of the server contains user and password."""
         return login_of(self.address) is not None
 
     @property
     def is_secure(self) -> bool:
-        """True if the server speaks TLS."""
+        """True if connections to the server use TLS."""
         return self.address[0].startswith("https:")
 
 
@@ -280,7 +282,7 @@ class NullServer(Service):
 
 @service_kind("postgresql")
 class Postgresql(Service):
-    """Private PostgreSQL, created for each run."""
+    """PostgreSQL server that Towtank creates for each run."""
 
     summary: ClassVar[str] = (
         "private PostgreSQL, created for each run; needs the server programs (apt-get install postgresql)"
@@ -300,7 +302,7 @@ class Postgresql(Service):
 
 
 def _service(value: Any) -> Service:
-    """Check a service by the model of its kind."""
+    """Check an entry `services` of a system file by the model of its kind."""
     if isinstance(value, Service):
         return value
     if not isinstance(value, dict):
@@ -317,7 +319,7 @@ AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_sc
 
 
 _DOMAIN_AT_MOST = 253
-# A domain name for which a certificate can be issued: RFC 1035, and underscores, which are common.
+# Pattern of domain names for which a certificate can be issued: RFC 1035, and underscores, which are common.
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 
@@ -370,7 +372,7 @@ class Tls(FileModel):
 
 
 def _http(value: object) -> object:
-    """Read a version of HTTP; YAML parses an unquoted version as a number."""
+    """Read a version of HTTP. YAML parses a version without quotes as a number, which is accepted as well."""
     versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
         raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
@@ -381,7 +383,7 @@ Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_t
 
 
 class Target(FileModel):
-    """Destination of requests: the addresses of one service, or of several."""
+    """Destination of requests, that is, the addresses of one or several services."""
 
     service: Name | None = Field(None, description="Name of the service that receives the requests.")
     services: list[Name] = Field(
@@ -415,17 +417,17 @@ class Target(FileModel):
 
     @property
     def all_services(self) -> list[str]:
-        """Names of the services behind the target."""
+        """Names of the services to which the target sends requests."""
         return self.services if self.service is None else [self.service]
 
     @property
     def balanced(self) -> str:
-        """Method that distributes users or requests over the addresses of the target."""
+        """Method that distributes users or requests over the addresses of a load target."""
         return self.balance or ("user" if self.services else "round_robin")
 
 
 class SystemFile(FileModel):
-    """System under test: services on hosts."""
+    """System under test: its services, and the hosts on which they run."""
 
     schema_: Literal["towtank/system/1"] = Field(alias="schema", description="Name and version of the file format.")
     name: Name = Field(description="Name of the system.")
@@ -453,33 +455,35 @@ class SystemFile(FileModel):
 
     @property
     def hosts_in_use(self) -> list[str]:
-        """Names of the hosts that run services or the load generator, in the order of the file."""
+        """Names of the hosts that run services or the load generator, in the order of the system file."""
         used = {name for service in self.services.values() for name in (service.host, *service.hosts_used) if name}
         return [name for name in self.hosts if name in used or name == self.generator.host]
 
     @property
     def all_targets(self) -> dict[str, Target]:
-        """Targets of the file; if the file names none, default targets for its services."""
+        """Load targets of the system file. If the file defines no targets, default targets are made for its
+        services.
+        """
         if self.targets:
             return dict(self.targets)
         web = [name for name, service in self.services.items() if service.spoken == "http"]
-        # Services with other protocols, such as databases, are default targets only if no service speaks HTTP.
+        # Services with other protocols than HTTP, such as databases, are default targets only if no service uses HTTP.
         named = web or [name for name, service in self.services.items() if service.spoken is not None]
         return {name: Target(service=name) for name in named}
 
     @property
     def spoken(self) -> dict[str, str]:
-        """Protocol of each target, by name."""
+        """Protocol of each load target, by name of the target."""
         services = {name: self.services.get(target.all_services[0]) for name, target in self.all_targets.items()}
         return {name: (service and service.spoken) or "http" for name, service in services.items()}
 
     def is_secure(self, target: Target) -> bool:
-        """Return True if a target speaks TLS."""
+        """Return True if connections to a target use TLS."""
         return bool(getattr(self.services.get(target.all_services[0]), "is_secure", False))
 
     @property
     def addresses(self) -> list[str]:
-        """All addresses outside the system to which requests or queries go."""
+        """All addresses outside the system to which Towtank or a service of the system sends requests or queries."""
         hosts = [
             address
             for host in self.hosts.values()
@@ -489,7 +493,7 @@ class SystemFile(FileModel):
         return hosts + [address for service in self.services.values() for address in service.outside]
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Return the options of each target for the plan, except its addresses; relative file names start at
+        """Return the options of each target for the engine's plan, except its addresses; relative file names start at
         `folder`.
         """
         options: dict[str, dict[str, Any]] = {}
@@ -503,17 +507,17 @@ class SystemFile(FileModel):
 
 
 def _login_of(service: Service) -> tuple[str, str] | None:
-    """Return user and password from the addresses of an existing service; None without them."""
+    """Return user and password from the addresses of an existing service; None if they contain no login."""
     return login_of(service.address) if isinstance(service, Existing) else None
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
-    """Check syntax and meaning of a system file; return all faults together."""
+    """Check syntax and meaning of a system file; the raised error contains all faults."""
     return check_tree(document.root)
 
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the tree of a system file, as written or with overrides applied.
+    """Check the content of a system file, either as written or with overrides applied.
 
     A misspelt word is reported as one fault; faults that disappear when the word is corrected are omitted.
     """
@@ -521,7 +525,7 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
 
 
 def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the tree of a system file, and report also the faults that are consequences of a misspelt word."""
+    """Check the content of a system file; also report the faults that are only consequences of a misspelt word."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:
@@ -541,7 +545,7 @@ def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[
 
 
 def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: list[str]) -> list[Fault]:
-    """Report services of a target that do not exist, or that cannot be combined in one target."""
+    """Report services of a load target that do not exist, or that cannot be combined in one target."""
     target = system.targets[name]
     places: list[yamlfile.Path_] = [("service",)] if target.service else [("services", n) for n in range(240)]
     known, faults = [], []
@@ -569,7 +573,9 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
 
 
 def _names(root: yamlfile.Node, section: str) -> list[str]:
-    """Return all names in a section, including names with faults, so that one fault does not cause others."""
+    """Return all names in a section of the system file. They include names of entries with faults, so that such an
+    entry does not cause further faults where it is referred to.
+    """
     node = root.child(section)
     return list(node.value) if node is not None and isinstance(node.value, dict) else []
 

@@ -9,7 +9,7 @@ from towtank.system.service_model import Service, node_names
 
 
 class NodesService(Service):
-    """Base of servers with several nodes, which share one database and one storage for contents."""
+    """Base class of servers with several nodes, which share one database and one storage for contents."""
 
     host: Name = Field(description="Name of the host that runs the nodes, unless `hosts` is set.")
     hosts: list[Name] = Field(
@@ -27,7 +27,7 @@ class NodesService(Service):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes."""
+        """Number of nodes of the server."""
         return 1
 
     def processes(self, name: str) -> list[str]:
@@ -36,5 +36,5 @@ class NodesService(Service):
 
     @property
     def hosts_used(self) -> list[str]:
-        """Names of the hosts of the nodes."""
+        """Names of the hosts on which the nodes run."""
         return self.hosts[: self.nodes] or [self.host]

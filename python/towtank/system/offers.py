@@ -12,14 +12,18 @@ def examine_services() -> list[Offer]:
 
 
 def _words(need: Need) -> tuple[str, str]:
-    """Return the name of a need, and the text that states that it is missing."""
+    """Return the name of a package, file or ability that a service needs, and the text that states that it is
+    missing.
+    """
     if isinstance(need, Download):
         return need.name, "not fetched"
     return need.kind, need.lacking if isinstance(need, Ability) else "not installed"
 
 
 def offer_of(need: Need) -> Offer:
-    """Return the state of a need as an entry for `towtank doctor`, with the command that installs or fetches it."""
+    """Return an entry for `towtank doctor` about a package, file or ability that a service needs, with the command that
+    installs or fetches it.
+    """
     name, absent = _words(need)
     found = need.found()
     if found is None:

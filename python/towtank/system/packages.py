@@ -1,4 +1,6 @@
-"""Determines what services and hosts need on this machine (packages, files, abilities), and installs it."""
+"""Determines which packages, files and abilities services and hosts need on this machine, and installs what is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ class Package:
 
     @property
     def install(self) -> str:
-        """Command that installs the packages."""
+        """Command that installs the Debian packages."""
         return f"apt-get install {' '.join(self.names)}"
 
 
@@ -77,7 +79,7 @@ class Download:
 
     @property
     def missing(self) -> list[downloads.Artefact]:
-        """Files that are not in the cache."""
+        """Files of this need that are not in the cache."""
         return [artefact for artefact in self.artefacts if not downloads.is_here(artefact)]
 
     @property
@@ -86,13 +88,13 @@ class Download:
         return f"towtank doctor SYSTEM --install fetches {sum(artefact.size for artefact in self.missing) / 1e6:.0f} MB"
 
     def found(self) -> str | None:
-        """Return the folder of the files; None if a file is missing."""
+        """Return the folder of the downloaded files; None if a file is missing."""
         return None if self.missing else str(downloads.cache_folder())
 
 
 @dataclass(frozen=True)
 class Ability:
-    """Ability of the machine, or Python package, that a system needs and that Debian does not package.
+    """Ability of the machine, or Python package, that a system needs and that no Debian package provides.
 
     Attributes
     ----------
@@ -119,7 +121,9 @@ Need = Package | Download | Ability
 
 
 def _java() -> str | None:
-    """Return the path of Java. Return None without Java, or if its files are neither in the cache nor downloadable."""
+    """Return the path of Java. Return None if Java is missing, or if the files of the CMIS repository are neither in
+    the cache nor can be downloaded.
+    """
     fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 
@@ -156,7 +160,7 @@ PACKAGES = (
     Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a third-party CMIS repository", _java),
 )
 DOWNLOADS = (Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a third-party CMIS repository"),)
-# Packages whose name differs from the kind of service that needs them.
+# Kinds of services that need a package, for each package whose `kind` is not itself a kind of service.
 _SHARED = {"java": {"cmis_repository"}}
 
 
@@ -166,7 +170,7 @@ def packages_of(kinds: Set[str]) -> list[Package]:
 
 
 def needs_of(systems: Sequence[tuple[SystemFile, Path]]) -> list[Need]:
-    """Return packages and files that systems need, each given with the folder of its file."""
+    """Return the packages and files that systems need. Each system is given with the folder of its file."""
     kinds = {service.kind for file, folder in systems for service in in_order(_services(file, folder))}
     fuse = [_fuse()] if "glusterfs_mount" in kinds else []
     return [
@@ -178,7 +182,7 @@ def needs_of(systems: Sequence[tuple[SystemFile, Path]]) -> list[Need]:
 
 
 def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
-    """Yield what the hosts of systems need: programs for networks and file systems, abilities of the kernel, SSH."""
+    """Yield the needs of the hosts of systems: programs for networks and file systems, abilities of the kernel, SSH."""
     capabilities = {capability for file in systems for capability in _capabilities(file)}
     for name, (program, package) in PROGRAMS.items():
         if name in capabilities:
@@ -192,7 +196,9 @@ def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
 
 
 def _capabilities(file: SystemFile) -> Iterator[str]:
-    """Yield the capabilities that the hosts of a system and their network need; `a or b` means that either suffices."""
+    """Yield the capabilities that the hosts of a system and their network need; `a or b` means that one of both
+    suffices.
+    """
     parts = [part for part in file.hosts.values() if isinstance(part, NamespacesHost)]
     for part in parts:
         yield from (capability for _, capability in host_needs(part))
@@ -201,7 +207,7 @@ def _capabilities(file: SystemFile) -> Iterator[str]:
 
 
 def _of_kernel(name: str) -> Ability:
-    """Return an ability of the kernel, which is tested immediately."""
+    """Return an ability of the kernel as a need; the ability is tested immediately."""
     points = [probe()[each] for each in name.split(" or ")]
     there = any(point.there for point in points)
     last = points[-1]
@@ -220,7 +226,9 @@ def _fuse() -> Ability:
 
 
 def _services(file: SystemFile, folder: Path) -> list[Service]:
-    """Return the services on this machine; hosts of provider ssh check the needs of services on other machines."""
+    """Return the services on this machine. Services on hosts of provider `ssh` are omitted, because these hosts check
+    their needs themselves.
+    """
     away = {name for name, part in file.hosts.items() if isinstance(part, SshHost)}
     here = {name: part for name, part in file.services.items() if not set(part.hosts_used) & away}
     services = [make_service(name, part, folder) for name, part in here.items()]

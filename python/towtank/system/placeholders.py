@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-# Matches a literal `$${`, a whole placeholder, or the beginning of a placeholder that is not closed.
+# Pattern that matches a literal `$${`, a whole placeholder, or the beginning of a placeholder that is not closed.
 _PLACE = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}\n]*)\}|\$\{")
 SECTIONS = ("settings", "values", "files", "services")
 PLAIN = ("host", "port", "address", "scratch", "data")
@@ -22,7 +22,7 @@ FORMS = (
 
 @dataclass(frozen=True)
 class Reference:
-    """Content of one placeholder.
+    """Content of a placeholder `${...}`.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Reference:
 
     @property
     def part(self) -> str:
-        """Part of the service that the placeholder refers to, for example `url` or `settings.threads`."""
+        """Property of the service that the placeholder refers to, for example `url` or `settings.threads`."""
         return self.name.partition(".")[2]
 
     @property
@@ -74,7 +74,7 @@ def _reference(found: re.Match[str]) -> Reference:
 
 
 def references(text: str) -> Iterator[Reference]:
-    """Yield the placeholders of a text, well-formed or not.
+    """Yield the placeholders `${...}` of a text, including malformed ones.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def filled(text: str, value_of: Callable[[Reference], str]) -> str:
-    """Return a text in which each placeholder is replaced by its value.
+    """Return a text in which each placeholder `${...}` is replaced by its value.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def filled(text: str, value_of: Callable[[Reference], str]) -> str:
 
 
 def as_text(value: str | int | float | bool) -> str:
-    """Return a value in the form that files and programs read: `true`, `4`, `0.5`.
+    """Return a value as text in the form that files and programs read, such as `true`, `4` or `0.5`.
 
     Examples
     --------

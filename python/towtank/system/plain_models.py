@@ -11,14 +11,16 @@ from towtank.system.service_model import Port, Service, service_kind
 
 
 class FolderSettings(FileModel):
-    """Settings of file access in a folder."""
+    """Settings of the load generator's access to files in a folder."""
 
     direct: bool = Field(False, description="Whether reads and writes bypass the page cache (`O_DIRECT`).")
 
 
 @service_kind("folder")
 class Folder(Service):
-    """Folder on a disk of a host, empty at the start of every run; the engine itself works in it."""
+    """Folder on a disk of a host, empty at the start of every run. The load generator's engine itself accesses the
+    files.
+    """
 
     summary: ClassVar[str] = (
         "folder on a disk of a host, for steps on files; the load generator itself accesses the files"
@@ -36,7 +38,7 @@ class Folder(Service):
 
 
 class TcpPeerSettings(FileModel):
-    """Settings of a peer: bytes per exchange, and the address to listen on."""
+    """Settings of a TCP peer: bytes per exchange, and the address on which it listens."""
 
     take: Size = Field(1, ge=1, description="Number of bytes that the peer reads in each exchange.")
     give: Size = Field(0, description="Number of bytes that the peer sends in each exchange.")
@@ -49,7 +51,7 @@ class TcpPeerSettings(FileModel):
 
 @service_kind("tcp_peer")
 class TcpPeer(Service):
-    """Peer of `tcp` steps, which receives and sends bytes."""
+    """Peer for workload steps of kind `tcp`: it receives and sends bytes."""
 
     summary: ClassVar[str] = "receives and sends bytes over TCP or a Unix socket, for steps of TCP; comes with Towtank"
     serves_http: ClassVar[bool] = False

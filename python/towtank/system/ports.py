@@ -10,16 +10,17 @@ from pathlib import Path
 
 from towtank.errors import TargetError
 
-_LISTEN = "0A"  # State of a listening socket in /proc/net/tcp.
-# This range lies above the ports of well-known services and below the ports that Linux assigns to outgoing connections.
+_LISTEN = "0A"  # Code of the state "listening" in /proc/net/tcp.
+# Range of ports to choose from, above the ports of well-known services and below the ports that Linux assigns to
+# outgoing connections.
 _FIRST, _END = 20_000, 32_768
-# Each held port is an open file of this process, which may often open only 1,024 files.
+# Largest number of held ports; each is an open file of this process, which may often open only 1,024 files. [1]
 _HELD_AT_MOST = 64
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 class HeldPorts:
-    """Consecutive free TCP ports, held until they are released so that no other process is assigned one of them.
+    """Consecutive free TCP ports, reserved by bound sockets so that no other process is assigned one of them.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ class HeldPorts:
     def _hold(self, host: str, port: int) -> bool:
         held = socket.socket()
         try:
-            held.bind((host, port))  # Without SO_REUSEADDR, the call fails if another process holds the port.
+            # The port is bound without SO_REUSEADDR here, so that binding fails if another process holds the port.
+            held.bind((host, port))
         except OSError:
             held.close()
             return False
@@ -67,7 +69,7 @@ class HeldPorts:
         return True
 
     def release(self) -> None:
-        """Release the held ports; a server that listens on one of them is not affected."""
+        """Release the held ports; a server that already listens on one of these ports is not affected."""
         for held in self._sockets:
             held.close()
         self._sockets.clear()
@@ -101,9 +103,8 @@ def require_free(host: str, port: int, owner: str) -> None:
         If another process listens on the port; the message names the process, if found.
     """
     with socket.socket() as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # With this option, old connections do not block a new server.
+        # Without SO_REUSEADDR, closed connections of an earlier server would prevent binding the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
@@ -150,7 +151,7 @@ def _holds(process: Path, inodes: set[str]) -> bool:
     wanted = {f"socket:[{inode}]" for inode in inodes}
     try:
         return any(_target(link) in wanted for link in (process / "fd").iterdir())
-    except OSError:  # The process belongs to another user, or has just ended.
+    except OSError:  # The process is skipped, because it belongs to another user or has just ended.
         return False
 
 

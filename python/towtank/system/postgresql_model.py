@@ -1,4 +1,5 @@
-"""Settings of a private PostgreSQL, with names, types and ranges of its manual (versions 13 and later).
+"""Settings of a PostgreSQL server that Towtank starts, with names, types and ranges of its manual (versions 13 and
+later).
 
 https://www.postgresql.org/docs/current/runtime-config.html
 """
@@ -13,7 +14,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from towtank.fields import Duration, FileModel
 
 _SIZE = re.compile(r"(\d{1,15}) ?(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)")
-# PostgreSQL's units are powers of 1024, although they are written kB and MB; kB and KiB have the same meaning here.
+# Number of bytes of PostgreSQL's units. They are powers of 1024, although they are written kB and MB; kB and KiB are
+# thus equal here.
 _UNITS = {
     "B": 1,
     "kB": 2**10,
@@ -27,7 +29,7 @@ _UNITS = {
 }
 _WRITTEN = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
 _MANAGED = ("listen_addresses", "port", "unix_socket_directories", "data_directory", "shared_preload_libraries")
-# Settings that run programs, load libraries, or read and write files. A study must not set them.
+# Settings that a study must not make, because they run programs, load libraries, or read and write files.
 _LEAD_OUT = frozenset(
     [
         "archive_command",
@@ -64,7 +66,7 @@ _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62
 
 
 def _size(value: Any) -> str:
-    """Check a size, and return it as PostgreSQL writes sizes: a whole number of kB or of a multiple."""
+    """Check a memory or file size, and return it as PostgreSQL writes sizes: a whole number of kB or of a multiple."""
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         raise ValueError(
@@ -84,7 +86,7 @@ def _written(size: int) -> str:
 
 
 def bytes_of(size: str) -> int:
-    """Return the number of bytes of a size as PostgreSQL writes it. [byte]"""
+    """Return the number of bytes that a size in PostgreSQL's notation stands for. [byte]"""
     found = _SIZE.fullmatch(size)
     if found is None:
         raise ValueError(f"{size!r} is no size")
@@ -110,12 +112,12 @@ def _between(least_s: float, most_s: float) -> AfterValidator:
 
 
 def _switch(value: Any) -> Any:
-    """Read the words `on` and `off` as True and False, because they are plain text in YAML 1.2."""
+    """Convert the words `on` and `off` to True and False, because they are plain text in YAML 1.2."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _word(value: Any) -> Any:
-    """Read a setting that has further values besides `on` and `off`; True and False become these two words."""
+    """Convert True and False to the words `on` and `off`, for a setting that has further values besides these two."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
@@ -132,7 +134,7 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
     for name in values:
         if not _SETTING.fullmatch(name):
             raise ValueError(f"must have names of settings as in postgresql.conf, got {name!r} instead")
-        # PostgreSQL accepts setting names in upper and lower case.
+        # Names are compared in lower case, because PostgreSQL accepts setting names in upper and lower case.
         if name.lower() in _MANAGED:
             raise ValueError(f"must not have {name}, which Towtank sets itself")
         if name.lower() in _LEAD_OUT:
@@ -143,7 +145,7 @@ def _more(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class PostgresqlSettings(FileModel):
-    """Settings of PostgreSQL; omitted settings keep PostgreSQL's defaults."""
+    """Settings of PostgreSQL. If a setting is omitted, PostgreSQL uses its own default."""
 
     shared_buffers: Annotated[PgSize, _at_least("128kB")] = Field(
         "128MB", description="Size of the buffer cache for pages of tables and indexes."
@@ -286,7 +288,8 @@ def _written_as(name: str, value: Any) -> str | int:
         return "on" if value else "off"
     if isinstance(value, int):
         return value
-    if name == "commit_delay":  # This is the only setting that PostgreSQL counts in microseconds.
+    # This setting needs its own unit, because it is the only one that PostgreSQL counts in microseconds.
+    if name == "commit_delay":
         return f"{round(value * 1e6)}"
     if isinstance(value, float) and name.endswith(("_delay", "_timeout", "_naptime")):
         return f"{round(value * 1000)}ms"

@@ -1,7 +1,7 @@
 """Runs a process of a service under a guard: starts, logs, observes and ends it with all its children.
 
-The guard ends the whole process tree when its standard input closes. Only the process that started the guard holds
-the other end, so the tree always ends with that process.
+The guard ends the whole process tree when its standard input, a pipe, closes. Only the process that started the guard
+holds the other end of the pipe, so the tree always ends with that process.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from towtank.system.limits import limits_below, ports_here, read_here
 if TYPE_CHECKING:
     from towtank.system.hosts.host import Host
 
-# Number of log lines that are shown when a service fails; enough for the end of a Python traceback.
+# Number of log lines that are shown when a service fails. It is enough for the last lines of a Python traceback. [1]
 SHOWN_LINES = 15
 _TAIL_BYTES = 16384
 _POLL_S = 0.05
-# A guard waits 30 s for the kernel to release the processes that it killed. If the guard were killed earlier, nothing
-# would end the remaining processes. [s]
+# Time to wait for a guard to end, in addition to the grace time. The guard itself waits 30 s for the kernel to release
+# the processes that it killed; if it were killed earlier, nothing would end the remaining processes. [s]
 _REAP_S = 35.0
 
 Check = Callable[[], None]
@@ -42,11 +42,11 @@ Note = Callable[[str], None]
 
 
 def no_note(text: str) -> None:
-    """Ignore the text of a step; the default if no user watches the progress."""
+    """Ignore the text that describes a step of the work; this is the default if no user watches the progress."""
 
 
 def no_check() -> None:
-    """Do nothing, so that the wait continues."""
+    """Do nothing, so that the wait in which this function is called continues."""
 
 
 @dataclass(frozen=True)
@@ -88,23 +88,23 @@ class Process(Protocol):
     log: Path
 
     def start(self) -> None:
-        """Start the process; its output is appended to its log."""
+        """Start the process; its output is appended to the log of the process."""
 
     @property
     def pid(self) -> int | None:
-        """Id of the root of the process tree; None on another machine."""
+        """Process id of the root of the process tree; None for a process on another machine."""
 
     def status(self) -> int | None:
-        """Return the exit status of the process tree; None while it runs."""
+        """Return the exit status of the process tree; None while the tree runs."""
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
-        """Wait for the end of the process; return its exit status."""
+        """Wait for the end of the process tree; return its exit status."""
 
     def stop(self) -> None:
-        """End the process tree; return when none of its processes is left."""
+        """End the process tree; return when all processes of the tree have ended."""
 
     def signal(self, what: str) -> None:
-        """Kill (`kill`), stop (`hold`) or resume (`go on`) all processes of the tree by a signal.
+        """Kill (`kill`), stop (`hold`) or resume (`go on`) all processes of the process tree by a signal.
 
         Raises
         ------
@@ -113,21 +113,23 @@ class Process(Protocol):
         """
 
     def limits(self) -> dict[str, int | None]:
-        """Return the kernel limits that apply to the command, as `limits_below` returns them."""
+        """Return the kernel limits (such as open files) that apply to the command, in the form of `limits_below`."""
 
     def is_held(self) -> bool:
-        """Return True if a signal has stopped the command; False on another machine, where this cannot be checked."""
+        """Return True if a signal has stopped the process's command; False on another machine, where this cannot be
+        checked.
+        """
 
     def last_lines(self) -> str:
-        """Return the last lines of the log, for the end of a message."""
+        """Return the last lines of the process's log, to be appended to a message."""
 
     def ended_text(self) -> str:
-        """Return how the process ended, as text."""
+        """Return text that describes how the process ended."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Describes how commands enter the namespaces and control group of a host, and the environment on that host.
+    """Functions by which commands enter the namespaces and control group of a host, and environment variables.
 
     Attributes
     ----------
@@ -158,11 +160,11 @@ class ServiceProcess:
         self._cpus = cpus
         self._entry = entry or Entry()
         self._guard: subprocess.Popen[bytes] | None = None
-        # Length of the log before this process started; earlier lines come from an earlier process.
+        # Length of the log before this process started: lines before this position come from an earlier process. [byte]
         self._since = 0
 
     def start(self) -> None:
-        """Start the process; its output is appended to its log.
+        """Start the process; its output is appended to the log of the process.
 
         Raises
         ------
@@ -175,7 +177,8 @@ class ServiceProcess:
         guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
             self._since = os.fstat(log.fileno()).st_size
-            # The process has a separate session, so that Ctrl-C on the terminal reaches only the conductor.
+            # The process has a separate session, so that Ctrl-C on the terminal reaches only the conductor (this
+            # process).
             self._guard = subprocess.Popen(
                 entry.guard(guard),
                 stdin=subprocess.PIPE,
@@ -193,7 +196,7 @@ class ServiceProcess:
         return self._guard.pid
 
     def status(self) -> int | None:
-        """Return the exit status of the process tree; None while it runs."""
+        """Return the exit status of the process tree; None while the tree runs."""
         return None if self._guard is None else self._guard.poll()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
@@ -207,12 +210,14 @@ class ServiceProcess:
         return await_end(self, check, limit_s)
 
     def stop(self) -> None:
-        """End the process tree by TERM, and by KILL after the grace time; return when no process is left."""
+        """End the process tree by TERM, and by KILL after the grace time; return when all processes of the tree have
+        ended.
+        """
         guard = self._guard
         if guard is None:
             return
         if self.spec.stop_signal != signal.SIGTERM and guard.poll() is None:
-            guard.send_signal(self.spec.stop_signal)  # the guard forwards this signal to the command
+            guard.send_signal(self.spec.stop_signal)  # the guard passes this signal on to the command of the process
             with suppress(subprocess.TimeoutExpired):
                 guard.wait(self.spec.grace_s)
         if guard.stdin is not None:
@@ -225,7 +230,7 @@ class ServiceProcess:
             guard.wait()
 
     def signal(self, what: str) -> None:
-        """Kill, stop or resume all processes of the tree by a signal."""
+        """Kill, stop or resume all processes of the process tree by a signal."""
         from towtank.system.hosts.local import execute  # noqa: PLC0415 - hosts are made of processes
         from towtank.system.trees import signal_tree  # noqa: PLC0415
 
@@ -234,7 +239,7 @@ class ServiceProcess:
     def limits(self) -> dict[str, int | None]:
         """Return the kernel limits that apply to the command.
 
-        Processes of a host in namespaces are visible on this machine as well.
+        The limits can be read here even for a host in namespaces, because its processes are visible on this machine.
         """
         return {} if self._guard is None else limits_below(self._guard.pid, read_here, ports_here)
 
@@ -243,17 +248,19 @@ class ServiceProcess:
         return self._guard is not None and any(is_stopped(child) for child in children(self._guard.pid))
 
     def last_lines(self) -> str:
-        """Return the last lines of the log, indented, for the end of a message; empty if the log is empty."""
+        """Return the last lines of the process's log, indented, to be appended to a message; empty if the log
+        is empty.
+        """
         lines = tail(self.log, since=self._since)
         return "".join(f"\n  {line}" for line in lines) if lines else ""
 
     def ended_text(self) -> str:
-        """Return how the process ended, as text."""
+        """Return text that describes how the process ended."""
         return f"ended {describe_status(self.status())}"
 
 
 def describe_status(status: int | None) -> str:
-    """Return an exit status as text.
+    """Return the exit status of a guard or a process as text.
 
     A guard reports death by signal n as 128 + n, Python reports it as -n.
     """
@@ -265,7 +272,7 @@ def describe_status(status: int | None) -> str:
 
 
 def tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
-    """Return the last lines of a log after a position, without reading all of it."""
+    """Return the last lines of a log after a given position, without reading the whole log."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, since, end - _TAIL_BYTES))

@@ -1,4 +1,4 @@
-"""Checks that a server responds: one TCP connection, or one small HTTP request."""
+"""Checks that a server responds, by opening one TCP connection or by sending one small HTTP request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def split_address(address: str, default_port: int = 80) -> tuple[str, int]:
 def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
     """Connect to an address once, and close the connection.
 
-    Return None if any address of the name accepts the connection, otherwise the reason.
+    Return None if any IP address of the host name accepts the connection, otherwise the reason of the failure.
     """
     host, port = split_address(address)
     try:
@@ -36,7 +36,7 @@ def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | Non
 def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
     """Connect to the socket `unix:/path` once, and close the connection.
 
-    Return None if the connection succeeds, otherwise the reason.
+    Return None if the connection succeeds, otherwise the reason of the failure.
     """
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(timeout_s)
@@ -54,9 +54,9 @@ def refuses_http(
     headers: Mapping[str, str] | None = None,
     wanted: int | None = None,
 ) -> str | None:
-    """Request a page once.
+    """Request a page by HTTP once.
 
-    Return None if the status is 2xx or the expected one, otherwise the reason.
+    Return None if the status is 2xx or the expected status, otherwise the reason of the failure.
     """
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)

@@ -11,12 +11,14 @@ from towtank.fields import Duration, FileModel, Size
 from towtank.system.node_models import NodesService
 from towtank.system.service_model import Port, service_kind
 
-# Options that Towtank sets from other keys of the file. If an option is repeated, the JVM uses the last value.
+# Options of the JVM that Towtank sets from other keys of the system file. If an option is repeated, the JVM uses the
+# last value.
 _MANAGED = re.compile(
     r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
     r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
 )
-# Options that run programs, load code, open ports, or read and write files. A study must not set them.
+# Options of the JVM that a study must not set, because they run programs, load code, open ports, or read and write
+# files.
 _LEAD_OUT = re.compile(
     r"-Xrun|-Xdebug|-Xbootclasspath|-Xloggc|-Xshare|-XX:On|-XX:(?:Flags|VMOptionsFile|HeapDumpPath|ErrorFile|LogFile"
     r"|SharedArchiveFile|ArchiveClassesAtExit|AOT\w*|StartFlightRecording|FlightRecorderOptions|PerfDataSaveFile"
@@ -27,7 +29,9 @@ _LEAST_HEAP_BYTES = 64 * 2**20
 
 
 def _option(value: str) -> str:
-    """Check an option of the JVM; the JVM itself reports unknown options when it starts."""
+    """Check an option of the JVM for options that are not allowed. The JVM itself reports unknown options when it
+    starts.
+    """
     if not value.startswith(("-X", "-D")) or any(sign.isspace() for sign in value):
         raise ValueError(f"must be an option of the JVM such as -XX:MaxGCPauseMillis=50, got {value!r} instead")
     if _LEAD_OUT.match(value):
@@ -130,7 +134,9 @@ class CmisRepositorySettings(FileModel):
 
 
 class RepositoryPopulation(FileModel):
-    """Documents in the repository before each run: the same documents as in the content server's population."""
+    """Documents in the repository before each run. They are the same documents as those in the content server's
+    population.
+    """
 
     scale: float = Field(
         0.0001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."
@@ -162,5 +168,5 @@ class CmisRepository(NodesService):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes, as set in the system file."""
+        """Number of nodes of the repository, as set in the system file."""
         return self.settings.nodes

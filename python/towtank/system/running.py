@@ -1,4 +1,4 @@
-"""Reads facts about running programs from the files of the kernel."""
+"""Reads name, CPUs and kernel limits of running programs from the files of the kernel."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _INTERPRETERS = re.compile(r"(python|pypy|node|ruby|perl|php|java|bash|dash|sh)[
 _WITH_VALUE = frozenset(
     {"-X", "-W", "-cp", "-classpath", "--class-path", "-r", "--require", "--import", "--add-opens", "--add-exports"}
 )
-"""Options of interpreters that take the next argument as their value."""
+"""Options of interpreters that use the next argument as their value."""
 _CODE = re.compile(r"-[a-z]{0,2}[ce]|-p|--eval|--print")
-"""Options whose next argument is code; other options may be joined to them, as in `-lc`."""
+"""Options of interpreters after which the next argument is code; other options may be joined to them, as in `-lc`."""
 _LONGEST_NAME = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def facts_of(pid: int) -> Mapping[str, Any]:
-    """Return id, program and kernel limits of a process.
+    """Return id, program name and kernel limits of a running process, for the manifest of a run.
 
     The CPUs that the process may use are included if they are not all CPUs of the machine.
     """
@@ -37,7 +37,7 @@ def facts_of(pid: int) -> Mapping[str, Any]:
 
 
 def program_name(pid: int, proc: Path = Path("/proc")) -> str:
-    """Return a short name of the program that a process runs, of letters, digits, `_` and `-`.
+    """Return a short name of the program that a process runs. It consists of letters, digits, `_` and `-`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
         name = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
     with suppress(OSError):
         arguments = (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").split("\0")
-    # For PHP, the argument of -r is code; for other interpreters, it is some other value.
+    # The option -r is followed by code only for PHP; for other interpreters, another value follows.
     is_code = name.startswith("php") and "-r" in arguments
     if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name) and not is_code:
         name = _script(arguments[1:]) or name
@@ -65,7 +65,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
 
 
 def _script(arguments: list[str]) -> str:
-    """Return the name of the program that an interpreter runs; empty without a program, as for `-c CODE`."""
+    """Return the name of the program that an interpreter runs; empty if it runs no program, as for `-c CODE`."""
     rest = iter(arguments)
     for argument in rest:
         if _CODE.fullmatch(argument):
@@ -76,7 +76,7 @@ def _script(arguments: list[str]) -> str:
             next(rest, None)
         elif not argument.startswith("-"):
             path = PurePath(argument)
-            # A main class of Java has dots in place of slashes.
+            # An argument without slash and file name ending is a main class of Java; its name follows the last dot.
             is_class = "/" not in argument and not re.search(r"\.(py|js|mjs|cjs|ts|rb|pl|php|sh|java)$", argument)
             return argument.rpartition(".")[2] if is_class else path.stem
     return ""

@@ -1,4 +1,4 @@
-"""Creates temporary folders for a run, and removes the folders of processes that were killed."""
+"""Creates temporary folders for a run, and removes temporary folders whose owner was killed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from towtank.system.identity import has_ended, is_own_folder, own_identity
 
-# The folder's name contains the identity of its owner, so the owner is known as soon as the folder exists.
+# The name of the folder contains the identity of its owner, so that the owner is known as soon as the folder exists.
 _NAME = re.compile(r"towtank-(?:system|drive)-(\d{1,10})-(\d{1,20})-(\d{1,20})-[^-]+")
 
 

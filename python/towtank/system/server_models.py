@@ -17,7 +17,7 @@ Members = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class Gateway(Service):
-    """Base of gateways, which forward requests to members."""
+    """Base class of gateways, which forward requests to other services (members)."""
 
     host: Name = Field(description="Name of the host that runs the server.")
     port: Port = Field(0, description="Port that the server listens on; 0 chooses a free port.")
@@ -31,12 +31,12 @@ class Gateway(Service):
 
     @property
     def forwards_to(self) -> list[str]:
-        """Names of the members of the gateway."""
+        """Names of the services (members) to which the gateway forwards requests."""
         return list(self.members)
 
 
 class FileGateway(Gateway):
-    """Gateway that can also serve files, instead of forwarding."""
+    """Gateway that can also serve files, instead of forwarding requests."""
 
     files: str | None = Field(
         None,
@@ -52,7 +52,7 @@ class FileGateway(Gateway):
 
 
 class HttpdSettings(FileModel):
-    """Settings of Apache httpd; defaults are those of httpd where it has them."""
+    """Settings of Apache httpd. If httpd has a default for a setting, it is the default here, too."""
 
     policy: Literal["round_robin", "random", "by_traffic", "least_busy"] = Field(
         "round_robin",
@@ -111,7 +111,7 @@ class HttpdSettings(FileModel):
 
 @service_kind("httpd")
 class Httpd(FileGateway):
-    """Apache httpd with the event MPM: load balancer or file server."""
+    """Apache httpd with the event MPM, as a load balancer or a file server."""
 
     summary: ClassVar[str] = "Apache httpd as gateway and balancer or for files; needs apt-get install apache2-bin"
 
@@ -120,7 +120,7 @@ class Httpd(FileGateway):
 
 
 class NginxSettings(FileModel):
-    """Settings of nginx; defaults are those of nginx where it has them."""
+    """Settings of nginx. If nginx has a default for a setting, it is the default here, too."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",
@@ -156,7 +156,7 @@ class NginxSettings(FileModel):
 
 @service_kind("nginx")
 class Nginx(FileGateway):
-    """Nginx as load balancer or file server."""
+    """Nginx, as a load balancer or a file server."""
 
     summary: ClassVar[str] = "nginx as gateway and balancer or for files; needs apt-get install nginx-light"
 
@@ -216,7 +216,7 @@ class HaproxySettings(FileModel):
 
 @service_kind("haproxy")
 class Haproxy(Gateway):
-    """HAProxy as load balancer."""
+    """HAProxy, as a load balancer."""
 
     summary: ClassVar[str] = "HAProxy as balancer; needs apt-get install haproxy"
 
@@ -266,7 +266,7 @@ class RedisSettings(FileModel):
 
 @service_kind("redis")
 class Redis(Service):
-    """Private Redis, empty at the start of every run."""
+    """Redis server that Towtank starts, empty at the start of every run."""
 
     summary: ClassVar[str] = "private Redis, empty for every run; needs apt-get install redis-server"
     serves_http: ClassVar[bool] = False
@@ -307,7 +307,7 @@ class OpenldapSettings(FileModel):
 
 
 class DirectoryPopulation(FileModel):
-    """Users in the directory before the first run."""
+    """Users that the directory contains before the first run."""
 
     users: int = Field(
         1000, ge=1, le=1000000, description="Number of user entries below `ou=people,dc=example,dc=org`."
@@ -319,7 +319,7 @@ class DirectoryPopulation(FileModel):
 
 @service_kind("openldap")
 class Openldap(Service):
-    """OpenLDAP's slapd with generated users."""
+    """LDAP server `slapd` of OpenLDAP, with generated users."""
 
     summary: ClassVar[str] = "OpenLDAP with users from a seed; needs apt-get install slapd ldap-utils"
     serves_http: ClassVar[bool] = False

@@ -18,7 +18,7 @@ from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, 
 
 @dataclass(frozen=True)
 class Place:
-    """Folders, CPUs and host that a service uses while it is up.
+    """Folders, CPUs and host that a service uses while it runs.
 
     Attributes
     ----------
@@ -82,19 +82,24 @@ class Service(Protocol):
     pages: list[str]
 
     def missing(self) -> str | None:
-        """Return what this machine lacks for the service, with the command that installs it.
+        """Return the programs or permissions that this machine lacks for the service, with the command that installs
+        them.
 
         None if nothing is missing.
         """
 
     def meet(self, others: list[Service]) -> None:
-        """Find the other services of the system that this service uses; called before any service is started."""
+        """Find the other services of the system that this service uses. This is called before any service is
+        started.
+        """
 
     def requires(self) -> list[Service]:
-        """Return the services that must be up before this service, including services that it adds to the system."""
+        """Return the services that must be ready before this service starts, including services that it adds to the
+        system.
+        """
 
     def folders(self) -> list[Path]:
-        """Return existing folders of this machine that only processes of this service read."""
+        """Return folders of this machine that exist already and that only the processes of this service read."""
 
     def prepare(self, place: Place) -> None:
         """Create all files that must exist before the processes start, in the same state for every run."""
@@ -103,13 +108,13 @@ class Service(Protocol):
         """Return the processes of the service, in the order of their start; none if the service already runs."""
 
     def starting(self, process: str) -> None:
-        """Record that a process of the service is about to start, or to start again."""
+        """Prepare the check of readiness for a process of the service that is about to start, or to start again."""
 
     def ready(self) -> str | None:
-        """Return None if the service responds, otherwise the reason."""
+        """Return None if the service responds, otherwise the reason why it is not ready."""
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if a process of the service responds, otherwise the reason."""
+        """Return None if a process of the service responds, otherwise the reason why it is not ready."""
 
     def stopping(self, *, for_good: bool) -> None:
         """Ask the service to shut down in its own way, before its processes are ended.
@@ -124,13 +129,15 @@ class Service(Protocol):
         """Remove the files that must not remain after the processes have ended."""
 
     def addresses(self) -> list[str]:
-        """Return the addresses of the service as `host:port`, one per node.
+        """Return the addresses of the service for virtual users as `host:port`, one per node.
 
         Empty if virtual users do not use the service.
         """
 
     def client_url(self) -> str | None:
-        """Return the URL, including its login, by which other services reach this service; None without an address."""
+        """Return the URL, including its login, by which other services reach this service; None if it has no
+        address.
+        """
 
     def watched(self) -> list[int]:
         """Return the ids of processes on this machine that belong to the service but were not started by Towtank."""
@@ -146,18 +153,18 @@ class Service(Protocol):
 
 
 class PlainService:
-    """Defaults for most services; a kind of service overrides what differs."""
+    """Default methods for most services; a kind of service overrides only the methods that differ."""
 
     kind = "plain"
     ready_within_s = 30.0
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # The builder of the system replaces this host by the host of the system file.
+        # This host is a default; the builder of the system replaces it by the host that the system file names.
         self.host: Host = LocalHost()
-        # Hosts of the service's processes, if these run on several hosts.
+        # Hosts of the service's processes; empty unless they run on several hosts.
         self.hosts: list[Host] = []
-        # Pages of metrics that the system file names, in addition to the service's own metrics.
+        # Addresses of further pages of metrics that the system file names, besides the service's own metrics.
         self.pages: list[str] = []
 
     def missing(self) -> str | None:
@@ -172,14 +179,14 @@ class PlainService:
         return []
 
     def folders(self) -> list[Path]:
-        """Return no folders, because no process of the service reads further folders."""
+        """Return no folders, because the processes of the service read no folders of this machine besides their own."""
         return []
 
     def prepare(self, place: Place) -> None:
-        """Do nothing, because the service needs no preparation."""
+        """Do nothing, because the service needs no files or ports before its start."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return no processes."""
+        """Return no processes, because the service has none."""
         return []
 
     def starting(self, process: str) -> None:
@@ -190,26 +197,28 @@ class PlainService:
         return None
 
     def process_ready(self, process: str) -> str | None:  # noqa: ARG002
-        """Return the state of the whole service, because the service has a single process."""
+        """Return the result of `ready` for the whole service, because the service has a single process."""
         return self.ready()
 
     def stopping(self, *, for_good: bool) -> None:
-        """Do nothing, because the signal TERM is sufficient."""
+        """Do nothing, because the signal TERM is sufficient to shut the service down."""
 
     def stopped(self) -> None:
-        """Do nothing, because no file has to be removed."""
+        """Do nothing, because the service leaves no file that has to be removed."""
 
     def addresses(self) -> list[str]:
         """Return no addresses, because virtual users do not use the service."""
         return []
 
     def client_url(self) -> str | None:
-        """Return the first address of the service, with the scheme `http` if it has none; None without an address."""
+        """Return the first address of the service; if it has no scheme, `http` is added. None if the service has no
+        address.
+        """
         found = self.addresses()
         return None if not found else found[0] if "://" in found[0] else f"http://{found[0]}"
 
     def watched(self) -> list[int]:
-        """Return an empty list, because the service runs elsewhere or Towtank starts it."""
+        """Return an empty list, because the service has no processes on this machine that Towtank did not start."""
         return []
 
     def settings_used(self) -> dict[str, Any]:
@@ -221,7 +230,7 @@ class PlainService:
         return []
 
     def exports(self) -> Mapping[str, Path]:
-        """Return no files for workloads."""
+        """Return no files, because the service has no files for workloads."""
         return {}
 
 

@@ -1,4 +1,4 @@
-"""Base of all kinds of services in a system file, and the registry of the kinds."""
+"""Defines the base class of all kinds of services in a system file, and the registry of the kinds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 
 
 def _page(value: str) -> str:
-    """Check that a text is the address of a web page with metrics."""
+    """Check that a text is the URL of a page with metrics."""
     try:
         parts = urlsplit(value)
         right = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -34,7 +34,7 @@ Page = Annotated[str, AfterValidator(_page)]
 
 
 class Observe(FileModel):
-    """Further metrics of a service, in addition to those that its kind has."""
+    """Pages of metrics of a service, in addition to the metrics that its kind always has."""
 
     prometheus: Annotated[list[Page], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
         min_length=1,
@@ -47,13 +47,15 @@ class Service(FileModel):
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
-    # Protocol by which a driver uses the service, as in `speaks` of a step; None if no driver can use the service.
+    # Protocol by which a driver of the load generator uses the service, as in the key `speaks` of a step; None if no
+    # driver can use the service.
     driven_by: ClassVar[str | None] = None
-    # True if the service can be started on a machine whose files are not visible here.
+    # True if the service can be started on a machine whose files are not accessible on this machine.
     starts_remotely: ClassVar[bool] = False
-    # True if the service is a process; False if the virtual users carry out its operations themselves.
+    # True if the service is a process. False if the load generator itself carries out its operations (on a file or
+    # folder).
     is_process: ClassVar[bool] = True
-    # True if the service can only run on a host with its own files.
+    # True if the service can run only on a host that has its own mount namespace.
     needs_namespaces: ClassVar[bool] = False
 
     kind: str = Field(description="Kind of the service, for example `nginx` or `postgresql`.")
@@ -67,17 +69,17 @@ class Service(FileModel):
 
     @property
     def spoken(self) -> str | None:
-        """Protocol by which virtual users can use the service; None without a protocol."""
+        """Protocol by which virtual users can use the service; None if they cannot use it."""
         return "http" if self.serves_http else self.driven_by
 
     @property
     def commands(self) -> list[list[str]]:
-        """Commands of the system file that the service runs, as written."""
+        """Commands that the service runs, as written in the system file."""
         return []
 
     @property
     def starts(self) -> bool:
-        """True if Towtank starts the service, which therefore needs a host that starts services."""
+        """True if Towtank starts the service. The service then needs a host on which services can be started."""
         return True
 
     @property
@@ -87,7 +89,7 @@ class Service(FileModel):
 
     @property
     def disk_used(self) -> str | None:
-        """Name of the disk of the host that the service uses; None without a disk."""
+        """Name of the host's disk that the service uses; None if it uses no disk."""
         return getattr(self, "disk", None)
 
     @property
@@ -97,7 +99,7 @@ class Service(FileModel):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Effective settings of the service including defaults, as plain data."""
+        """Effective settings of the service including defaults, as values that JSON can represent."""
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
 
@@ -107,7 +109,7 @@ class Service(FileModel):
 
     @property
     def forwards_to(self) -> list[str]:
-        """Names of the services that the service forwards requests to."""
+        """Names of the services to which this service forwards requests."""
         return []
 
 
@@ -136,7 +138,8 @@ def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
 
 
 def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: list[str]) -> list[Fault]:
-    """Report members of gateways that do not exist, do not speak HTTP, or lead back to the gateway.
+    """Report members of gateways (services to which they forward) that do not exist, do not speak HTTP, or lead back to
+    the gateway.
 
     Parameters
     ----------
@@ -151,7 +154,8 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
     for name, service in services.items():
         for number, member in enumerate(service.forwards_to):
             if message := _wrong_member(services, known, name, member):
-                # A member written without a list has no number; the path of the fault then ends at the key.
+                # If the key contains a single member instead of a list, the member has no index, so the path of the
+                # fault ends at the key.
                 faults.append(yamlfile.fault_at(tree, ("services", name, "members", number), message))
     return faults
 
@@ -160,7 +164,7 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
     if member not in known:
         return misnamed(f"a service of this file ({', '.join(known)})", member, known)
     found = services.get(member)
-    if found is None:  # The member has other faults, which are reported elsewhere.
+    if found is None:  # No message, because the member has other faults, which are reported elsewhere.
         return None
     if found.spoken != "http" or getattr(found, "is_secure", False):
         return f"must be a service that speaks HTTP without TLS, got {member!r} instead"

@@ -21,7 +21,8 @@ _CONNECTED, _LISTENS = 1, 10
 _ALL_STATES = 0xFFFFFFFF
 _HEAD, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _UNIX_REQUEST, _UNIX = struct.Struct("=BBHIII8x"), struct.Struct("=BBBxI8x")
-# Ports are in network byte order; the request ends with an empty socket description, which selects all sockets.
+# Formats of the request for TCP sockets and of a response. The request ends with an empty socket description, which
+# selects all sockets; ports are in network byte order.
 _TCP_REQUEST, _TCP = struct.Struct("=BBBxI48x"), struct.Struct("=xB2x2s2s16s16s12x16xI")
 _RECEIVED_BYTES = 1 << 17
 
@@ -89,8 +90,8 @@ def tcp_sockets() -> list[TcpSocket] | None:
 
 
 def _answer(body: bytes) -> list[bytes] | None:
-    """Send a request to the kernel; return the messages of its response without their headers, None without a
-    response.
+    """Send a request to the kernel; return the messages of its response without their headers, or None if the kernel
+    does not respond.
     """
     request = _HEAD.pack(_HEAD.size + len(body), _BY_FAMILY, _REQUEST | _DUMP, 1, 0) + body
     try:

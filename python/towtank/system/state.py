@@ -1,4 +1,4 @@
-"""Holds data that outlive a run: populations, and the state of systems that are up."""
+"""Manages data that outlive a run: populations, and the state of systems that run without a study."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def state_root() -> Path:
 
 
 def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
-    """Return the folder for a system's population.
+    """Return the folder for the population of a system.
 
     Each combination of system name and population settings has its own folder.
     """
@@ -33,23 +33,23 @@ def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
 
 
 def up_folder(root: Path | None = None) -> Path:
-    """Return the folder of the state files of systems that are up."""
+    """Return the folder with the state files of running systems."""
     return (root or state_root()) / "up"
 
 
 @dataclass(frozen=True)
 class SystemState:
-    """State file of a system that is up without a study."""
+    """State file of a system that runs without a study."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """Name of the system."""
+        """Name of the running system."""
         return self.path.stem
 
     def read(self) -> dict[str, Any]:
-        """Return the content of the state file; empty if the file does not exist or cannot be read."""
+        """Return the content of the state file; empty if the file does not exist or is not readable."""
         with suppress(OSError, ValueError):
             document = json.loads(self.path.read_text("utf-8"))
             if isinstance(document, dict):
@@ -57,33 +57,35 @@ class SystemState:
         return {}
 
     def write(self, **fields: Any) -> None:
-        """Set fields of the state file in one atomic write."""
+        """Set the given fields of the state file by one atomic write."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # The file is private, because it contains logins of the system that later commands need.
+        # The file is readable only by its owner, because it contains logins of the system that later commands need.
         write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields}, private=True)
 
     def remove(self) -> None:
-        """Remove the state file."""
+        """Remove the state file of the system."""
         self.path.unlink(missing_ok=True)
 
 
 def states(root: Path | None = None) -> list[SystemState]:
     """Return the state files of this user in a state folder, sorted by name.
 
-    A file of another user could name processes, which Towtank as root would then end.
+    Files of other users are ignored: they could name any process, which Towtank as root would then end.
     """
     found = sorted(up_folder(root).glob("*.json"))
     return [SystemState(path) for path in found if path.lstat().st_uid == os.geteuid()]
 
 
 def remember(pid: int) -> dict[str, int]:
-    """Return id and start time of a process, which identify the process even if the kernel reuses its id."""
+    """Return process id and start time of a process; together they identify it even if the kernel reuses its process
+    id.
+    """
     found = identity(pid)
     return {"pid": pid, "start_ticks": found[1] if found else 0}
 
 
 def lives(process: dict[str, Any] | None) -> bool:
-    """Return True if a recorded process is still alive, and its id was not reused for another process."""
+    """Return True if a recorded process is still alive, that is, if its id has not been reused for another process."""
     if not process or "pid" not in process:
         return False
     return identity(int(process["pid"])) == (process["pid"], process.get("start_ticks"))

@@ -1,4 +1,4 @@
-"""Models of file systems on several servers: the servers, and the mounts on hosts.
+"""Models of network file systems that use several servers: the servers, and the mounts on hosts.
 
 A mount is a service with one process on each of its hosts. It starts after its servers, and its settings can be
 factors. A mount needs hosts of provider `namespaces`: only its host sees the mount, which is removed with the host.
@@ -23,13 +23,13 @@ Servers = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_t
 
 
 class StorageServer(Service):
-    """Base of servers that store files of a file system."""
+    """Base class of servers that store the files of a network file system."""
 
     serves_http: ClassVar[bool] = False
 
 
 class Mount(Service):
-    """Base of file systems that are mounted on hosts; storage servers store the files."""
+    """Base class of network file systems that are mounted on hosts; storage servers store their files."""
 
     serves_http: ClassVar[bool] = False
     needs_namespaces: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class Mount(Service):
         return self.hosts or [self.host]
 
     def processes(self, name: str) -> list[str]:
-        """Return one name for each host; the first is the name of the service."""
+        """Return one process name for each host; the first is the name of the service."""
         return node_names(name, len(self.hosts_used))
 
     @model_validator(mode="after")
@@ -62,7 +62,7 @@ class Mount(Service):
 
 
 class GlusterfsServerSettings(FileModel):
-    """Settings of a GlusterFS server; defaults are those of GlusterFS where it has them."""
+    """Settings of a GlusterFS server. If GlusterFS has a default for a setting, it is the default here, too."""
 
     threads: int = Field(16, ge=1, le=64, description="Number of concurrent calls (`thread-count` of `io-threads`).")
     inode_limit: int = Field(
@@ -91,7 +91,7 @@ class GlusterfsServerSettings(FileModel):
 
 @service_kind("glusterfs_server")
 class GlusterfsServer(StorageServer):
-    """GlusterFS server, without `glusterd`."""
+    """GlusterFS server that runs without the management daemon `glusterd`."""
 
     summary: ClassVar[str] = (
         "server of a GlusterFS file system, empty for every run; needs apt-get install glusterfs-server"
@@ -109,7 +109,7 @@ class GlusterfsServer(StorageServer):
 
 
 class GlusterfsMountSettings(FileModel):
-    """Settings of a GlusterFS mount; defaults are those of GlusterFS where it has them."""
+    """Settings of a GlusterFS mount. If GlusterFS has a default for a setting, it is the default here, too."""
 
     cache: Size = Field(
         32 * _MIB,
@@ -183,7 +183,7 @@ class GlusterfsMountSettings(FileModel):
 
 
 def _refuse_small_cache(cache: int) -> None:
-    """Refuse a cache smaller than the smallest size of `io-cache`; 0 means no cache."""
+    """Refuse a cache size below the minimum of `io-cache`; the size 0 means that there is no cache."""
     if 0 < cache < 4 * _MIB:
         raise ValueError(f"must have a cache of 0 B or at least 4 MiB, got {cache} B instead")
 
@@ -209,13 +209,13 @@ class GlusterfsMount(Mount):
 
 
 SERVER_KINDS = {"glusterfs_mount": "glusterfs_server"}
-"""Kind of the servers that each kind of mount needs."""
+"""Kind of servers that each kind of mount needs."""
 
 
 def storage_faults(
     tree: yamlfile.Node, services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str]
 ) -> list[Fault]:
-    """Report mounts without servers of their kind, and services whose storage is not on all of their hosts.
+    """Report mounts without servers of the same kind, and services whose storage is missing on any of their hosts.
 
     Parameters
     ----------
@@ -256,7 +256,8 @@ def _wrong_storage(
 ) -> str | None:
     storage = getattr(service, "storage", None)
     places = [name for name in dict.fromkeys(service.hosts_used) if name in hosts]
-    # If the named mount has other faults, its hosts are not checked.
+    # No fault is reported if the storage that the service names has other faults, because its hosts are then not known
+    # to be valid.
     if storage is None or not places or (storage in known and storage not in services):
         return None
     there = _seen_by_all(services, hosts, places)
@@ -275,7 +276,7 @@ def _wrong_storage(
 
 
 def _seen_by_all(services: Mapping[str, Service], hosts: Mapping[str, Any], places: list[str]) -> list[str]:
-    """Return the disks and mounts that all of the given hosts can access; a disk belongs to a single host."""
+    """Return the disks and mounts that all of the given hosts can access; only one host can access a disk."""
     mounts = [
         name
         for name, service in services.items()

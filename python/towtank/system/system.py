@@ -31,7 +31,8 @@ from towtank.system.service import Place, Service, scrapers_of
 T = TypeVar("T")
 _POLL_S = 0.1
 _IN_FOREGROUND = "a program that puts itself into the background must be started in the foreground"
-# The kernel releases a killed tree within milliseconds, unless a disk blocks it; the guard then waits its grace time.
+# Time limit for the end of a killed process tree. The kernel releases the tree within milliseconds, unless a disk
+# blocks it; its guard then waits for its grace time. [s]
 _KILLED_WITHIN_S = 10.0
 
 
@@ -51,7 +52,9 @@ class GeneratorPlace:
     name: str | None = None
 
     def entry(self) -> Entry:
-        """Return the command wrapper and environment by which commands enter the network of the load generator."""
+        """Return the command wrapper and the environment by which a command runs in the network of the load
+        generator.
+        """
         return Entry() if self.host is None else self.host.entry()
 
     def within(self, work: Callable[[], T]) -> T:
@@ -61,7 +64,7 @@ class GeneratorPlace:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Details of a system that is up, for the load, the observers and the manifest.
+    """Details of a running system, for the load, the observers and the manifest.
 
     Attributes
     ----------
@@ -101,7 +104,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Ended:
-    """Process of a service that ended unexpectedly.
+    """Description of a service process that ended unexpectedly.
 
     Attributes
     ----------
@@ -119,7 +122,7 @@ class Ended:
 
 
 def program_folders() -> list[Path]:
-    """Return the folders that contain the programs of Towtank: this Python, its modules, the engine."""
+    """Return the folders that contain Towtank's programs: the Python interpreter, its modules, and the engine."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
     folders += [Path(path) for path in sys.path if os.path.isdir(path)]  # noqa: PTH112 - false without permission
     with suppress(EngineError):
@@ -128,7 +131,7 @@ def program_folders() -> list[Path]:
 
 
 def in_order(services: list[Service]) -> list[Service]:
-    """Return all services and all services that they require, each once, required services first."""
+    """Return the given services and all services that they require, each service once, and required services first."""
     ordered: list[Service] = []
     for service in services:
         for each in (*in_order(service.requires()), service):
@@ -138,13 +141,13 @@ def in_order(services: list[Service]) -> list[Service]:
 
 
 def _ask_to_end(service: Service, own: list[Process]) -> None:
-    """Ask a service to shut down for good, if any of its processes runs."""
+    """Ask a service to shut down without a later restart, if any of its processes runs."""
     if any(process.status() is None for process in own):
         service.stopping(for_good=True)
 
 
 class System:
-    """All services of a system under test.
+    """System under test, which starts, observes and stops all its services.
 
     Parameters
     ----------
@@ -186,9 +189,10 @@ class System:
         self._check, self._note = check, note
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
-        # Events start processes in other threads, possibly while the system goes down, so a lock protects the lists.
+        # A lock protects the lists of processes, because events start processes in other threads, possibly while the
+        # system goes down.
         self._registering = threading.Lock()
-        # Names of processes that an event has ended, so that their absence is expected.
+        # Names of processes that an event has ended; their end is not reported as unexpected.
         self._taken_down: set[str] = set()
         self._held: set[str] = set()
         self._scratch: Path | None = None
@@ -203,7 +207,7 @@ class System:
         self.down()
 
     def up(self) -> Endpoints:
-        """Start all services; each must be ready before the next one starts.
+        """Start all services in order; a service starts when the previous service is ready.
 
         Raises
         ------
@@ -218,8 +222,8 @@ class System:
             self._take_data()
             self._hosts.watch()
             self._scratch = make_scratch()
-            # Servers that do not run as root pass through this folder to their own folders; other users cannot list
-            # it.
+            # Other users can enter this folder but not list it, because servers that do not run as root have their own
+            # folders in it.
             self._scratch.chmod(0o711)
             self._hosts.prepare(
                 HostSettings(self._scratch, self._folders_to_see(), self._check, tuple(self._cpus or ()))
@@ -233,7 +237,9 @@ class System:
         return self._endpoints()
 
     def _take_data(self) -> None:
-        """Lock the data folder: two systems that reset the same population would invalidate both measurements."""
+        """Lock the data folder, because two systems that reset the same population would invalidate both
+        measurements.
+        """
         self._data.mkdir(parents=True, exist_ok=True)
         self._lock = (self._data / "lock").open("w")
         try:
@@ -243,7 +249,9 @@ class System:
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
-        """Return the folders of this machine that processes must see on a host with its own files."""
+        """Return the folders of this machine that must be visible to processes on a host with its own mount
+        namespace.
+        """
         assert self._scratch is not None
         self._logs.mkdir(parents=True, exist_ok=True)
         own = [folder for service in self._services for folder in service.folders()]
@@ -274,7 +282,8 @@ class System:
         while True:
             reason = ready()
             self._check()
-            # The processes are checked even if the service is ready, because another process may respond on its port.
+            # The processes are checked even if the service is ready, because another process may be responding on its
+            # port.
             for process in own:
                 if process.status() is not None:
                     reported = f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
@@ -332,7 +341,7 @@ class System:
         return (self._cpus or []) if own is None else own
 
     def ended(self) -> list[Ended]:
-        """Return the processes that have ended unexpectedly."""
+        """Return the processes of services that have ended unexpectedly."""
         ended = [
             Ended(process.spec.name, process.ended_text(), process.last_lines())
             for _, process in self._processes
@@ -341,7 +350,9 @@ class System:
         return ended + [Ended(f"host {name}", text) for name, text in self._hosts.ended()]
 
     def held(self) -> list[str]:
-        """Return the names of processes that a signal has stopped, although no event of the study has stopped them."""
+        """Return the names of processes that a signal has stopped (SIGSTOP), although no event of the study has stopped
+        them.
+        """
         return [
             process.spec.name
             for _, process in list(self._processes)
@@ -349,16 +360,18 @@ class System:
         ]
 
     def taken_down(self) -> list[str]:
-        """Return the names of processes that an event has ended and no event has restarted, in their start order."""
+        """Return the names of processes that an event has ended and that have not been restarted, in the order of their
+        start.
+        """
         return [process.spec.name for _, process in self._processes if process.spec.name in self._taken_down]
 
     @property
     def hosts(self) -> Hosts:
-        """Hosts of the system."""
+        """Hosts on which the services of the system run."""
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return the processes that a name stands for, with their indexes.
+        """Return the processes that a name stands for, with their indexes in the list of all processes.
 
         The name of a service stands for all its processes, the name of a process for that process only.
         """
@@ -370,7 +383,7 @@ class System:
         return found
 
     def processes_of(self, name: str) -> list[str]:
-        """Return the names of all processes of the named service, or the name itself if it names a process."""
+        """Return the names of all processes of a service. If the name is that of a process, return this name."""
         return [process.spec.name for _, _, process in self._meant(name)]
 
     def signal(self, name: str, what: str) -> None:
@@ -400,7 +413,7 @@ class System:
                 process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
-        """Shut down a service, or one of its processes, in the regular way; its data is kept."""
+        """Shut down a service, or a single process of it, in the regular way (without killing it); its data is kept."""
         meant = self._meant(name)
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
@@ -426,7 +439,7 @@ class System:
         for place, owner, old in self._meant(name):
             if old.status() is None:
                 raise TargetError(f"{old.spec.name} runs already")
-            old.stop()  # This call releases the resources of the old process.
+            old.stop()  # the process has ended, but this call also releases its resources
             process = self._start_anew(place, owner, old)
             self._taken_down.discard(old.spec.name)
             self._await(owner, [process], partial(owner.process_ready, old.spec.name))
@@ -435,7 +448,7 @@ class System:
         return started
 
     def _start_anew(self, place: int, owner: Service, old: Process) -> Process:
-        """Start a new process as the replacement of an ended process, unless the system goes down."""
+        """Start a new process as the replacement of an ended process, unless the system is being stopped."""
         with self._registering:
             if self._processes[place : place + 1] != [(owner, old)]:
                 raise TargetError(f"{old.spec.name} is not restarted, because the system is going down")
@@ -446,24 +459,25 @@ class System:
             return process
 
     def status(self) -> dict[str, dict[str, Any]]:
-        """Return kind, root process id and state of each process, by name."""
+        """Return kind of service, root process id and state of each process, by name of the process."""
         return {
             process.spec.name: {"kind": service.kind, "pid": process.pid, "running": process.status() is None}
             for service, process in self._processes
         }
 
     def down(self) -> None:
-        """Stop all services in the reverse order of their start; do nothing if no service is up.
+        """Stop all services in the reverse order of their start; do nothing if no service runs.
 
         If a service fails to stop, the other services are stopped nevertheless, and the error is raised at the end.
         """
         with self._registering:
             prepared, processes = self._prepared, self._processes
             self._prepared, self._processes = [], []
-        with ExitStack() as steps:  # The stack runs the last step first, and runs all steps even if some fail.
+        with ExitStack() as steps:  # An exit stack runs the last step first, and runs all steps even if some fail
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
-            # The janitor still watches the hosts, and removes what these steps fail to remove.
+            # The steps added below run before the hosts are removed, so the janitor can still remove what these steps
+            # fail to remove.
             steps.callback(self._remove_scratch)
             for service in prepared:
                 own = [process for owner, process in processes if owner is service]
@@ -478,7 +492,7 @@ class System:
             self._scratch = None
 
     def _unlock(self) -> None:
-        """Unlock the data folder."""
+        """Unlock the data folder, so that another system can use it."""
         if self._lock is not None:
             with suppress(OSError):
                 self._lock.close()

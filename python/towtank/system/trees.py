@@ -1,4 +1,4 @@
-"""Kills, stops or resumes trees of processes abruptly, as a fault would.
+"""Kills, stops or resumes process trees abruptly, as a failure would.
 
 In contrast to a guard, these functions send no TERM. The whole tree is stopped by SIGSTOP before it is killed, so
 that no process can start further processes or react to the death of other processes.
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from towtank.errors import TargetError
 from towtank.system.hosts.host import Answer
 
-# Script that sends a signal to all descendants of a root process, but not to the root. Its arguments are the id of the
-# root, and `kill`, `hold` or `go on`.
+# Script that sends a signal to all descendants of a root process, but not to the root. Its arguments are the process id
+# of the root, and the action: `kill`, `hold` or `go on`.
 _SCRIPT = """
 below() { for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do echo "$child"; below "$child"; done; }
 held= ; found=$(below "$1")
@@ -28,7 +28,7 @@ Execute = Callable[[list[str], float], Answer]
 
 
 def signal_tree(execute: Execute, guard: int, what: str) -> None:
-    """Kill, stop or resume all processes below a guard, but not the guard itself.
+    """Kill, stop or resume all descendants of a guard process, but not the guard itself.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Finds running processes of this machine by pid, file, port, unit, container, or command line."""
+"""Finds running processes of this machine by process id, pid file, port, systemd unit, container, or command line."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from towtank.system.watched_model import Watched
 _PROC = Path("/proc")
 _ENGINES = ("docker", "podman")
 _ASKED_WITHIN_S = 5.0
-# Prefixes that container engines put before the id or name of a container in the name of its control group.
+# Prefixes that container engines put before the id or name of a container in the name of the container's control group.
 _MADE = r"(?:docker-|libpod-|cri-containerd-|crio-|lxc\.payload\.|machine-|systemd-nspawn@)?"
-# Container engines shorten an id of 64 digits to 12 digits.
+# Pattern of container ids: container engines shorten an id of 64 digits to 12 digits.
 _ID = re.compile(r"[0-9a-f]{12,64}")
 
-# A process id has at most 10 digits, so a longer file is not a pid file. [byte]
+# Largest size of a pid file. A process id has at most 10 digits, so a longer file is not a pid file. [byte]
 _PID_FILE_BYTES = 64
 _LINE_BYTES = 4096
-# Largest number of processes that a pattern may match. It is more than one application has, but a pattern such as `a`
-# matches half of all processes. [1]
+# Largest number of processes that a pattern may match. An application has fewer processes, but a wrong pattern such as
+# `a` matches half of all processes. [1]
 _MOST_ROOTS = 20
 
 
 def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[int]:
-    """Return the processes that match a description, without descendants of other matching processes.
+    """Return the ids of the processes that match a description, without descendants of other matching processes.
 
     Parameters
     ----------
@@ -98,7 +98,9 @@ def _living(watched: Watched, pid: int, proc: Path) -> set[int]:
 
 
 def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
-    """Return the process whose id is the first word of a file; messages never contain the content of the file."""
+    """Return the process whose id is the first word of a pid file. Messages never contain the content of the file,
+    which may be another file by mistake.
+    """
     try:
         with open_regular(path) as stream:
             head = stream.read(_PID_FILE_BYTES + 1)
@@ -106,7 +108,7 @@ def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
         raise TargetError(f"{watched}: the file {error.strerror}") from None
     except OSError as error:
         raise TargetError(f"{watched}: the file cannot be read: {error.strerror}") from None
-    except ValueError as error:  # the name contains a NUL
+    except ValueError as error:  # raised if the file name contains a NUL
         raise TargetError(f"{watched}: the file cannot be read: {error}") from None
     words = head.split()
     if len(head) > _PID_FILE_BYTES or not words or not re.fullmatch(rb"[1-9][0-9]{0,9}", words[0]):
@@ -116,7 +118,7 @@ def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
 
 
 def _of_command(watched: Watched, proc: Path) -> set[int]:
-    """Return the processes whose command line matches a pattern."""
+    """Return the ids of the processes whose command line matches a pattern."""
     lines = {pid: line for pid in _pids(proc) if (line := _command_line(pid, proc))}
     try:
         return set(matching(watched.command or "", lines))
@@ -125,14 +127,14 @@ def _of_command(watched: Watched, proc: Path) -> set[int]:
 
 
 def _of_container(name: str, proc: Path) -> set[int]:
-    """Return the processes of a container, found by its control group, otherwise by a query to container engines."""
+    """Return the processes of a container, found by its control group or else by a query to container engines."""
     digits = "[0-9a-f]*" if _ID.fullmatch(name) else ""
     in_group = _in_groups(rf"{_MADE}{re.escape(name)}{digits}(?:\.scope|\.service)?", proc)
     return in_group or {pid for engine in _ENGINES if (pid := _asked(engine, name)) is not None}
 
 
 def _asked(engine: str, name: str) -> int | None:
-    """Query a container engine for the first process of a container; return None if no such container runs."""
+    """Query a container engine for the id of a container's first process; return None if no such container runs."""
     if shutil.which(engine) is None:
         return None
     with suppress(TargetError):
@@ -143,7 +145,9 @@ def _asked(engine: str, name: str) -> int | None:
 
 
 def _in_groups(pattern: str, proc: Path) -> set[int]:
-    """Return the processes in control groups whose path has a component that matches a pattern."""
+    """Return the ids of the processes in control groups, for all groups with a path component that matches a
+    pattern.
+    """
     wanted = re.compile(pattern)
     return {pid for pid in _pids(proc) if any(wanted.fullmatch(part) for part in _group_parts(pid, proc))}
 
@@ -160,8 +164,8 @@ def _pids(proc: Path) -> list[int]:
 
 
 def _command_line(pid: int, proc: Path) -> str:
-    """Return the beginning of the command line of a process, decoded leniently, because other users may have written
-    it.
+    """Return the beginning of the command line of a process. Bytes that are not valid text are replaced, because other
+    users may have written them.
     """
     with suppress(OSError), (proc / str(pid) / "cmdline").open("rb") as stream:
         return stream.read(_LINE_BYTES).decode("utf-8", "replace").rstrip("\0").replace("\0", " ")

@@ -26,7 +26,7 @@ GroupName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^/\s]
 
 
 class Watched(FileModel):
-    """Process of this machine that Towtank did not start, described in exactly one way; its children are included."""
+    """Description, by exactly one key, of a process of this machine that Towtank did not start, with its children."""
 
     pid: Annotated[int, Field(ge=1)] | None = Field(None, description="Process id.")
     pid_file: Annotated[str, Field(min_length=1)] | None = Field(
@@ -78,6 +78,6 @@ def parse_watched(text: str) -> Watched:
     try:
         return Watched.model_validate({key: int(value) if number else value})
     except ValidationError as error:
-        # The third line of pydantic's text contains the message of the first fault.
+        # Only the third line of pydantic's text is used, because it contains the message of the first fault.
         reason = str(error).splitlines()[2].strip().partition(" [type=")[0].removeprefix("Value error, ")
         raise ValueError(f"must be a valid {key} in {key}=VALUE, got {text!r} instead: {reason}") from None

@@ -1,6 +1,6 @@
-"""Formats of result files, one module each, in the order in which they are tried.
+"""Modules that read result files, one for each format, in the order in which they are tried.
 
-A module has `NAME` and two functions. `recognises(head)` receives the first 64 KiB of the text. `read(source, rows)`
+Each module has `NAME` and two functions. `recognises(head)` receives the first 64 KiB of the text. `read(source, rows)`
 adds single requests to `rows`, or returns a summary.
 """
 
@@ -37,11 +37,11 @@ class Form(Protocol):
 
     @staticmethod
     def recognises(head: str) -> bool:
-        """Return True if a text with this beginning has the format of the module."""
+        """Return True if a file that begins with this text has the format of the module."""
 
     @staticmethod
     def read(source: Source, rows: Collector) -> Found:
-        """Read a file: add its requests to `rows`, or return its summary in the result."""
+        """Read a file: either add its requests to `rows`, or return a result that contains its summary."""
 
 
 FORMS: tuple[Form, ...] = (

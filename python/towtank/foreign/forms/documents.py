@@ -12,11 +12,11 @@ import numpy as np
 from towtank.foreign.source import Source
 
 WANTED = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Names of the percentiles of a summary, with their shares. [1]"""
+"""Percentiles of a summary: their names, and the share of the values below each of them. [1]"""
 
 
 def document(source: Source) -> Mapping[str, Any]:
-    """Return the JSON object of a file; text before the object is ignored.
+    """Return the JSON object that a file contains; text before the object is ignored.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def document(source: Source) -> Mapping[str, Any]:
 
 
 def number_at(found: Mapping[str, Any], *path: str) -> float | None:
-    """Return the number at a path of keys in a document; None if there is no finite number."""
+    """Return the number at a path of keys in a JSON document; None if the path leads to no finite number."""
     place: Any = found
     for key in path:
         place = place.get(key) if isinstance(place, Mapping) else None
@@ -44,7 +44,7 @@ def number_at(found: Mapping[str, Any], *path: str) -> float | None:
 
 
 def table_at(found: Mapping[str, Any], *path: str) -> dict[str, float]:
-    """Return the finite numbers of the object at a path of keys, by name; empty without such an object."""
+    """Return the finite numbers of the JSON object at a path of keys, by name; empty if the path leads to no object."""
     place: Any = found
     for key in path:
         place = place.get(key) if isinstance(place, Mapping) else None
@@ -61,7 +61,7 @@ def fraction(name: str) -> float | None:
 
 
 def together(parts: Sequence[tuple[float, Mapping[float, float]]]) -> dict[str, float]:
-    """Return percentiles of the union of several distributions, from a few quantiles of each.
+    """Return percentiles of all values of several distributions together, from a few quantiles of each distribution.
 
     Parameters
     ----------

@@ -13,18 +13,19 @@ from towtank.foreign.source import Source
 NAME = "fio JSON"
 _JOBS = "jobs"
 _DIRECTIONS = ("read", "write", "trim")
-# Keys of the response times in fio's document: total time if available, else time from submission to completion.
+# Keys of the response times in fio's document, in order of preference: total time, then time from submission to
+# completion.
 _TIMES = (("lat_ns", 1e9), ("clat_ns", 1e9), ("lat", 1e6), ("clat", 1e6))
 _NOTE = "percentiles over several jobs or directions are interpolated linearly from the quantiles of each"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the document contains the key with fio's version."""
+    """Return True if the document contains the key `fio version`."""
     return '"fio version"' in head
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read counts, throughput, mean and percentiles over all jobs."""
+    """Read counts, throughput, mean and percentiles over all jobs of fio."""
     del rows
     found = document(source)
     jobs = _jobs(found)
@@ -48,7 +49,7 @@ def _jobs(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _parts(job: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the results of each direction, such as read or write, in which a job had requests."""
+    """Yield the results of each direction (such as read or write) in which a job of fio had requests."""
     for direction in _DIRECTIONS:
         part = job.get(direction)
         if isinstance(part, dict) and number_at(part, "total_ios"):

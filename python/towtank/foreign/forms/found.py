@@ -1,4 +1,4 @@
-"""Defines the result that the reader of a format returns in addition to the rows."""
+"""Defines the result that the reader of a file format returns in addition to the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.foreign.requests import Summary
 
 @dataclass(frozen=True)
 class Found:
-    """Result of the reader of a format.
+    """Result of reading a file, apart from the file's single requests.
 
     Attributes
     ----------

@@ -16,7 +16,9 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the requests. In every version, name, start and end are the cells before the outcome."""
+    """Read the requests of a Gatling log. In every version, the three cells before the outcome are name, start
+    and end.
+    """
     for line, text in enumerate(source.lines(), start=1):
         if not text.startswith("REQUEST"):
             continue

@@ -16,12 +16,12 @@ _NOTE = (
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header has the columns of hey."""
+    """Return True if the header has the columns that hey writes."""
     return has_columns(head, ("response-time", "response-delay", "status-code", "offset"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one request per row; a status of 400 or more is an error."""
+    """Read one request per row; a response with a status of 400 or more is an error."""
 
     def add(row: Mapping[str, str]) -> None:
         status = number_of(row, "status-code")

@@ -14,7 +14,7 @@ from towtank.foreign.source import Source
 
 NAME = "JMeter JTL (CSV)"
 SUMS_UP = "Number of samples in transaction"
-"""Beginning of the response message in a sample of a Transaction Controller."""
+"""Text with which the response message begins in a sample of a Transaction Controller."""
 _FORMATS = ("%Y/%m/%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S")
 
 
@@ -25,7 +25,7 @@ def recognises(head: str) -> bool:
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of JMeter.
+    """Sample of JMeter, that is, one measured request or the sum of several samples.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class Sample:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the samples. A Transaction Controller's sample is left out if the file contains the samples that it sums
-    up.
+    """Read the samples of the file. The sample of a Transaction Controller is left out if the file also contains the
+    samples whose times it adds up.
     """
     samples = []
     for line, row in cells(source, rows):
@@ -69,7 +69,7 @@ def _sample(row: Mapping[str, str]) -> Sample:
 
 
 def _stamp(text: str) -> float:
-    """Parse the start of a sample, given in milliseconds since 1970 or as a date. [s]"""
+    """Parse the start time of a sample, given in milliseconds since 1970 or as a date, and return it in seconds. [s]"""
     for form in _FORMATS if "-" in text[1:] or "/" in text else ():
         try:
             return datetime.strptime(text, form).timestamp()
@@ -81,7 +81,7 @@ def _stamp(text: str) -> float:
 def leave_out_sums(samples: list[Sample], rows: Collector) -> tuple[str, ...]:
     """Remove the samples of Transaction Controllers that contain other samples of their thread; return a note.
 
-    A removed sample repeats the time of the samples that it sums up, so every request would count twice.
+    A removed sample repeats the time of the samples that it adds up, so every request would count twice.
     """
     starts: dict[str, list[float]] = {}
     for sample in samples:

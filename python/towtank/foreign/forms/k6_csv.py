@@ -9,17 +9,18 @@ from towtank.foreign.requests import BadRowError, Collector, number, number_of, 
 from towtank.foreign.source import Source
 
 NAME = "k6 CSV"
-# Times from 2001 to 2286 have this many digits in seconds, and three more for each smaller unit.
+# Number of digits of a time in seconds since 1970, for times from 2001 to 2286. Each smaller unit (millisecond,
+# microsecond, nanosecond) has three digits more, so the number of digits shows the unit. [1]
 _DIGITS_OF_SECONDS = 10
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header has the columns of k6."""
+    """Return True if the header has the columns that k6 writes."""
     return has_columns(head, ("metric_name", "timestamp", "metric_value"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the values of the metrics that measure requests."""
+    """Read the values of those k6 metrics that measure requests."""
     values = Values()
     for line, row in cells(source, rows):
         metric = text_of(row, "metric_name")
@@ -32,7 +33,9 @@ def read(source: Source, rows: Collector) -> Found:
 
 
 def _end(text: str) -> float:
-    """Parse a time in seconds, milliseconds, microseconds or nanoseconds since 1970, or in RFC 3339. [s]"""
+    """Parse the time at which a request ended: RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since
+    1970. [s]
+    """
     if "T" in text:
         return instant(text, "timestamp")
     digits = len(text.partition(".")[0].lstrip("-"))

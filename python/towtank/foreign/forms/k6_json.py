@@ -21,10 +21,11 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the values of the metrics that measure requests."""
+    """Read the values of those k6 metrics that measure requests."""
     values = Values()
     for line, text in enumerate(source.lines(), start=1):
-        # Most lines belong to other metrics; they are not parsed, because parsing would take most of the time.
+        # Most lines belong to metrics that are not needed. They are skipped unparsed, because parsing would take most
+        # of the time.
         if not text.strip() or not any(name in text for name in _WANTED):
             if text.strip() and not text.rstrip().endswith("}"):
                 rows.skipped.add("not a line of JSON", line)

@@ -12,14 +12,14 @@ TIMES = {
     "grpc_req_duration": "response times are grpc_req_duration",
     "iteration_duration": "the file has no times of requests, so each iteration counts as a request",
 }
-"""Metrics that contain the time of a request, the most suitable first, each with a note for the report."""
+"""Metrics of k6 that contain the time of a request, in order of preference, each with a note for the report."""
 DROPPED = "dropped_iterations"
 _NAMES = ("name", "group", "scenario")
 METRICS = (*TIMES, DROPPED)
 
 
 class Values:
-    """Values of a file by metric. Only the most suitable metric in the file is used for the requests."""
+    """Values of a k6 result file by metric. Of these metrics, only the most suitable is used for the requests."""
 
     def __init__(self) -> None:
         self._collected = {name: Collector() for name in TIMES}
@@ -38,11 +38,12 @@ class Values:
             return
         ok = text_of(tags, "expected_response").lower() != "false" and not text_of(tags, "error_code")
         name = next((found for tag in _NAMES if (found := text_of(tags, tag))), "")
-        # A bad value must raise an error here, where the number of its line is still known.
+        # The value is parsed here, although it may not be used, because only here the number of its line is known for
+        # an error.
         self._collected[metric].add(end_s - value / 1e3, value / 1e3, ok, name)
 
     def best(self, rows: Collector) -> Found:
-        """Move the requests of the most suitable metric into the rows."""
+        """Move the requests of the most suitable metric in the file into the rows of the result."""
         for metric, note in TIMES.items():
             if len(self._collected[metric]):
                 rows.take(self._collected[metric])

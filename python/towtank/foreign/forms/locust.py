@@ -24,14 +24,14 @@ _STATS = "Locust rounds response times to two digits in its percentiles"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header is the header of either file."""
+    """Return True if the header is that of `_stats_history.csv` or `_stats.csv`."""
     return has_columns(head, ("timestamp", "user count", "total request count")) or has_columns(
         head, ("type", "name", "request count", "average response time")
     )
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the rows that combine all requests."""
+    """Read only the rows in which Locust combines all requests."""
     kept = [
         (line, row)
         for line, row in cells(source, rows)
@@ -43,7 +43,7 @@ def read(source: Source, rows: Collector) -> Found:
 
 
 def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return counts and mean from the last row, and percentiles over all rows."""
+    """Return counts and mean from the last row of the history, and percentiles over all its rows."""
     good = []
     for line, row in kept:
         try:
@@ -76,7 +76,7 @@ def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return the figures from the row that combines all requests."""
+    """Return the figures from the row of `_stats.csv` that combines all requests."""
     if not kept:
         rows.skipped.add("no row that combines all requests (Aggregated)", None)
         return Found(Summary(None, None, None, None, None, {}), (_STATS,))
@@ -92,13 +92,13 @@ def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _quantiles(row: Mapping[str, str]) -> dict[float, float]:
-    """Return the response times of a row by the share of their percentile, in [0, 1]. [s]"""
+    """Return the response times of a row, by the share in [0, 1] that their percentile stands for. [s]"""
     found = {share: _known(row, name) for name, share in _SHARES.items()}
     return {share: value / 1e3 for share, value in found.items() if value is not None}
 
 
 def _known(row: Mapping[str, str], name: str) -> float | None:
-    """Return a number from a row; None for an empty cell or `N/A`."""
+    """Return the number in a cell of a row; None for an empty cell or `N/A`."""
     try:
         value = float(row.get(name) or "nan")
     except ValueError:

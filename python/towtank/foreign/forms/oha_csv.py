@@ -16,12 +16,12 @@ _NOTE = "oha writes only requests with a response; requests that failed without 
 
 
 def recognises(head: str) -> bool:
-    """Return True if the header has the columns of oha."""
+    """Return True if the header has the columns that oha writes."""
     return has_columns(head, ("request-start", "request-duration", "status"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one request per row; a status of 400 or more is an error."""
+    """Read one request per row; a response with a status of 400 or more is an error."""
 
     def add(row: Mapping[str, str]) -> None:
         status = number_of(row, "status")

@@ -11,12 +11,12 @@ NAME = "oha JSON"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the document has the keys of oha."""
+    """Return True if the document has the keys of a summary of oha."""
     return head.lstrip().startswith("{") and '"successRate"' in head and '"requestsPerSec"' in head
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read counts, throughput, mean and percentiles.
+    """Read counts, throughput, mean and percentiles from the summary of oha.
 
     A status of 400 or more is counted as an error here, although oha counts it as a success.
     """

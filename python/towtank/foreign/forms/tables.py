@@ -1,4 +1,4 @@
-"""Reads tables with a header: cells by column name, and one request per row."""
+"""Reads text tables with a header line: yields cells by column name, and adds a request for each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DELIMITERS = ",;\t|"
 
 
 def header_of(head: str, delimiters: str = DELIMITERS) -> tuple[list[str], str]:
-    """Return the names in the first row, in lower case, and the delimiter that occurs most often in this row."""
+    """Return the column names in the first row, in lower case, and the delimiter that occurs most often in this row."""
     first = next((line for line in head.splitlines() if line.strip()), "")
     found = max(delimiters, key=first.count)
     try:
@@ -24,7 +24,7 @@ def header_of(head: str, delimiters: str = DELIMITERS) -> tuple[list[str], str]:
 
 
 def has_columns(head: str, names: Iterable[str]) -> bool:
-    """Return True if the first row contains all given names."""
+    """Return True if the first row of a table contains all given column names."""
     return set(names) <= set(header_of(head)[0])
 
 
@@ -64,7 +64,7 @@ def instant(text: str, what: str) -> float:
 
 
 def truth(text: str | None, what: str) -> bool:
-    """Parse a truth value such as `true`, `0` or `yes`; an empty cell is true.
+    """Parse a truth value such as `true`, `0` or `yes`; an empty cell counts as true.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from towtank.foreign.source import Source
 NAME = "vegeta CSV"
 _START, _CODE, _LATENCY, _ERROR, _ATTACK = 0, 1, 2, 5, 7
 _COLUMNS = range(9, 13)
-# Times in nanoseconds since 1970 have this many digits from 2001 to 2286.
+# Number of digits of a time in nanoseconds since 1970, for times from 2001 to 2286. [1]
 _DIGITS = 19
 
 
@@ -26,7 +26,7 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one result per row; it is a success if vegeta recorded no error and the status is from 200 to 399."""
+    """Read one request per row. It is a success if vegeta recorded no error and the status is from 200 to 399."""
     for line, row in source.rows(rows.skipped):
         try:
             if len(row) <= _ATTACK:

@@ -13,13 +13,13 @@ NAME = "vegeta JSON"
 
 
 def recognises(head: str) -> bool:
-    """Return True if the first line is a result of vegeta."""
+    """Return True if the first line is the JSON object that vegeta writes for a request."""
     first = next((line for line in head.splitlines() if line.strip()), "")
     return first.startswith("{") and all(f'"{name}"' in first for name in ("latency", "timestamp", "code"))
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read one result per line; it is a success if vegeta recorded no error and the status is from 200 to 399."""
+    """Read one request per line. It is a success if vegeta recorded no error and the status is from 200 to 399."""
     for line, text in enumerate(source.lines(), start=1):
         if not text.strip():
             continue

@@ -1,4 +1,4 @@
-"""Connects a host of provider `namespaces` to the other hosts, by the kind of link.
+"""Connects a host of provider `namespaces` to the other hosts, by one of several kinds of link.
 
 With every kind of link, Towtank itself can reach the host, to check whether a service is ready.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Cable:
-    """Veth pair from a host to the bridge; base class of all kinds of links.
+    """Pair of veth devices that connects a host to the bridge; base class of all kinds of links.
 
     Parameters
     ----------
@@ -46,11 +46,13 @@ class Cable:
 
     @property
     def _port(self) -> str:
-        """Name of the cable's device at the bridge."""
+        """Name of that end of the cable that is connected to the bridge."""
         return f"port{self._site.names.index(self._name)}"
 
     def lay(self, pid: int, cpus: tuple[int, ...]) -> None:
-        """Connect the cable to the network of a process; a relay program, if needed, runs on the given CPUs.
+        """Connect the host to the other hosts; the process `pid` is in the network of the host.
+
+        A relay program, if needed, runs on the given CPUs.
 
         Raises
         ------
@@ -66,26 +68,28 @@ class Cable:
         self._site.connect(self._port, self._pid, DEVICE, self._site.address(self._name), self._link, netem=netem)
 
     def cut(self) -> None:
-        """Switch the far end of the cable off, so that the near end loses its carrier."""
+        """Switch off the end of the cable at the bridge, so that the end at the host loses its carrier."""
         self._switch("down")
 
     def mend(self) -> None:
-        """Switch the far end of the cable on."""
+        """Switch on the end of the cable at the bridge."""
         self._switch("up")
 
     def _switch(self, state: str) -> None:
         self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, state]))
 
     def processes(self) -> dict[str, int]:
-        """Return the process ids of the programs that relay packets of the cable, by name."""
+        """Return the process ids of the programs that relay packets of the cable, by name; none if no program is
+        needed.
+        """
         return {}
 
     def ended(self) -> list[str]:
-        """Return the programs of the cable that ended unexpectedly, with reasons."""
+        """Return the relay programs of the cable that ended unexpectedly, with reasons."""
         return []
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of the connected cable."""
+        """Return the properties of the connected cable for the manifest of a run."""
         return {
             "link": self.kind,
             "offloads": within_network(self._pid, lambda: offloads(DEVICE)),
@@ -94,7 +98,9 @@ class Cable:
         }
 
     def end(self) -> None:
-        """End the programs of the cable; its devices disappear with their networks."""
+        """End the relay programs of the cable. The devices of the cable are removed together with the networks of the
+        hosts.
+        """
 
 
 class RelayedCable(Cable):
@@ -115,7 +121,7 @@ class RelayedCable(Cable):
             site.run(in_network(end_pid, ["ip", "link", "set", end, "mtu", str(link.mtu)]))
         site.plug(port)
         site.set_address(pid, DEVICE, site.address(self._name))
-        # A tap device has no offloads that could be turned off.
+        # The offloads of a tap device cannot be set here, because it has none.
         site.shape(pid, port, DEVICE, link.model_copy(update={"offloads": True, "checksums": True}), netem=False)
 
     def _start(self, cpus: tuple[int, ...]) -> None:
@@ -136,12 +142,12 @@ class RelayedCable(Cable):
         return {} if self._relay is None else {f"relay-{self._name}": self._relay.pid}
 
     def ended(self) -> list[str]:
-        """Return a message if the relay program has ended."""
+        """Return a message if the relay program has ended unexpectedly."""
         relay = self._relay
         return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
 
     def end(self) -> None:
-        """End the relay program by closing its standard input."""
+        """End the program that relays packets, by closing its standard input."""
         if self._relay is not None:
             end_helper(self._relay)
             self._relay = None
@@ -157,7 +163,9 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Switch the device of this host; if one end loses its carrier, the other end loses it as well."""
+        """Switch the cable's device at this host on or off. If one end loses its carrier, the other end loses it as
+        well.
+        """
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
@@ -170,12 +178,12 @@ class MacvlanCable(Cable):
         self._site.share_card(self._pid, DEVICE, self._site.address(self._name), self._link.mtu)
 
     def _switch(self, state: str) -> None:
-        """Switch the device of the host, because this kind of cable has no far end."""
+        """Switch the device of the host on or off, because a cable of this kind has only the end at the host."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 
 def make_cable(site: Site, name: str, link: Link) -> Cable:
-    """Return the cable for the link of a host; it is not connected yet."""
+    """Return a cable of the kind that the link of a host needs; the cable is not connected yet."""
     if site.link == "veth":
         return DirectCable(site, name, link)
     if site.link == "macvlan":

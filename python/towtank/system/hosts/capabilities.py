@@ -1,4 +1,6 @@
-"""Tests what this machine can do for hosts, each capability in temporary namespaces."""
+"""Tests whether this machine can create hosts: tries each capability (such as a virtual network) in temporary
+namespaces.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ PROGRAMS = {
     "mkfs.xfs": ("mkfs.xfs", "xfsprogs"),
     "mkfs.btrfs": ("mkfs.btrfs", "btrfs-progs"),
 }
-"""Programs that hosts need, with the Debian package of each, by capability."""
+"""Programs that hosts need, by capability, with the Debian package that contains each program."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Capability:
 
     @property
     def there(self) -> bool:
-        """True if the capability is available."""
+        """True if this machine has the capability."""
         return self.lacking is None
 
 
@@ -93,7 +95,7 @@ REMARKS = {
     "loop": "disks of hosts",
     **{name: f"disks of hosts as {name.removeprefix('mkfs.')}" for name in PROGRAMS if name.startswith("mkfs.")},
 }
-"""Purpose of each capability."""
+"""Purpose of each capability, by name."""
 
 
 def _program(name: str) -> Capability:
@@ -133,7 +135,7 @@ def _network(namespaces: Namespaces, programs: dict[str, Capability]) -> Iterato
 
 
 def _disk(namespaces: Namespaces) -> None:
-    """Create, mount and remove a small disk; without `mkfs.ext2` only the device is tested."""
+    """Create, mount and remove a small disk; without `mkfs.ext2`, test only whether a loop device can be created."""
     with _image() as image:
         device = _said(["losetup", "--find", "--show", str(image)]).strip()
         try:
@@ -142,14 +144,15 @@ def _disk(namespaces: Namespaces) -> None:
                 _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
                 _said(namespaces.enter(["umount", "/dev/shm"]))
         finally:
-            # The device number may now belong to another image, if another process has detached the device.
+            # The number of the loop device may now belong to another image, because another process may have detached
+            # the device.
             for own in _said(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
                 _said(["losetup", "--detach", own])
 
 
 @contextmanager
 def _image() -> Iterator[Path]:
-    """Create a disk image under a separate prefix, by which `towtank doctor --clean` finds it."""
+    """Create a disk image under a separate prefix, by which `towtank doctor --clean` finds the image."""
     folder = IMAGES / _prefix()
     folder.mkdir()
     try:
@@ -195,7 +198,7 @@ def no_swap(swaps: Path = Path("/proc/swaps")) -> str | None:
 
 
 def _io_lacking(trees: cgroups.Trees) -> str | None:
-    """Return why limits of version 1 cannot be set; None if they can.
+    """Return the reason why disk speed limits of control groups version 1 cannot be set; None if they can be set.
 
     The limits need write access to the root group.
     """
@@ -206,7 +209,7 @@ def _io_lacking(trees: cgroups.Trees) -> str | None:
 
 
 def _tried(work: Callable[[], object]) -> str | None:
-    """Return the reason why an operation fails; None if it succeeds."""
+    """Try an operation; return the reason why it fails, or None if it succeeds."""
     try:
         work()
     except (OSError, TargetError) as error:

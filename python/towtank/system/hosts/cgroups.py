@@ -20,11 +20,12 @@ from towtank.errors import TargetError
 
 V1_CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "blkio")
 _V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
-# Converts weights of version 1 (2 to 262,144, default 1024) to weights of version 2 (1 to 10,000, default 100) as OCI
-# runtimes do, so that a system file has the same effect under both versions.
+# Constants that convert CPU weights of version 1 (2 to 262,144, default 1024) to weights of version 2 (1 to 10,000,
+# default 100). OCI runtimes use the same conversion, so a system file has the same effect under both versions.
 _LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
 _PERIOD_DEFAULT_S = 0.1
-# The kernel needs about 2 s to reap the zombies of a group, and until then refuses to remove the group. [s]
+# Time within which the kernel can remove an empty group: it needs about 2 s to reap the zombies of the group, and until
+# then refuses to remove it. [s]
 _REMOVED_WITHIN_S = 10.0
 _POLL_S = 0.02
 _THROTTLES = {
@@ -37,7 +38,7 @@ _THROTTLES = {
 
 @dataclass(frozen=True)
 class Trees:
-    """Mounted trees in which control groups can be created.
+    """Mounted trees of control groups in which new groups can be created.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Trees:
 
     @property
     def version(self) -> int | None:
-        """Version of control groups that provides the controllers, 1 or 2; None without controllers."""
+        """Version of control groups, 1 or 2, that provides the controllers; None if no controllers are available."""
         if self.controllers:
             return 1
         return 2 if self.unified_controllers else None
@@ -108,7 +109,7 @@ class ControlGroup:
         self.unified = None if trees.unified is None else trees.unified / name
 
     def create(self) -> None:
-        """Create the group in every tree of control groups.
+        """Create this control group in every tree of control groups.
 
         Raises
         ------
@@ -129,8 +130,8 @@ class ControlGroup:
         return [*self.folders.values(), *([self.unified] if self.unified is not None else [])]
 
     def _fill_cpuset(self, folder: Path) -> None:
-        """Copy the CPU and memory sets of the parent to a new group of version 1; without sets, it accepts no
-        processes.
+        """Copy the sets of CPUs and memory nodes from the parent to a new group of version 1, because a group with
+        empty sets accepts no processes.
         """
         root = self._trees.roots["cpuset"]
         for level in [
@@ -142,7 +143,9 @@ class ControlGroup:
                     (level / name).write_text(_read(level.parent / name))
 
     def _enable(self, folder: Path) -> None:
-        """Enable the controllers of version 2 in every group from the root down to the parent of the group."""
+        """Enable the controllers of version 2 in each group on the path from the root to the parent of the host's
+        group.
+        """
         wanted = " ".join(f"+{name}" for name in self._trees.unified_controllers)
         root = self._trees.unified
         assert root is not None
@@ -152,14 +155,17 @@ class ControlGroup:
                 (level / "cgroup.subtree_control").write_text(wanted)
 
     def members_files(self) -> list[Path]:
-        """Return the files to which a process id is written to move the process into the group."""
+        """Return the files to which a process id must be written to move the process into the group."""
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
-        """Limit the CPU time of the group in each period to that of a number of CPUs. [CPUs]"""
+        """Limit the CPU time of the group: in each period, to the time that the given number of CPUs provides.
+        [CPUs]
+        """
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
-            # The kernel checks period and quota together at each write, so the old quota is removed first.
+            # The kernel checks period and quota together at each write, so the old quota is removed before the period
+            # is changed.
             self._set("cpu", "cpu.cfs_quota_us", "-1")
             self._set("cpu", "cpu.cfs_period_us", str(period))
             self._set("cpu", "cpu.cfs_quota_us", str(quota))
@@ -174,7 +180,7 @@ class ControlGroup:
             self._set("cpu", "cpu.weight", str(1 + (shares - _LEAST_SHARES) * _WEIGHT_SPAN // _SHARES_SPAN))
 
     def pin(self, cpus: Iterable[int]) -> None:
-        """Restrict the group to the given CPUs."""
+        """Restrict the processes of this control group to the given CPUs."""
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
     def limit_memory(self, size_bytes: int, swap_bytes: int = 0) -> None:
@@ -233,7 +239,7 @@ class ControlGroup:
         return int(lines.get(key, 0))
 
     def throttle(self, device: str, limits: dict[str, float | None]) -> None:
-        """Limit the speed of a device, `MAJOR:MINOR`, for the group.
+        """Limit the speed of disk accesses of the group to a device with number `MAJOR:MINOR`.
 
         `limits` has the names of a system file as keys; None means no limit.
 
@@ -259,16 +265,16 @@ class ControlGroup:
         _write(folder / file, text)
 
     def members(self) -> list[int]:
-        """Return the ids of the processes in the group."""
+        """Return the ids of the processes in this control group."""
         return sorted({pid for folder in self._all() for pid in members(folder)})
 
     def kill(self) -> None:
-        """Kill all processes of the group."""
+        """Kill all processes of this control group."""
         for folder in self._all():
             kill(folder)
 
     def remove(self) -> None:
-        """Remove the group, and the parent folder if it is then empty."""
+        """Remove the group. Also remove its parent folder if no other group is in it."""
         for folder in self._all():
             remove(folder)
             with suppress(OSError):
@@ -310,8 +316,8 @@ def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
 
 
 def unthrottle(device: str, trees: Trees) -> None:
-    """Remove the limits of a device from the root group of version 1; such limits stay when the group of the host is
-    removed.
+    """Remove the speed limits of a device from the root group of version 1; they would remain after the group of the
+    host is removed.
     """
     root = trees.roots.get("blkio")
     if root is not None:
@@ -321,7 +327,7 @@ def unthrottle(device: str, trees: Trees) -> None:
 
 
 def throttled_devices(trees: Trees) -> set[str]:
-    """Return the devices that the root group of version 1 limits, as `MAJOR:MINOR`."""
+    """Return the devices, as `MAJOR:MINOR`, for which the root group of version 1 has speed limits."""
     root = trees.roots.get("blkio")
     if root is None:
         return set()
@@ -330,7 +336,7 @@ def throttled_devices(trees: Trees) -> set[str]:
 
 
 def _below(folder: Path) -> list[Path]:
-    """Return a group and all groups below it, the deepest first."""
+    """Return a control group and all groups below it, the deepest first."""
     return [Path(path) for path, _, _ in os.walk(folder, topdown=False)]
 
 

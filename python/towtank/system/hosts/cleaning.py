@@ -1,6 +1,6 @@
 """Finds and removes what a system left behind in the kernel and on disk, by the prefix of the system.
 
-The functions run when a system goes down, in the janitor after Towtank was killed, and in `towtank doctor --clean`
+The functions run when a system is stopped, in the janitor after Towtank was killed, and in `towtank doctor --clean`
 after the janitor was killed as well. Objects without the prefix are never touched.
 """
 
@@ -23,22 +23,24 @@ from towtank.system.scratch import sweep_scratch
 
 PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 MARK = "TOWTANK_HOSTS"
-"""Name of the environment variable that holds the prefix, set for every process of a host."""
+"""Name of the environment variable that contains the prefix of a system; it is set for every process on its hosts."""
 JANITOR = "towtank.system.hosts.janitor"
 OWNER = "owner"
 IMAGES = Path("/var/tmp")
-"""Folder of disk images. Images may be large, so this is not the temporary folder, which may be in memory."""
+"""Folder of disk images. The usual temporary folder is not used, because it may be in memory and images may be
+large.
+"""
 _DIE_WITHIN_S = 5.0
 _POLL_S = 0.02
 
 
 def folders(prefix: str) -> list[Path]:
-    """Return the folders in which a system may have files."""
+    """Return the folders in which a system may have left files."""
     return [Path(tempfile.gettempdir()) / prefix, IMAGES / prefix]
 
 
 def prefixes() -> list[str]:
-    """Return the prefixes of all systems with leftovers, including systems that are up."""
+    """Return the prefixes of all systems of which objects exist in the kernel or on disk, including running systems."""
     places = (Path(tempfile.gettempdir()), IMAGES)
     found = {path.name for place in places for path in place.glob("towtank-*") if is_own_folder(path)}
     found |= {path.name for path in Path("/sys/class/net").glob("towtank-*")}
@@ -60,7 +62,7 @@ def is_owned(prefix: str) -> bool:
 
 
 def leftovers(prefix: str) -> list[str]:
-    """Return everything that a system left behind, one line for each object."""
+    """Return a list of everything that a system left behind in the kernel and on disk, one line for each object."""
     trees = cgroups.find_trees()
     return [
         *(f"process {pid}" for pid in processes(prefix)),
@@ -74,7 +76,9 @@ def leftovers(prefix: str) -> list[str]:
 
 
 def clean(prefix: str) -> list[str]:
-    """Remove everything that a system left behind; return the objects that could not be removed, one line each."""
+    """Remove everything that a system left behind in the kernel and on disk; list the objects that could not be
+    removed.
+    """
     _end_processes(prefix)
     for name in _links(prefix):
         _run("ip", "link", "delete", name)
@@ -90,7 +94,7 @@ def clean(prefix: str) -> list[str]:
 
 
 def clean_dead() -> tuple[list[str], list[str]]:
-    """Remove everything that systems left behind whose owners have ended.
+    """Remove everything that systems left behind in the kernel and on disk, if the owners of these systems have ended.
 
     Returns
     -------
@@ -110,14 +114,14 @@ def clean_dead() -> tuple[list[str], list[str]]:
 
 
 def processes(prefix: str) -> list[int]:
-    """Return the ids of the processes on a system's hosts, except this process."""
+    """Return the ids of the processes that run on the hosts of a system, except this process."""
     marked = {pid for pid, variables in _environments() if _mark(variables) == prefix.encode()}
     inside = {pid for folder in _groups(prefix) for pid in cgroups.members(folder)}
     return sorted(marked | inside - {os.getpid()})
 
 
 def remember_throttled(folder: Path, device: str) -> None:
-    """Record the number of a device before its limits are set, because the limits stay when the device is removed."""
+    """Record the number of a device before its speed limits are set, because they remain when the device is removed."""
     with (folder / "throttled").open("a") as stream:
         stream.write(f"{device}\n")
 
@@ -129,11 +133,11 @@ def _throttled(prefix: str) -> set[str]:
 
 
 def _detach(prefix: str) -> None:
-    """Remove the limits of the devices of a system, and detach its loop devices."""
+    """Remove the speed limits of the devices of a system, and detach its loop devices."""
     trees = cgroups.find_trees()
     loops = _loops(prefix)
     numbers = {f"{os.major(number)}:{os.minor(number)}" for name in loops if (number := _number(name))}
-    # The recorded number may now belong to a loop device of another program, whose limits must stay.
+    # A recorded number may now belong to a loop device of another program, whose speed limits must not be removed.
     taken = {_bytes(Path("/sys/block") / name / "dev").decode().strip() for name in _backing_files()}
     for device in numbers | (_throttled(prefix) - taken):
         cgroups.unthrottle(device, trees)
@@ -185,7 +189,7 @@ def _backing_files() -> dict[str, str]:
 
 
 def _groups(pattern: str) -> list[Path]:
-    """Return all control groups whose name matches a pattern, in all trees."""
+    """Return all control groups, in all trees, whose name matches a pattern."""
     trees = cgroups.find_trees()
     roots = {*trees.roots.values(), *([trees.unified] if trees.unified else [])}
     found = []

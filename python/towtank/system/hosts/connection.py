@@ -25,10 +25,11 @@ from towtank.system.hosts.host import Answer
 T = TypeVar("T")
 _CONNECT_WITHIN_S = 15.0
 _FILES_WITHIN_S = 300.0
-# A connection counts as lost after this time without an answer, because a machine may disappear without notice. [s]
+# Interval between requests that check a connection [s], and number of unanswered requests after which the connection
+# counts as lost. A machine may disappear without notice.
 _ASK_EVERY_S, _ASK_TIMES = 5, 4
-# Script that reads variables from standard input, one per line up to an empty line, and then becomes the command. The
-# variables thus do not appear on the command line, and the rest of standard input belongs to the command.
+# Script that reads environment variables from standard input, one per line up to an empty line, and then executes the
+# command. The variables thus do not appear on the command line; the command receives the rest of standard input.
 _TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec "$@"'
 
 
@@ -59,7 +60,7 @@ class Login:
         return f"Login({self.user or ''}@{self.address}:{self.port})"
 
     def options(self) -> dict[str, Any]:
-        """Return the options for asyncssh; omitted options have the defaults of OpenSSH."""
+        """Return the login as options for asyncssh; omitted options have the defaults of OpenSSH."""
         given: dict[str, Any] = {
             "username": self.user,
             "client_keys": None if self.key is None else [str(self.key)],
@@ -168,14 +169,14 @@ class Connection:
     async def _create(
         self, command: list[str], environment: Mapping[str, str], stdout: Any
     ) -> asyncssh.SSHClientProcess[bytes]:
-        """Start a command with environment variables; its standard input stays open."""
+        """Start a command on the remote machine with environment variables; its standard input stays open."""
         line = shlex.join(["sh", "-c", _TAKE_ENVIRONMENT, "sh", *command])
         process = await self._client.create_process(line, stdout=stdout, stderr=asyncssh.STDOUT, encoding=None)
         process.stdin.write(environment_text(environment))
         return process
 
     def start(self, command: list[str], log: IO[bytes], environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command whose output goes to a log file on this machine; its standard input stays open."""
+        """Start a command whose output is written to a log file on this machine; its standard input stays open."""
         process = self._await(self._create(command, environment, stdout=log), _CONNECT_WITHIN_S)
         return RemoteCommand(process)
 
@@ -189,7 +190,7 @@ class Connection:
             await stream.write(content)
 
     def put(self, source: Path, target: str) -> None:
-        """Copy a file, or the contents of a folder, to the machine with their permissions."""
+        """Copy a file, or the contents of a folder, to the remote machine, with the same permissions."""
         self._await(self._put(source, target), _FILES_WITHIN_S)
 
     async def _put(self, source: Path, target: str) -> None:
@@ -202,7 +203,7 @@ class Connection:
                 await files.put(str(source), target, preserve=True)
 
     def get(self, source: str, target: Path) -> None:
-        """Copy a file from the machine."""
+        """Copy a file from the remote machine to this machine."""
         self._await(self._get(source, target), _FILES_WITHIN_S)
 
     async def _get(self, source: str, target: Path) -> None:
@@ -219,7 +220,7 @@ class Connection:
 
 
 class RemoteCommand:
-    """Command that runs on the machine of an SSH connection."""
+    """Command that runs on the machine at the other end of an SSH connection."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
         self._process = process
@@ -233,7 +234,7 @@ class RemoteCommand:
         return 255 if status is None else status
 
     def close_input(self) -> None:
-        """Close the standard input of the command."""
+        """Close the standard input of the remote command."""
         _loop().call_soon_threadsafe(self._close_input)
 
     def _close_input(self) -> None:
@@ -241,7 +242,7 @@ class RemoteCommand:
             self._process.stdin.write_eof()
 
     def wait(self, limit_s: float) -> bool:
-        """Wait for the end of the command; return True if it ended within the limit."""
+        """Wait for the end of the command, at most for the limit; return True if it ended within the limit."""
         try:
             self._ended.result(limit_s)
         except FutureTimeout:
@@ -251,7 +252,7 @@ class RemoteCommand:
         return True
 
     def abandon(self) -> None:
-        """Close the channel of the command without waiting for its end."""
+        """Close the channel of the remote command without waiting until the command ends."""
         _loop().call_soon_threadsafe(self._process.close)
 
 

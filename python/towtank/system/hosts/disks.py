@@ -1,4 +1,6 @@
-"""Creates the disks of a host: image files as loop devices with file systems that only that host sees."""
+"""Creates the disks of a host: image files, attached as loop devices, with file systems that are visible only to the
+host.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from towtank.system.hosts.cleaning import remember_throttled
 from towtank.system.hosts.namespaces import Namespaces
 from towtank.system.hosts.site import Site
 
-# The whole file system is initialised at once, so that the kernel does not initialise it in the background during a
-# measurement.
+# Options of `mkfs` that initialise the whole file system at once. Otherwise the kernel would initialise it in the
+# background during a measurement.
 _EXT_AT_ONCE = "lazy_itable_init=0,lazy_journal_init=0"
 _LIMITS = ("read_rate", "write_rate", "read_operations", "write_operations")
 _FORMAT_WITHIN_S = 300.0
@@ -27,7 +29,7 @@ def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
     """Return the command that creates the file system on the image of a disk, or on all devices of a striped disk."""
     named = [str(place) for place in places]
     if not disk.file_system.startswith("ext"):
-        # Only btrfs can stripe without md or device mapper, which some kernels lack.
+        # A striped disk has btrfs: other file systems need md or device mapper to stripe data, which some kernels lack.
         striped = ["-d", "raid0", "-m", "raid0"] if len(named) > 1 else []
         return [f"mkfs.{disk.file_system}", "-q", "-f", *striped, *named]
     journal = [] if disk.journal else ["-O", "^has_journal"]
@@ -65,11 +67,13 @@ class MountedDisk:
 
     @property
     def direct(self) -> bool:
-        """True if the loop devices bypass the machine's page cache, so that pages are not cached twice."""
+        """True if the loop devices bypass the page cache of this machine; otherwise pages would be cached twice."""
         return all(_word(Path("/sys/block") / Path(device).name / "loop/dio") == "1" for device in self.devices)
 
     def throttle(self, group: ControlGroup, folder: Path) -> None:
-        """Apply the speed limits of the disk to the control group of its host, and record the devices in `folder`."""
+        """Apply the speed limits of the disk to the control group of its host. The device numbers are recorded in
+        `folder`.
+        """
         if self.disk.throttled:
             for number in self.numbers:
                 remember_throttled(folder, number)
@@ -84,7 +88,7 @@ class MountedDisk:
 
 
 def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: Disk) -> MountedDisk:
-    """Create a disk and mount it on the host.
+    """Create a disk that a system file describes, and mount it on its host.
 
     Raises
     ------
@@ -99,11 +103,11 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
         site.run(make_command(disk, devices), limit_s=_FORMAT_WITHIN_S)
     point = site.folder / host / "disks" / name
     point.mkdir(parents=True)
-    # A striped file system is mounted by its first device; the options name the other devices.
+    # Only the first device of a striped file system is mounted; the mount options name the other devices.
     given = [*disk.mount_options, *(f"device={device}" for device in devices[1:])]
     options = ["-o", ",".join(given)] if given else []
     site.run(namespaces.enter(["mount", "-t", disk.file_system, *options, devices[0], str(point)]))
-    # Any user may create folders on the disk, as in a temporary folder.
+    # The root folder of the disk is writable for all users, like a temporary folder.
     outside = namespaces.outside(point)
     outside.chmod(0o1777)
     room = os.statvfs(outside)
@@ -142,7 +146,8 @@ def _attach(site: Site, image: Path) -> str:
     try:
         return site.run([*attach, "--direct-io=on"]).strip()
     except TargetError:
-        # Some versions of losetup attach the image before they detect that direct I/O fails.
+        # Some versions of losetup attach the image before they detect that direct I/O fails, so a device of the image
+        # is detached before the second attempt.
         for line in site.run(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
             site.run(["losetup", "--detach", line])
         return site.run(attach).strip()

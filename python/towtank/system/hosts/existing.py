@@ -1,4 +1,4 @@
-"""Represents a machine that others operate: its services are loaded and observed, but never started."""
+"""Represents a machine that is operated without Towtank: its services are loaded and observed, but never started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.system.process import Process, ProcessSpec
 
 
 class ExistingHost:
-    """Machine that others operate."""
+    """Machine that is operated without Towtank, which starts nothing on it."""
 
     provider = "existing"
 
@@ -30,25 +30,27 @@ class ExistingHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """None, because Towtank sets no limits on the machine."""
+        """None, because Towtank does not pin processes on the machine."""
         return None
 
     def capabilities(self) -> Capabilities:
-        """Return no capabilities: services cannot be started on the machine."""
+        """Return no capabilities, because services cannot be started on the machine."""
         return Capabilities(starts=False, shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return an empty list, because nothing is created on the machine."""
+        """Return an empty list of missing requirements, because nothing is created on the machine."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing; if a service cannot be reached, the check of that service reports it."""
+        """Do nothing, because the machine exists. If a service on it cannot be reached, the check of that service
+        reports it.
+        """
 
     def confine(self) -> None:
         """Do nothing, because Towtank sets no limits on the machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Refuse to start a process."""
+        """Refuse to start a process, because Towtank starts nothing on this machine."""
         self._refuse(f"starting {spec.name} on")
 
     def execute(
@@ -57,39 +59,39 @@ class ExistingHost:
         limit_s: float = 60.0,  # noqa: ARG002
         environment: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> Answer:
-        """Refuse to run a command."""
+        """Refuse to run a command, because Towtank starts nothing on this machine."""
         self._refuse(f"running {command[0]} on")
 
     def outside(self, path: Path | str) -> Path:
-        """Refuse access to files of the machine."""
+        """Refuse to return a path, because Towtank has no access to the files of the machine."""
         self._refuse(f"accessing {path} of")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to make a folder."""
+        """Refuse to make a folder on this machine, because Towtank does not change it."""
         self._refuse(f"making {path} on")
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to make a folder."""
+        """Refuse to make a private folder on this machine, because Towtank does not change it."""
         self._refuse(f"making {path} on")
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to write a file."""
+        """Refuse to write a file on this machine, because Towtank does not change it."""
         self._refuse(f"writing {path} on")
 
     def read(self, path: Path | str) -> str | None:
-        """Refuse to read a file."""
+        """Refuse to read a file of this machine, because Towtank has no access to its files."""
         self._refuse(f"reading {path} of")
 
     def put(self, source: Path, target: Path | str) -> None:  # noqa: ARG002
-        """Refuse to copy files to the machine."""
+        """Refuse to copy files to the machine, because Towtank does not change it."""
         self._refuse(f"writing {target} on")
 
     def get(self, source: Path | str, target: Path) -> None:  # noqa: ARG002
-        """Refuse to copy files from the machine."""
+        """Refuse to copy files from the machine, because Towtank has no access to its files."""
         self._refuse(f"reading {source} of")
 
     def remove(self, path: Path | str) -> None:
-        """Refuse to remove a file."""
+        """Refuse to remove a file of this machine, because Towtank does not change it."""
         self._refuse(f"removing {path} from")
 
     def engine(self) -> Path:
@@ -102,7 +104,7 @@ class ExistingHost:
 
     @property
     def temporary(self) -> Path:
-        """Refuse to make temporary files."""
+        """Refuse to make temporary files on this machine, because Towtank does not change it."""
         self._refuse("making temporary files on")
 
     def disk(self, name: str) -> Path:
@@ -110,15 +112,15 @@ class ExistingHost:
         self._refuse(f"using disk {name} of")
 
     def free_ports(self, count: int = 1) -> int:  # noqa: ARG002
-        """Refuse to choose ports."""
+        """Refuse to choose free ports, because Towtank starts no services on this machine."""
         self._refuse("choosing ports on")
 
     def require_free(self, port: int, owner: str) -> None:  # noqa: ARG002
-        """Refuse to check a port."""
+        """Refuse to check whether a port is free, because Towtank starts no services on this machine."""
         self._refuse(f"listening on port {port} of")
 
     def facts(self) -> dict[str, Any]:
-        """Return the description of the machine in the system file."""
+        """Return the description of the machine that the system file contains."""
         return {
             "provider": self.provider,
             **self._part.model_dump(mode="json", exclude={"provider"}, exclude_none=True),
@@ -137,4 +139,4 @@ class ExistingHost:
         return []
 
     def tear_down(self) -> None:
-        """Do nothing, because the machine keeps running."""
+        """Do nothing, because the machine keeps running after the study."""

@@ -35,11 +35,11 @@ class Hosts:
         self._prepared: list[Host] = []
 
     def of(self, name: str | None) -> Host:
-        """Return the host with the given name; this machine if the name is None."""
+        """Return the host with the given name; the name None stands for this machine."""
         return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
-        """Return a host whose network and disks can be made to fail.
+        """Return the host of the given name, whose network and disks can be made to fail.
 
         Raises
         ------
@@ -52,7 +52,9 @@ class Hosts:
         return host
 
     def lacks(self) -> list[str]:
-        """Return what this machine or this user lacks to create the hosts, one sentence each."""
+        """Return sentences about missing capabilities or permissions that this machine or this user would need to
+        create the hosts.
+        """
         return [line for host in self._hosts.values() for line in host.lacks()]
 
     def watch(self) -> None:
@@ -61,7 +63,7 @@ class Hosts:
             self._site.watch()
 
     def prepare(self, room: HostSettings) -> None:
-        """Create all hosts, or connect to them.
+        """Create all hosts of a system, or connect to hosts that already exist.
 
         Raises
         ------
@@ -73,7 +75,7 @@ class Hosts:
             host.prepare(room)
 
     def confine(self) -> None:
-        """Apply the limits of all hosts that would have slowed down the start of services."""
+        """Apply those limits of all hosts that would have slowed down the start of services."""
         for host in self._prepared:
             host.confine()
 
@@ -82,23 +84,25 @@ class Hosts:
         return {host.name: host.facts() for host in self._prepared}
 
     def scrapers(self) -> list[Any]:
-        """Return the scrapers that observe the hosts."""
+        """Return the scrapers that observe the hosts during the load."""
         return [scraper for host in self._prepared for scraper in host.watching().scrapers]
 
     def probes(self) -> list[Any]:
-        """Return the probes that observe other machines."""
+        """Return the probes that observe other machines during the load."""
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:
-        """Return the root process ids, by name, of programs that work for hosts but run outside of them."""
+        """Return the process ids, by name, of programs that work for hosts (such as packet relays) but run outside of
+        them.
+        """
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Return name and reason for each host with a part that ended unexpectedly."""
+        """Return name and reason for each host of which a part, such as a relay program, ended unexpectedly."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:
-        """Remove all hosts in reverse order, and then raise all errors together."""
+        """Remove all hosts, the last created first; raise errors only at the end, all together."""
         errors = []
         for host in reversed(self._prepared):
             try:

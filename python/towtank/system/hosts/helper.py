@@ -1,7 +1,7 @@
 """Starts helper programs of a host, waits until they are ready, and ends them.
 
-A helper program prints `ready` when it is ready, and ends when its standard input closes. Only the process that
-started the helper holds the other end of this pipe.
+A helper program prints `ready` when it is ready, and ends when its standard input, a pipe, closes. Only the process
+that started the helper holds the other end of this pipe.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import subprocess
 import time
 from contextlib import suppress
 
-# Helpers normally start in 0.1 s, but a mount of a dead disk or a lock of the kernel may block for ever. [s]
+# Time limit for the start of a helper. It normally takes 0.1 s, but a mount of a defective disk or a lock of the kernel
+# may block for ever. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# A helper writes one word. One pipe buffer is sufficient for its error messages. [byte]
+# Largest sizes that are read at once from standard output of a helper, which is a single word, and from its standard
+# error, which fits into a pipe buffer. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 
@@ -70,7 +72,7 @@ def _complaint(helper: subprocess.Popen[bytes]) -> str:
 
 
 def end_helper(helper: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a helper and wait for its end; a process that the kernel blocks is left alone."""
+    """Close the pipes of a helper and wait for its end. The helper is not waited for longer if the kernel blocks it."""
     for pipe in (helper.stdin, helper.stdout, helper.stderr):
         if pipe is not None:
             with suppress(OSError):

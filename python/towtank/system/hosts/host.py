@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Capabilities of a provider of hosts.
+    """Capabilities of a provider, that is, of a kind of host.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """Settings that all hosts of one system share while they are up.
+    """Settings that all hosts of a running system share.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class HostSettings:
 
 @dataclass(frozen=True)
 class Watching:
-    """Observers of a host during the load.
+    """Scrapers and probes that observe a host during the load.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Watching:
 
 
 class Host(Protocol):
-    """Machine of a system, created and removed by a provider.
+    """Host of a system under test, such as this machine or a virtual host; it is created and removed by a provider.
 
     Attributes
     ----------
@@ -119,19 +119,20 @@ class Host(Protocol):
         """CPUs to which the host's limits pin its processes; None if the host is not pinned."""
 
     def capabilities(self) -> Capabilities:
-        """Return what the provider of the host supports."""
+        """Return what the provider of the host supports, such as starting services."""
 
     def lacks(self) -> list[str]:
-        """Return what this machine or this user lacks to create the host, one sentence each.
+        """Return sentences about missing capabilities or permissions that this machine or this user would need to
+        create the host.
 
         Empty if nothing is missing.
         """
 
     def prepare(self, room: HostSettings) -> None:
-        """Create the host, or connect to it; after a failure, `tear_down` removes the parts that exist."""
+        """Create the host, or connect to it. If this fails, `tear_down` removes the parts that were created."""
 
     def confine(self) -> None:
-        """Apply the limits of the host that would have slowed down the start of services."""
+        """Apply those limits of the host that would have slowed down the start of services."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
         """Return a process of a service on the host, not started yet; `log` is a file on this machine."""
@@ -148,7 +149,9 @@ class Host(Protocol):
         """
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which this process can access a file of the host; only if files are shared."""
+        """Return the path by which this process can access a file of the host; possible only if the provider shares
+        files.
+        """
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
         """Make a folder on the host, with its parents; `owner` is a user of the host."""
@@ -171,16 +174,16 @@ class Host(Protocol):
         """Read a small file of the host; return None if it cannot be read."""
 
     def put(self, source: Path, target: Path | str) -> None:
-        """Copy a file, or a folder with its contents, from this process to the host."""
+        """Copy a file, or a folder with its contents, from this machine to the host."""
 
     def get(self, source: Path | str, target: Path) -> None:
-        """Copy a file from the host to this process."""
+        """Copy a file from the host to this machine."""
 
     def remove(self, path: Path | str) -> None:
         """Remove a file, or a folder with its contents, from the host; a missing path is no error."""
 
     def engine(self) -> Path:
-        """Return the path of the engine on the host."""
+        """Return the path of Towtank's engine on the host."""
 
     def python(self) -> str:
         """Return the path of a Python interpreter on the host for which Towtank's own servers are installed."""
@@ -193,7 +196,9 @@ class Host(Protocol):
         """Return the mount point of a disk of the host."""
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive TCP ports of the host on which no process listens."""
+        """Return the first of `count` consecutive free TCP ports of the host, that is, ports on which no process
+        listens.
+        """
 
     def require_free(self, port: int, owner: str) -> None:
         """Refuse a port of the host on which another process already listens.
@@ -208,13 +213,13 @@ class Host(Protocol):
         """Return provider, address and effective limits of the host, for the manifest of the run."""
 
     def watching(self) -> Watching:
-        """Return the observers of the host during the load."""
+        """Return the observers (such as scrapers and probes) of the host during the load."""
 
     def ended(self) -> list[str]:
-        """Return the parts of the host that ended unexpectedly, one sentence each."""
+        """Return the parts of the host (such as helper programs) that ended unexpectedly, one sentence each."""
 
     def tear_down(self) -> None:
-        """Remove everything that belongs to the host; do nothing if the host was removed before."""
+        """Remove everything that belongs to the host; do nothing if this was already done."""
 
 
 @runtime_checkable
@@ -222,10 +227,10 @@ class Enterable(Protocol):
     """Host whose network the load generator can enter."""
 
     def entry(self) -> Entry:
-        """Return the command wrapper and the environment by which commands enter the network of the host."""
+        """Return the command wrapper and the environment by which a command runs in the network of the host."""
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a function in the network of the host."""
+        """Run a Python function in the network of the host, and return its result."""
 
 
 @runtime_checkable
@@ -239,7 +244,7 @@ class Breakable(Protocol):
         """Reconnect the host to the network; do nothing if it is connected."""
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill a disk of the host up to the given numbers of free bytes and files; None changes nothing.
+        """Fill a disk of the host up to the given numbers of free bytes and files; a number of None is not changed.
 
         Returns
         -------

@@ -1,8 +1,8 @@
-"""Cleans up after a system when the process that runs it has ended.
+"""Cleans up after a system when the process that runs the system has ended.
 
-The janitor is a small process that waits for the end of a pipe. The process that runs the system holds the other end
-and passes it to every command that changes the kernel. The pipe therefore ends only when no further kernel objects
-can be created. The guards end the services; the janitor removes the rest.
+The janitor is a small process that waits until a pipe is closed. The process that runs the system holds the other end
+of the pipe and passes it to every command that changes the kernel. The pipe is therefore closed only when no further
+kernel objects can be created. The guards end the services; the janitor removes everything else.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ import time
 from towtank.system.hosts.cleaning import clean, processes
 from towtank.system.scratch import sweep_scratch
 
-# Guards give services their grace time (databases ten seconds) before they kill them.
+# Time that the janitor waits for the guards, which give services a grace time (databases ten seconds) before they kill
+# them. [s]
 _GUARDS_WITHIN_S = 20.0
 _POLL_S = 0.02
 
 
 def main(prefix: str) -> int:
-    """Wait for the end of the pipe, then clean up; return 1 if anything could not be removed, otherwise 0."""
+    """Wait until the pipe is closed, then remove what the system left behind.
+
+    Return 1 if anything could not be removed, otherwise 0.
+    """
     while os.read(0, 4096):
         pass
     deadline = time.monotonic() + _GUARDS_WITHIN_S

@@ -10,13 +10,14 @@ import struct
 from towtank.system.host_model import Link
 
 _SIOCETHTOOL = 0x8946
-# Commands that set and get one feature: ETHTOOL_S.. and ETHTOOL_G.. of linux/ethtool.h.
+# Pairs of ioctl commands that set and get one feature of a network device: ETHTOOL_S.. and ETHTOOL_G.. of
+# linux/ethtool.h.
 _OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
 _CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
 _NAME_BYTES = 16
-# Size of the token bucket as a time at full rate, so that a late timer does not reduce the rate. [s]
+# Size of the token bucket of a rate limit, as a time at full rate; a late timer then does not reduce the rate. [s]
 _BURST_S = 0.004
-# Longest wait of a packet in the queue. Later packets are dropped, as in a switch with a small buffer. [s]
+# Longest wait of a packet in the queue of a link. Later packets are dropped, as in a switch with a small buffer. [s]
 _QUEUE_S = 0.05
 _PACKETS = 10
 
@@ -65,7 +66,9 @@ def set_offloads(device: str, *, on: bool) -> None:
 
 
 def set_checksums(device: str, *, on: bool) -> None:
-    """Turn checksum offloads of a device on, or let the kernel compute each checksum, in the network of this thread.
+    """Turn the checksum offloads of a device on or off, in the network of this thread.
+
+    If they are off, the kernel computes each checksum.
 
     Raises
     ------
@@ -77,12 +80,12 @@ def set_checksums(device: str, *, on: bool) -> None:
 
 
 def offloads(device: str) -> dict[str, bool]:
-    """Return which segmentation offloads of a device are on, in the network of this thread."""
+    """Return the segmentation offloads of a device, each with True if it is on, in the network of this thread."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
 
 
 def checksums(device: str) -> dict[str, bool]:
-    """Return which checksum offloads of a device are on, in the network of this thread."""
+    """Return the checksum offloads of a device, each with True if it is on, in the network of this thread."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 

@@ -1,4 +1,6 @@
-"""Represents this machine, the default host: services run beside Towtank; no host is created or removed."""
+"""Represents this machine as a host, which is the default: services run beside Towtank, and no host is created or
+removed.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,15 @@ from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watchi
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
 ADDRESS = "127.0.0.1"
-# Permissions for a group: enter a folder without listing it, and read a file.
+# Permissions of a group: to enter a folder without listing its content, and to read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
 
 
 class SharedFiles:
-    """Files and programs of a host whose files this process can access."""
+    """Methods for the files and programs of a host whose files this process can access."""
 
     def engine(self) -> Path:
-        """Return the path of the engine on this machine."""
+        """Return the path of Towtank's engine on this machine."""
         return binary().absolute()
 
     def python(self) -> str:
@@ -42,7 +44,7 @@ class SharedFiles:
         return Path(path)
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder on the host, with its parents."""
+        """Make a folder on the host, with its missing parent folders."""
         seen = self.outside(path)
         seen.mkdir(parents=True, exist_ok=True)
         if owner is not None:
@@ -94,7 +96,7 @@ class SharedFiles:
         shutil.copy2(self.outside(source), target)
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder from the host."""
+        """Remove a file, or a folder with its contents, from the host."""
         seen = self.outside(path)
         if seen.is_dir() and not seen.is_symlink():
             shutil.rmtree(seen, ignore_errors=True)
@@ -103,7 +105,7 @@ class SharedFiles:
 
 
 class LocalHost(SharedFiles):
-    """This machine as a host.
+    """This machine as a host of a system under test.
 
     Parameters
     ----------
@@ -125,19 +127,21 @@ class LocalHost(SharedFiles):
 
     @property
     def cpus(self) -> list[int] | None:
-        """None, because this machine has no limits."""
+        """None, because processes on this machine are not pinned by limits of a host."""
         return None
 
     def capabilities(self) -> Capabilities:
-        """Return the capabilities of this machine: processes and files, but no limits."""
+        """Return the capabilities of this machine: it can start processes and shares its files, but supports
+        no limits.
+        """
         return Capabilities()
 
     def lacks(self) -> list[str]:
-        """Return an empty list: this machine exists, so nothing is missing."""
+        """Return an empty list: the host is this machine, so nothing is missing to create it."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing: the machine exists."""
+        """Do nothing, because the host is this machine and thus exists."""
 
     def confine(self) -> None:
         """Do nothing, because this machine has no limits."""
@@ -154,15 +158,17 @@ class LocalHost(SharedFiles):
 
     @property
     def temporary(self) -> Path:
-        """The temporary folder of this machine."""
+        """Temporary folder of this machine."""
         return Path(tempfile.gettempdir())
 
     def disk(self, name: str) -> Path:
-        """Refuse: a host of provider local has no disks. The check of the system file already reports disk names."""
+        """Refuse to return a disk, because a host of provider `local` has none. The check of the system file already
+        reports disk names.
+        """
         raise TargetError(f"host {self.name}: a host of provider local has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive free ports of this machine; the ports are held until `tear_down`."""
+        """Return the first of `count` consecutive free ports of this machine; they stay reserved until `tear_down`."""
         self._held.append(ports.HeldPorts(self.address, count))
         return self._held[-1].first
 
@@ -179,11 +185,11 @@ class LocalHost(SharedFiles):
         return Watching()
 
     def ended(self) -> list[str]:
-        """Return an empty list, because a local host has no parts that could end."""
+        """Return an empty list, because this host has no parts, such as helper programs, that could end."""
         return []
 
     def tear_down(self) -> None:
-        """Release the ports that were held; this machine stays."""
+        """Release the ports that this process has reserved; this machine itself is not removed."""
         _release(self._held)
 
 

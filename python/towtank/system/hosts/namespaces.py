@@ -1,4 +1,4 @@
-"""Holds Linux namespaces in a small process; commands, and threads of this process, can enter them."""
+"""Holds Linux namespaces in a small process; commands, and threads of the Towtank process, can enter the namespaces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
-# The process reports that the namespaces are set up, and waits until Towtank closes its end of the pipe.
+# Script of the process that holds the namespaces: it reports that they are set up, and waits until Towtank closes its
+# end of the pipe.
 _HOLD = "echo ready; exec cat >/dev/null"
 _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 
@@ -23,8 +24,8 @@ _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 class Namespaces:
     """Namespaces of one host, or of the virtual switch.
 
-    Namespaces exist as long as a process is in them. The process that holds the namespaces waits for the end of a
-    pipe that only Towtank holds, so it ends with Towtank.
+    Namespaces exist as long as a process is in them. The process that holds the namespaces waits until a pipe is
+    closed whose other end only Towtank holds, so it ends with Towtank.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class Namespaces:
 
     @property
     def pid(self) -> int:
-        """Id of the process that holds the namespaces."""
+        """Process id of the process that holds the namespaces."""
         if self._holder is None:
             raise TargetError("the namespaces do not exist yet")
         return self._holder.pid
@@ -68,7 +69,7 @@ class Namespaces:
         return ["nsenter", *where, "--", *command]
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which processes outside the namespaces see a file inside."""
+        """Return the path by which processes outside of the namespaces access a file inside."""
         return Path(f"/proc/{self.pid}/root{path}")
 
     def end(self) -> None:
@@ -93,7 +94,8 @@ def within_network(pid: int, work: Callable[[], T]) -> T:
         try:
             enter_network(pid)
             results.append(work())
-        except BaseException as error:  # The error is raised again in the thread of the caller.
+        # An exception in the temporary thread is stored and raised again in the thread of the caller.
+        except BaseException as error:
             errors.append(error)
 
     thread = threading.Thread(target=inside, name="towtank-network")

@@ -1,4 +1,4 @@
-"""Determines what the hosts of a system file need, and which of these needs this machine does not meet."""
+"""Determines which capabilities of this machine the hosts of a system file need, and which of these it lacks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def network_needs(network: Network) -> Iterator[tuple[str, str]]:
 
 
 def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:
-    """Return the needs that this machine does not meet, one line each; a reason that several keys share appears once.
+    """Return a line for each need that this machine does not meet; a reason that several keys share appears once.
 
     Parameters
     ----------

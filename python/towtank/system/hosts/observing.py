@@ -21,9 +21,11 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
-# Largest number of sockets that are queried, because each costs some µs of CPU time during the measurement. [1]
+# Largest number of sockets for which memory is queried, because each socket costs some µs of CPU time during the
+# measurement. [1]
 _SOCKETS_AT_MOST = 1000
-# Columns of /sys/block/DEVICE/stat (iostats.rst): reads, sectors read, writes, sectors written, ms busy, ms in queue.
+# Columns of /sys/block/DEVICE/stat (iostats.rst): completed reads, sectors read, completed writes, sectors written,
+# busy time [ms], and time in the queue [ms].
 _DISK_FIELDS = {
     "host_disk_read_operations_total": (0, 1.0),
     "host_disk_read_bytes_total": (2, _SECTOR_BYTES),
@@ -32,7 +34,7 @@ _DISK_FIELDS = {
     "host_disk_busy_seconds_total": (9, 0.001),
     "host_disk_queue_seconds_total": (10, 0.001),
 }
-# Positions of the counters in a line of /proc/net/dev.
+# Position of each counter among the values in a line of /proc/net/dev.
 _BUSY = "host_disk_busy_seconds_total"
 _NETWORK_FIELDS = {
     "host_network_receive_bytes_total": 0,
@@ -76,13 +78,13 @@ class HostScraper:
         self._disks, self._cpus = disks, cpus
 
     def scrape(self) -> dict[str, float]:
-        """Read all metrics of the host once."""
+        """Read all metrics of the host once, and return them by series name."""
         try:
             values = {**self._cpu(), **self._memory(), **self._pressure(), **self._network()}
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
             values |= self._sockets() | tcp_counters(self._namespaces.pid)
-            # The control group has the same processes in every tree, so reading the first tree suffices.
+            # Only the first tree of control groups is read, because the group has the same processes in every tree.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
             raise ScrapeError(f"host: {error}") from error
@@ -91,7 +93,7 @@ class HostScraper:
         return values
 
     def close(self) -> None:
-        """Do nothing, because no file or connection stays open."""
+        """Do nothing, because the scraper keeps no file or connection open."""
 
     def _cpu(self) -> dict[str, float]:
         folders = self._group.folders
@@ -122,7 +124,8 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # The limit with swap has the same value, and the kernel checks it first.
+            # The failures at both limits are added: the limit of memory with swap has the same value as the limit of
+            # memory, and the kernel checks it first.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")
@@ -153,7 +156,7 @@ class HostScraper:
         }
 
     def _pressure(self) -> dict[str, float]:
-        """Return the pressure stall times of the group [s]; empty without control groups of version 2.
+        """Return the pressure stall times of the control group [s]; empty without control groups of version 2.
 
         The kernel's lines have the form `some avg10=.. total=MICROSECONDS`.
         """
@@ -177,7 +180,7 @@ class HostScraper:
         return {}
 
     def _sockets(self) -> dict[str, float]:
-        """Return the memory of the host's sockets.
+        """Return the memory that the buffers of the host's sockets use.
 
         Empty if the kernel does not report it, or if too many sockets exist.
         """
@@ -196,7 +199,8 @@ class HostScraper:
         values = {
             key: sum(float(fields[place]) for fields in stats) * unit for key, (place, unit) in _DISK_FIELDS.items()
         }
-        # The busy time of a striped disk is the mean over its devices, so that it cannot exceed the elapsed time.
+        # For a striped disk, the mean busy time of its devices is returned, because their sum could exceed the elapsed
+        # time.
         values[_BUSY] /= len(stats)
         values |= {
             "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),

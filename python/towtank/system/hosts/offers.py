@@ -1,4 +1,4 @@
-"""Lists the capabilities of this machine for hosts, for `towtank doctor`."""
+"""Lists for `towtank doctor` which kinds of hosts and limits this machine can create."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ from towtank.system.hosts.namespaces import enter_network
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000
 _LARGEST = 65_536 + 18
-# Largest number of packets that are read from one end before the other end is served.
+# Largest number of packets that are read from one network before the other network is served. [1]
 _AT_ONCE = 64
-# Longest queue; further packets are dropped, as by a real device. The queue holds one second of full-size packets at
-# 10 Gbit/s. [1]
+# Largest number of packets in a queue, as many as arrive in one second with full-size packets at 10 Gbit/s. Further
+# packets are dropped, as by a real device. [1]
 _QUEUE = 100_000
 
 
@@ -39,7 +39,7 @@ def open_tap(pid: int, device: str) -> int:
 
 @dataclass
 class Direction:
-    """Packets in transit in one direction of the relay; all have the same delay, so they keep their order."""
+    """Packets in transit in one direction of the relay. All packets have the same delay, so they keep their order."""
 
     source: int
     target: int
@@ -49,7 +49,9 @@ class Direction:
     under_way: deque[tuple[float, bytes]] = field(default_factory=deque)
 
     def take(self, now_s: float) -> None:
-        """Read the packets that have arrived, drop a random share of them, and queue the rest for the delay."""
+        """Read the packets that have arrived, drop a random share of them, and keep the rest in a queue until their
+        delay has passed.
+        """
         for _ in range(_AT_ONCE):
             try:
                 packet = os.read(self.source, _LARGEST)
@@ -60,17 +62,17 @@ class Direction:
                 self.under_way.append((now_s + self.delay_s, packet))
 
     def hand_over(self, now_s: float) -> None:
-        """Forward the packets whose delay has passed."""
+        """Forward the packets that have been in the relay for the delay."""
         under_way = self.under_way
         while under_way and under_way[0][0] <= now_s:
             _, packet = under_way.popleft()
             try:
                 os.write(self.target, packet)
-            except OSError:  # A device that is switched off, or whose queue is full, drops the packet.
+            except OSError:  # The packet is dropped if the device is switched off or its queue is full.
                 continue
 
     def next_s(self) -> float:
-        """Return the time at which the next packet is due; infinite without packets. [s]"""
+        """Return the time at which the next packet must be forwarded; infinite if the queue is empty. [s]"""
         return self.under_way[0][0] if self.under_way else float("inf")
 
 
@@ -106,7 +108,9 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
 
 
 def main() -> None:
-    """Create the two tap devices that the only argument describes as JSON, print `ready`, and forward packets."""
+    """Run the relay: create the two tap devices that the JSON argument describes, print `ready`, and forward
+    packets.
+    """
     wanted = json.loads(sys.argv[1])
     one, other = (open_tap(end["pid"], end["device"]) for end in wanted["ends"])
     print("ready", flush=True)

@@ -34,11 +34,12 @@ _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
 _POLL_S = 0.05
-# Time after the grace time in which the guard must end and the network must report the end. [s]
+# Time after the grace time of a process within which its guard must end and the network must report the end. [s]
 _REAP_S = 15.0
-# Longest time that the clean-up script waits for guards. [s]
+# Longest time that the clean-up script waits for guards to end. [s]
 _CLEAN_WITHIN_S = 40.0
-# Script that waits for the end of standard input, then for the guards with recorded ids, and then removes the folder.
+# Clean-up script: it waits for the end of standard input, then for the guards whose process ids are recorded, and then
+# removes the folder of the run.
 _CLEAN_UP = """
 trap '' HUP INT TERM PIPE
 cat >/dev/null
@@ -51,7 +52,7 @@ while [ $n -lt 300 ]; do
 done
 rm -rf "$1"
 """
-# Script that writes its process id; the command that replaces it keeps this id.
+# Script that writes its process id to a file and then executes a command, which keeps this id.
 _TOLD = 'echo $$ >"$0"; exec "$@"'
 
 
@@ -83,12 +84,12 @@ class RemoteHost:
 
     @property
     def folder(self) -> Path:
-        """Folder of this run on the machine."""
+        """Folder on the remote machine for the files of this run."""
         return Path(self._part.folder) / self._prefix
 
     @property
     def address(self) -> str:
-        """Numeric address of the machine, on which its services listen."""
+        """Numeric IP address of the remote machine, on which its services listen."""
         try:
             return socket.gethostbyname(self._part.address)
         except OSError as error:
@@ -96,15 +97,19 @@ class RemoteHost:
 
     @property
     def cpus(self) -> list[int] | None:
-        """Empty list, because pinning to CPUs applies to this machine only."""
+        """Empty list, because pinning to CPUs is possible only on this machine."""
         return []
 
     def capabilities(self) -> Capabilities:
-        """Return the capabilities of the host: Towtank starts services on it, but cannot see its files here."""
+        """Return the capabilities of the remote host: services can be started on it, but its files are not accessible
+        here.
+        """
         return Capabilities(shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return what this machine lacks to connect; missing needs of the other machine are reported at connection."""
+        """Return the requirements for the connection that this machine does not meet. The requirements of the other
+        machine are checked during the connection.
+        """
         where, part = f"hosts.{self.name}", self._part
         lines = []
         if find_spec("asyncssh") is None:
@@ -131,18 +136,19 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # The folder is made first and must be new: from then on its name is public, and no other user may own it.
+        # The folder of the run is made first and must be new, because its name is visible to other users from now on,
+        # and no other user may own it.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # The clean-up script starts before anything else. The arguments of the script show `towtank doctor --clean` on
-        # that machine that the folder is in use.
+        # The clean-up script starts before anything else is created. The script's arguments show that the folder is in
+        # use to `towtank doctor --clean` on that machine.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):
             self.make_private_folder(self.folder / name)
         room.check()
         self._connection.put(binary(), str(self.engine()))
-        # Servers that do not run as root must be able to pass through these folders to their own folders.
+        # Servers that do not run as root must be able to enter their own folders, which are inside of these folders.
         self._said(["chmod", "711", str(self.folder), str(self.temporary)])
         self._said(["chmod", "755", str(self.engine())])
         self._facts = {
@@ -153,7 +159,7 @@ class RemoteHost:
         }
 
     def _number(self, variable: str) -> int:
-        """Return the value of a system configuration variable of the machine, from `getconf`."""
+        """Return the value of a system configuration variable of the remote machine, as `getconf` prints it."""
         return int(self._said(["getconf", variable]))
 
     def _reached(self) -> Connection:
@@ -168,7 +174,7 @@ class RemoteHost:
         return answer.output.strip()
 
     def confine(self) -> None:
-        """Do nothing, because Towtank sets no limits on the machine."""
+        """Do nothing, because Towtank sets no limits on a remote machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
         """Return a process on the machine that a guard watches; its output goes to the log on this machine."""
@@ -199,11 +205,11 @@ class RemoteHost:
         return self._reached().run(self.guarded(command, 1.0, self.pid_file()), limit_s, variables, hold_input=True)
 
     def outside(self, path: Path | str) -> Path:
-        """Refuse: files of another machine are not visible here."""
+        """Refuse to return a path, because files of another machine are not accessible on this machine."""
         raise TargetError(f"host {self.name}: {path} is on another machine")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
-        """Make a folder on the machine."""
+        """Make a folder on the remote machine."""
         self._said(["mkdir", "-p", str(path)])
         if owner is not None:
             self._said(["chown", f"{owner}:{owner}", str(path)])
@@ -216,7 +222,9 @@ class RemoteHost:
             self._said(["chmod", "710", "--", str(path)])
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file that only its owner, and processes of a group, can read; a link is replaced."""
+        """Write a small file on the machine that only its owner, and processes of a group, can read; a link is
+        replaced.
+        """
         self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())
         if group is not None:
@@ -229,21 +237,21 @@ class RemoteHost:
         return answer.output if answer.status == 0 else None
 
     def put(self, source: Path, target: Path | str) -> None:
-        """Copy a file or a folder to the machine."""
+        """Copy a file or a folder from this machine to the remote machine."""
         self._said(["mkdir", "-p", str(Path(target).parent)])
         self._reached().put(source, str(target))
 
     def get(self, source: Path | str, target: Path) -> None:
-        """Copy a file from the machine."""
+        """Copy a file from the remote machine to this machine."""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._reached().get(str(source), target)
 
     def remove(self, path: Path | str) -> None:
-        """Remove a file or a folder of the machine."""
+        """Remove a file or a folder of the remote machine."""
         self._said(["rm", "-rf", "--", str(path)])
 
     def engine(self) -> Path:
-        """Return the path of the engine that was copied to the machine."""
+        """Return the path to which the engine was copied on the remote machine."""
         return self.folder / "towtank-engine"
 
     def python(self) -> str:
@@ -256,7 +264,9 @@ class RemoteHost:
         return self.folder / "tmp"
 
     def disk(self, name: str) -> Path:
-        """Refuse: a host of provider ssh has no disks. The check of the system file already reports disk names."""
+        """Refuse to return a disk, because a host of provider `ssh` has none. The check of the system file already
+        reports disk names.
+        """
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
@@ -285,7 +295,7 @@ class RemoteHost:
         return {int(port, 16) for port, state in _PORT.findall(answer.output) if state == _LISTEN}
 
     def facts(self) -> dict[str, Any]:
-        """Return address and properties of the machine for the manifest of the run, without secrets."""
+        """Return address and properties of the remote machine for the manifest of the run, without secrets."""
         return {
             "provider": self.provider,
             "address": self._part.address,
@@ -295,13 +305,13 @@ class RemoteHost:
         }
 
     def roots(self) -> dict[str, int]:
-        """Return the process id of the guard of each running process, by name of the process."""
+        """Return the process id of the guard of each running process on the remote machine, by name of the process."""
         living = [process for process in self._processes if process.status() is None]
         noted = {process.spec.name: (self.read(process.pid_file) or "").strip() for process in living}
         return {name: int(text) for name, text in noted.items() if text.isdigit()}
 
     def watching(self) -> Watching:
-        """Return the probe that runs on the machine."""
+        """Return the probe that runs on the remote machine and observes it."""
         from towtank.system.hosts.remote_probe import RemoteHostProbe  # noqa: PLC0415 - only where something is observed
 
         return Watching(probes=[RemoteHostProbe(self)])
@@ -339,7 +349,7 @@ class RemoteProcess:
         self._stream: Any = None
 
     def start(self) -> None:
-        """Start the process; its output is appended to its log on this machine."""
+        """Start the process on the remote machine; its output is appended to its log on this machine."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._stream = self.log.open("ab", buffering=0)
         spec = self.spec
@@ -348,11 +358,11 @@ class RemoteProcess:
 
     @property
     def pid(self) -> int | None:
-        """None, because the process runs on another machine."""
+        """None, because the process does not run on this machine."""
         return None
 
     def status(self) -> int | None:
-        """Return the exit status of the process tree; None while it runs."""
+        """Return the exit status of the process tree; None while the tree runs."""
         return None if self._command is None else self._command.status()
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
@@ -387,13 +397,13 @@ class RemoteProcess:
         return int(text) if text.isdigit() else None
 
     def is_held(self) -> bool:
-        """Return False, because this cannot be checked on another machine."""
+        """Return False, because a stop by a signal cannot be detected on another machine."""
         return False
 
     def last_lines(self) -> str:
-        """Return the last lines of the log."""
+        """Return the last lines of the log of the process."""
         return "".join(f"\n  {line}" for line in tail(self.log))
 
     def ended_text(self) -> str:
-        """Return how the process ended, as text."""
+        """Return text that describes how the process ended."""
         return f"ended {describe_status(self.status())}"

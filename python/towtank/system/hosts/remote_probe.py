@@ -17,7 +17,7 @@ _STOP_WITHIN_S = 15.0
 # Number of clock readings, of which the most precise is used. Each reading starts the engine on the other machine. [1]
 _EXCHANGES = 5
 _EXCHANGE_WITHIN_S = 10.0
-# A line of the stream begins with its checksum: eight digits and a blank.
+# Length of the checksum with which each line of the stream begins: eight digits and a blank. [characters]
 _CHECKSUM = 9
 
 
@@ -36,14 +36,17 @@ class RemoteHostProbe:
         self._stream: IO[bytes] | None = None
 
     def start(self, stream: Path, log: Path, interval_s: float) -> None:  # noqa: ARG002 - it logs to the stream
-        """Start the probe; each running process of the machine forms a group that the probe observes."""
+        """Start the probe on the remote machine. Each running process of a service forms a group that the probe
+        observes.
+        """
         groups = [word for name, pid in self._machine.roots().items() for word in ("--group", f"{name}={pid}")]
         command = [str(self._machine.engine()), "probe", "--out", "-", "--interval", str(interval_s)]
         self._stream = stream.open("ab", buffering=0)
         self._command = self._machine.start([*command, "--until-stdin-closes", *groups], self._stream, {})
 
     def clock(self) -> dict[str, int]:
-        """Read the clock of the machine several times; return the reading with the shortest exchange.
+        """Read the clock of the remote machine several times; return the reading with the shortest exchange of
+        messages.
 
         Half of the duration of that exchange bounds the error of the reading.
         """
@@ -61,7 +64,7 @@ class RemoteHostProbe:
         return {"offset_ns": int(there) - (before + after) // 2, "uncertainty_ns": (after - before + 1) // 2}
 
     def stop(self) -> list[str]:
-        """End the probe; return a message if the probe ended early or does not end."""
+        """End the probe; return a message if the probe ended earlier than requested, or does not end."""
         command, stream = self._command, self._stream
         self._command = self._stream = None
         if command is None or stream is None:

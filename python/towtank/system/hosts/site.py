@@ -1,4 +1,5 @@
-"""Holds what all hosts of provider `namespaces` share: a prefix, a folder, a janitor, and a virtual network.
+"""Manages the resources that all hosts of provider `namespaces` share: a prefix, a folder, a janitor, and a virtual
+network.
 
 The network is a bridge, or a shared card, in its own network namespace. While the network is up, this machine has one
 additional device, the link of the load generator; the rest of its network is unchanged.
@@ -23,7 +24,7 @@ from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.identity import note_identity
 
-# Range that RFC 2544 reserves for benchmarks, so that no real network uses it.
+# Address range of the virtual network. RFC 2544 reserves the range for benchmarks, so no real network uses it.
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
 _OWN, _FIRST = 1, 10
 HOSTS_AT_MOST = 240
@@ -37,7 +38,8 @@ ip link set lo up
 ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
-# The card is one end of a cable with an unused other end: it has a carrier, and packets that leave it are lost.
+# Script that creates the shared network card, as one end of a cable whose other end is unused. The card thus has a
+# carrier, and packets that leave it are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
@@ -68,17 +70,17 @@ class Site:
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
-        # First end of a cable of link `veth`, until the second host exists: name of the host, process in its network,
-        # link.
+        # First end of a cable of link `veth` until the second host exists: name of the host, id of a process in its
+        # network, and its link.
         self._loose: tuple[str, int, Link] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of all processes on the hosts."""
+        """Environment variables that all processes on the hosts receive."""
         environment = {**passed_on(), cleaning.MARK: self.prefix}
         if (
             "PYTHONPATH" in environment
-        ):  # Processes of hosts start in another folder, so relative paths would not be found.
+        ):  # The path is made absolute, because processes of hosts start in another folder.
             paths = environment["PYTHONPATH"].split(os.pathsep)
             environment["PYTHONPATH"] = os.pathsep.join(str(Path(path).absolute()) for path in paths if path)
         return environment
@@ -90,16 +92,16 @@ class Site:
 
     @property
     def images(self) -> Path:
-        """Folder for disk images, which is not in memory."""
+        """Folder for disk images. It is on disk and not in memory, because images may be large."""
         return cleaning.IMAGES / self.prefix
 
     def address(self, name: str) -> str:
-        """Return the address of a host."""
+        """Return the address of a host in the virtual network."""
         return str(self._subnet[_FIRST + self.names.index(name)])
 
     @property
     def link(self) -> str:
-        """Kind of link between the hosts."""
+        """Kind of link (such as `bridge` or `veth`) between the hosts."""
         return self._network.link
 
     @property
@@ -109,11 +111,11 @@ class Site:
 
     @property
     def generator_address(self) -> str:
-        """Address of the load generator."""
+        """Address of the load generator in the virtual network."""
         return self.own_address if self._generator is None else self.address(self._generator)
 
     def open(self) -> None:
-        """Create the virtual network for the first host that needs it; each host must call `close`.
+        """Create the virtual network when the first host needs it; each host must call `close` at its end.
 
         Raises
         ------
@@ -125,7 +127,8 @@ class Site:
             return
         self.watch()
         try:
-            # This mode keeps other users away from the temporary folders of hosts below, which all users may write.
+            # Other users may not enter this folder, because it contains the hosts' temporary folders, in which all
+            # users may write.
             self.folder.mkdir(mode=0o700)
             self.images.mkdir(mode=0o700)
         except OSError as error:
@@ -138,7 +141,7 @@ class Site:
         self._connect_generator()
 
     def watch(self) -> None:
-        """Start the janitor before anything is created, so that everything is removed at the end."""
+        """Start the janitor. It is started before anything is created, because it removes everything at the end."""
         if self._janitor is not None:
             return
         self._janitor = subprocess.Popen(
@@ -167,7 +170,9 @@ class Site:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
 
     def _connect_generator(self) -> None:
-        """Connect this machine to the virtual network; generator and Towtank reach all hosts by this link."""
+        """Connect this machine to the virtual network by a link. The load generator and Towtank reach all hosts by this
+        link.
+        """
         if self.link == "macvlan":
             self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
             return
@@ -197,12 +202,14 @@ class Site:
         self.shape(pid, port, device, link, netem=netem)
 
     def share_card(self, pid: int, device: str, address: str, mtu: int) -> None:
-        """Create a device of the shared network card in the network of a process."""
+        """Create a device of the shared network card, and put it into the network of a process."""
         self._switch_ip([f"link add link card name {device} mtu {mtu} netns {pid} type macvlan mode bridge"])
         self.set_address(pid, device, address)
 
     def connect_conductor(self, port: str, pid: int) -> None:
-        """Connect the bridge to the network of a process for Towtank's own use; the device has no address yet."""
+        """Connect the bridge to the network of a process by a link that only Towtank uses; the device has no address
+        yet.
+        """
         device = _CONDUCTOR_DEVICE
         self._switch_ip([f"link add name {port} type veth peer name {device} netns {pid}"])
         self.plug(port)
@@ -210,7 +217,8 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def join(self, name: str, pid: int, link: Link) -> None:
-        """Connect two hosts directly, once the second host exists.
+        """Connect two hosts directly by a cable. The method is called for each of the hosts, and the second call makes
+        the cable.
 
         Parameters
         ----------
@@ -235,13 +243,13 @@ class Site:
         )
         for end_name, end_pid, end in ends:
             self.set_address(end_pid, DEVICE, self.address(end_name))
-            # All addresses except that of Towtank's own device are at the other end of this cable.
+            # Packets to all addresses, except that of Towtank's own device, are routed to the other end of this cable.
             way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
             self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
             self._without_offloads(end_pid, DEVICE, end)
 
     def plug(self, port: str) -> None:
-        """Attach a device to the bridge."""
+        """Connect a network device to the bridge of the virtual network."""
         self._switch_ip([f"link set {port} master bridge up"])
 
     def _switch_ip(self, lines: list[str]) -> None:
@@ -262,7 +270,7 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def shape(self, pid: int, port: str, device: str, link: Link, *, netem: bool) -> None:
-        """Apply rate, delay, loss and offloads of a link at both of its ends."""
+        """Apply rate, delay, loss and offloads of a link at both ends of the link."""
         for end_pid, end in ((self._switch.pid, port), (pid, device)):
             if lines := disciplines(end, link, netem=netem):
                 self.run(in_network(end_pid, ["tc", "-batch", "-"]), "\n".join(lines))
@@ -270,7 +278,7 @@ class Site:
             self._without_offloads(end_pid, end, link)
 
     def _without_offloads(self, pid: int, device: str, link: Link) -> None:
-        """Turn off the offloads that the link disables, at one end."""
+        """Turn off those offloads that the link disables, at one end of the link."""
         try:
             if not link.offloads:
                 within_network(pid, lambda: set_offloads(device, on=False))
@@ -290,19 +298,19 @@ class Site:
         return run_with(self.lifeline(), command, text, limit_s)
 
     def lifeline(self) -> int:
-        """Return the descriptor of the pipe that the janitor watches."""
+        """Return the file descriptor of the pipe; the janitor waits until all processes have closed it."""
         assert self._janitor is not None
         assert self._janitor.stdin is not None
         return self._janitor.stdin.fileno()
 
     def close(self) -> None:
-        """Release the network for one host; the last release removes the network."""
+        """Release the virtual network for a host that ends; the release by the last host removes the network."""
         self._users = max(0, self._users - 1)
         if self._users == 0:
             self.finish()
 
     def finish(self) -> None:
-        """Remove everything that the hosts share; do nothing if it was removed before.
+        """Remove everything that the hosts share; do nothing if this was already done.
 
         Raises
         ------
@@ -327,12 +335,14 @@ class Site:
 
 
 def in_network(pid: int, command: list[str]) -> list[str]:
-    """Return a command that runs in the network of a process, but sees the files of this process."""
+    """Return a command that runs in the network of the given process, but sees the files of this process."""
     return ["nsenter", f"--net=/proc/{pid}/ns/net", "--", *command]
 
 
 def run_with(lifeline: int, command: list[str], text: str, limit_s: float) -> str:
-    """Run a command that inherits a file descriptor, and so keeps it open until the command ends; return its output."""
+    """Run a command and return its output. The command inherits a file descriptor, and so keeps it open until
+    it ends.
+    """
     try:
         done = subprocess.run(
             command,

@@ -8,17 +8,18 @@ from collections.abc import Iterator
 
 _NETLINK_SOCK_DIAG = 4
 _BY_FAMILY, _DONE, _ERROR = 20, 3, 2
-_REQUEST_ALL = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
+_REQUEST_ALL = 0x301  # Flags NLM_F_REQUEST | NLM_F_DUMP, which request a list of all sockets.
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _ANSWER_BYTES = 2**16
-# Lengths of `inet_diag_msg` and `unix_diag_msg`, which precede the attributes, and the attribute with the memory.
+# Lengths of the structures `inet_diag_msg` and `unix_diag_msg`, which precede the attributes in a message [byte], and
+# number of the attribute that contains the memory.
 _INET, _INET_MEMORY = 72, 7
 _UNIX, _UNIX_MEMORY = 16, 5
 _UNIX_SHOW_MEMORY = 0x20
-# All states except TIME_WAIT (6) and LISTEN (10), whose sockets have no such memory.
+# Bit mask of the states of sockets to list: all except TIME_WAIT (6) and LISTEN (10), whose sockets use no such memory.
 _STATES = 0xFFFFFFFF & ~(1 << 6 | 1 << 10)
-# Indexes in `SK_MEMINFO_*` (linux/sock_diag.h).
+# Indexes of the values that are added up, in `SK_MEMINFO_*` (linux/sock_diag.h).
 _RECEIVED, _SENDING, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
 
 
@@ -46,7 +47,7 @@ def socket_memory() -> float:
 
 
 def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
-    """Yield the message of the kernel about each socket."""
+    """Yield the message that the kernel sends about each socket."""
     channel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST_ALL, 0, 0) + asked)
     while True:
         answer = channel.recv(_ANSWER_BYTES)

@@ -18,7 +18,7 @@ from towtank.errors import TargetError
 
 # Numbers of the system calls sched_setattr and sched_getattr, by machine type.
 _CALLS = {"x86_64": (314, 315), "aarch64": (274, 275), "riscv64": (274, 275)}
-# First version of struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
+# Format of the first version of struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 _TRIED_S = 0.003
 _NS = 1e9
@@ -40,7 +40,7 @@ def _attributes(thread: int) -> list[int]:
 
 
 def slice_of(thread: int = 0) -> float:
-    """Return the time slice of a thread of the fair class; 0 is the calling thread. [s]
+    """Return the time slice of a thread of the fair scheduling class; thread id 0 stands for the calling thread. [s]
 
     Raises
     ------
@@ -81,7 +81,7 @@ def timeslice(slice_s: float | None) -> Iterator[None]:
 
 @cache
 def lacking() -> str | None:
-    """Return the reason why time slices cannot be set; None if they take effect."""
+    """Return the reason why time slices of threads cannot be set on this machine; None if they can be set."""
     try:
         with timeslice(_TRIED_S):
             seen = slice_of()

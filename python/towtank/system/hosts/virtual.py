@@ -1,4 +1,6 @@
-"""Implements a host of provider `namespaces`: a part of this machine with its own network, files, name and limits."""
+"""Implements a host of provider `namespaces`: a part of this machine with its own network, files, host name
+and limits.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
 T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
-# Arguments: name, folder of the host, file of host names, folders to keep. The private temporary folder hides the
-# temporary folder of the machine. Folders in it that must stay visible are therefore mounted into the private folder
-# first.
+# Script that sets up the files of a host. Its arguments are: name, folder of the host, file of host names, folders to
+# keep. The private temporary folder hides that of the machine, so folders in it that must stay visible are first
+# mounted into the private folder.
 _SET_UP = """
 hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
 ip link set lo up
@@ -40,7 +42,7 @@ done
 mount --rbind "$folder/tmp" /tmp
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 """
-# Script that joins control groups, and then becomes the command that follows `--`.
+# Script that moves itself into control groups and then executes the command that follows `--`.
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
@@ -81,11 +83,11 @@ class VirtualHost(SharedFiles):
         return self._part.pinned
 
     def capabilities(self) -> Capabilities:
-        """Return the capabilities of the host: every limit of a system file takes effect."""
+        """Return the capabilities of the virtual host, which supports every limit that a system file can set."""
         return Capabilities(sizes=frozenset(Part.model_fields) - {"provider"})
 
     def lacks(self) -> list[str]:
-        """Return the needs of the host's keys in the system file that this machine does not meet."""
+        """Return the capabilities that the host's keys in the system file need, but that this machine lacks."""
         offered = capabilities.probe()
         where = f"hosts.{self.name}"
         lines = needs.lacking(where, needs.host_needs(self._part), offered)
@@ -97,7 +99,9 @@ class VirtualHost(SharedFiles):
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Create namespaces, control group, link and disks; memory limit, pinning and weights apply from the start."""
+        """Create namespaces, control group, link and disks of the host. Memory limit, pinning and weights apply from
+        the start.
+        """
         room.check()
         self._is_open = True
         self._site.open()
@@ -105,7 +109,7 @@ class VirtualHost(SharedFiles):
         private = folder / "tmp"
         private.mkdir(parents=True)
         private.chmod(0o1777)
-        # A folder below another kept folder is visible with that folder.
+        # A folder inside of another kept folder is not mounted separately, because it is visible with that folder.
         below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
         kept = [path for path in below if not any(other in path.parents for other in below)]
         self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
@@ -117,7 +121,7 @@ class VirtualHost(SharedFiles):
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
 
     def _set_lasting_sizes(self) -> None:
-        """Apply the limits from which servers derive their own sizes: CPUs, memory and CPU weight."""
+        """Apply those limits from which servers derive their own sizes when they start: CPUs, memory and CPU weight."""
         part = self._part
         if part.pinned is not None:
             self._group.pin(part.pinned)
@@ -135,7 +139,7 @@ class VirtualHost(SharedFiles):
         self._cable.mend()
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill a disk of the host with one large file, or with many empty files."""
+        """Fill a disk of the host with one large file, or with many empty files, up to the given free space."""
         return fill_disk(self.outside(self.disk(disk)), leave_bytes, leave_files)
 
     def release(self, disk: str) -> None:
@@ -153,7 +157,9 @@ class VirtualHost(SharedFiles):
         self._is_confined = True
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
-        """Return a process in the namespaces of the host; its guard runs outside, but in the control group."""
+        """Return a process in the namespaces of the host. Its guard runs outside of them, but in the host's control
+        group.
+        """
         entry = Entry(
             guard=self._join,
             command=self._namespaces.enter,
@@ -163,8 +169,8 @@ class VirtualHost(SharedFiles):
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
 
     def entry(self) -> Entry:
-        """Return the command wrapper by which commands enter the host's network and control group, and their
-        environment.
+        """Return the environment, and the command wrapper by which a command runs in the host's network and control
+        group.
 
         The commands see the files of this machine.
         """
@@ -172,7 +178,7 @@ class VirtualHost(SharedFiles):
         return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a function in the network of the host."""
+        """Run a Python function in the network of the host, and return its result."""
         return within_network(self._namespaces.pid, work)
 
     def _join(self, command: list[str]) -> list[str]:
@@ -189,16 +195,16 @@ class VirtualHost(SharedFiles):
         return execute(inside, limit_s, {**self._environment(), **(environment or {})})
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path outside the namespaces for a path on the host."""
+        """Return the path by which processes outside of the host access a file on the host."""
         return self._namespaces.outside(path)
 
     @property
     def temporary(self) -> Path:
-        """Private temporary folder on the host."""
+        """Temporary folder of the host, which other hosts cannot see."""
         return _TEMPORARY
 
     def disk(self, name: str) -> Path:
-        """Return the mount point of a disk."""
+        """Return the mount point of a disk of the host."""
         return self._disks[name].point
 
     def free_ports(self, count: int = 1) -> int:
@@ -224,7 +230,7 @@ class VirtualHost(SharedFiles):
         }
 
     def watching(self) -> Watching:
-        """Return the scraper of the host's control group, network device and disks."""
+        """Return the scraper that reads metrics of the host's control group, network device and disks."""
         from towtank.system.hosts.observing import HostScraper  # noqa: PLC0415 - only where something is observed
 
         name = f"host-{self.name}"
@@ -232,11 +238,11 @@ class VirtualHost(SharedFiles):
         return Watching([scraper], processes=self._cable.processes())
 
     def ended(self) -> list[str]:
-        """Return a message if the relay of the host's cable has ended."""
+        """Return a message if the relay program of the host's network cable has ended unexpectedly."""
         return self._cable.ended()
 
     def tear_down(self) -> None:
-        """Release the host; releasing the last host removes the resources that all hosts share."""
+        """Remove the host; when the last host is removed, also remove the resources that all hosts share."""
         if not self._is_open:
             return
         self._is_open = False

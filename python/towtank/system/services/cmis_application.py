@@ -54,7 +54,7 @@ DATABASE_DRIVER = Artefact(
 ARTEFACTS = (OPENCMIS, JACKRABBIT, JETTY, DATABASE_DRIVER)
 
 SOURCES = Path(__file__).parents[1] / "java"
-# Libraries of OpenCMIS that are used. The other libraries serve SOAP, or Jackrabbit contains newer versions.
+# Libraries of OpenCMIS that are used. Those left out serve SOAP, or are contained in Jackrabbit in newer versions.
 _OF_OPENCMIS = (
     "antlr-2",
     "antlr-runtime-3.5",
@@ -66,7 +66,7 @@ _OF_OPENCMIS = (
     "stringtemplate-3.2.1",
     "woodstox-core-",
 )
-# Libraries of the database that Jackrabbit uses by default; they are not needed with PostgreSQL.
+# Libraries of Jackrabbit's default database, which are left out because PostgreSQL is used instead.
 _NOT_OF_JACKRABBIT = ("derby-",)
 _LIBRARIES = "WEB-INF/lib/"
 _COMPILE_WITHIN_S = 120.0
@@ -102,8 +102,9 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
   </servlet-mapping>
 </web-app>
 """
-# Jetty hides its own classes from applications. The statistics page of Jetty's runner responds only to requests from
-# the same machine, but a node on a separate host is scraped from another machine.
+# Configuration that makes Jetty's statistics servlet available to the application; by default Jetty hides its own
+# classes. The statistics page of Jetty's runner cannot be used, because it responds only to requests from the same
+# machine, but a node on a separate host is scraped from another machine.
 _JETTY_WEB = """<?xml version="1.0"?>
 <!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
 <Configure class="org.eclipse.jetty.webapp.WebAppContext">
@@ -121,7 +122,9 @@ _REPOSITORY = "class=towtank.OpenRepository\nmount-path=/\n"
 
 
 def application_folder() -> Path:
-    """Return the folder of the web application; its name depends on the pinned files and on all generated parts."""
+    """Return the folder of the web application. The name of the folder depends on the pinned files and on all generated
+    parts.
+    """
     parts = [artefact.sha256 for artefact in ARTEFACTS] + [
         _DESCRIPTOR,
         _JETTY_WEB,
@@ -139,7 +142,7 @@ def _sources() -> list[Path]:
 
 
 def build_application() -> Path:
-    """Build the web application unless it exists.
+    """Build the web application of the CMIS repository, unless it is already in the cache.
 
     Returns
     -------
@@ -161,7 +164,7 @@ def build_application() -> Path:
         try:
             made.rename(folder)
         except OSError:
-            # Another process has built the same application in the meantime.
+            # The error is ignored if another process has built the same application in the meantime.
             if not folder.is_dir():
                 raise
     return folder
@@ -182,7 +185,7 @@ def _write(folder: Path) -> None:
 
 
 def _unpack(artefact: Artefact, target: Path, wanted: Callable[[str], bool]) -> None:
-    """Extract the wanted libraries from a web application into a folder."""
+    """Extract the given libraries from a web application into a folder."""
     with zipfile.ZipFile(place_of(artefact)) as archive:
         for member in archive.namelist():
             library = member.removeprefix(_LIBRARIES)

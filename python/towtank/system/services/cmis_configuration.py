@@ -13,10 +13,10 @@ from xml.etree.ElementTree import Element, SubElement
 from towtank.system.repository_model import CmisRepositorySettings
 
 REPOSITORY = "content"
-"""Name of the workspace, which OpenCMIS uses as repository identifier; the content server uses the same identifier."""
+"""Name of the repository's workspace. OpenCMIS uses it as repository identifier, and so does the content server."""
 
 TEXT_FILE = "tika.xml"
-"""Name of the file in a node's folder that lists the content types with full text."""
+"""Name of the file, in the folder of each node, that lists the content types whose text is indexed."""
 
 _CORE = "org.apache.jackrabbit.core"
 _DATABASE = "database"
@@ -120,7 +120,7 @@ def _data_source(parent: Element, settings: CmisRepositorySettings, database: st
 
 
 def _security(root: Element) -> None:
-    """Add a login that accepts any user and password, because the repository does not check users."""
+    """Add an element for a login that accepts any user and password, because the repository does not check users."""
     simple = f"{_CORE}.security.simple"
     made = SubElement(root, "Security", appName="Jackrabbit")
     SubElement(made, "SecurityManager", {"class": f"{simple}.SimpleSecurityManager", "workspaceName": REPOSITORY})
@@ -146,7 +146,7 @@ def text_xml() -> str:
 
 
 def jetty_xml(settings: CmisRepositorySettings) -> str:
-    """Return the part of Jetty's configuration that its runner has no options for: the thread pool."""
+    """Return the part of Jetty's configuration that cannot be set by command-line options: the thread pool."""
     root = Element("Configure", {"id": "Server", "class": "org.eclipse.jetty.server.Server"})
     SubElement(SubElement(root, "Get", name="ThreadPool"), "Set", name="maxThreads").text = str(settings.threads)
     ElementTree.indent(root)

@@ -1,4 +1,4 @@
-"""Writes the content server's population as a list of objects, from which a CMIS repository is filled.
+"""Writes the content server's population as a list of objects, with which a CMIS repository is filled.
 
 The repository and the content server then contain the same documents under the same identifiers. One workload, with
 one set of lists, can therefore use either server.
@@ -17,7 +17,7 @@ SEARCHES_FOLDER = "7f3d2c86-6a54-5d0b-9c1e-5ea7c4e50001"
 """Identifier of the folder `/searches`, whose documents represent the content server's stored searches."""
 
 LISTS = ("documents", "folders", "searches", "terms", "accounts")
-"""Names of the lists for workloads that a population writes, as `NAME.csv`."""
+"""Names of the lists that a population provides for workloads, each as a file `NAME.csv`."""
 
 
 def write_list(data: Path, target: Path) -> None:
@@ -47,9 +47,7 @@ def _objects(data: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _folder(path: str, identifiers: dict[str, str], made: set[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the parents of a folder, then the folder; a folder without an identifier gets one
-    computed from its path.
-    """
+    """Yield the parents of a folder, then the folder. If a folder has no identifier, one is computed from its path."""
     if path == "" or path in made:
         return
     yield from _folder(path.rpartition("/")[0], identifiers, made)
@@ -63,7 +61,7 @@ def _rows(data: Path, name: str) -> Iterator[dict[str, str]]:
 
 
 def _contents(data: Path) -> dict[str, Path]:
-    """Return the file of each document's content, by the document's identifier."""
+    """Return the file that stores each document's content, by the document's identifier."""
     with closing(sqlite3.connect(f"{(data / 'content.sqlite').as_uri()}?mode=ro", uri=True)) as database:
         rows = database.execute("SELECT id, content_id FROM object WHERE latest = 1 AND content_id IS NOT NULL")
         return {number: data / "area" / content[:2] / content[2:4] / content for number, content in rows}

@@ -30,14 +30,15 @@ _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
 _STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
-# The repository requires a user and a password, but accepts any values.
+# Login for the repository, which requires a user and a password but accepts any values.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
-# Time limit of a response; the first response takes longest, because the repository opens its session and indexes. [s]
+# Time limit of a response. The first response takes longest, because the repository then opens its session and
+# indexes. [s]
 _ANSWER_WITHIN_S = 10.0
 
 
 class CmisRepository(NodesService):
-    """All nodes of one CMIS repository."""
+    """CMIS repository with all its nodes."""
 
     kind = "cmis_repository"
 
@@ -48,8 +49,8 @@ class CmisRepository(NodesService):
         self._data, self._application, self._logs, self._scratch = Path(), Path(), Path(), Path()
 
     def missing(self) -> str | None:
-        """Return what this machine lacks: Java, files of the repository, or the content server that makes the
-        documents.
+        """Return a message about missing requirements on this machine: Java, files of the repository, or the content
+        server, which generates the documents.
         """
         if absent := jvm.missing_programs():
             return f"{self.name}: Java is not installed ({', '.join(absent)} missing); {jvm.INSTALL}"
@@ -66,18 +67,20 @@ class CmisRepository(NodesService):
         return None
 
     def meet(self, others: list[Service]) -> None:
-        """Use the PostgreSQL service of the system, or add a private PostgreSQL."""
+        """Use the PostgreSQL service of the system; if there is none, add a separate PostgreSQL service for the
+        repository.
+        """
         super().meet(others)
         self._database = self.database_among(others)
 
     @property
     def database(self) -> Postgresql:
-        """Database of the repository."""
+        """PostgreSQL service that contains the database of the repository."""
         assert self._database is not None
         return self._database
 
     def requires(self) -> list[Service]:
-        """Return the database, and the mount of the contents if they are on a mount."""
+        """Return the database service; also return the mount if the contents are stored on a mount."""
         return [self.database, *([] if self._mount is None else [self._mount])]
 
     def folders(self) -> list[Path]:
@@ -87,7 +90,9 @@ class CmisRepository(NodesService):
         return [folder]
 
     def prepare(self, place: Place) -> None:
-        """Choose ports, build the application, generate the documents and fill the repository with them."""
+        """Choose ports, build the web application, generate the documents, and fill the repository with the
+        documents.
+        """
         self.choose_ports()
         self._data, self._logs, self._scratch = place.data, place.logs, place.scratch
         place.note(f"{self.name}: preparing the population")
@@ -103,11 +108,11 @@ class CmisRepository(NodesService):
         shutil.rmtree(home)
 
     def _contents_on(self, host: Host) -> Path:
-        """Return the folder of contents as a host sees it."""
+        """Return the path of the folder of contents as a host sees it."""
         return (self.storage_on(host) or self._scratch) / f"{self.name}-contents"
 
     def _make_documents(self, place: Place) -> None:
-        """Generate the content server's population once; it is kept, because runs do not change it."""
+        """Generate the content server's population once. It is kept for later runs, because runs do not change it."""
         held = self._part.population
         amount = ["--scale", str(held.scale), "--seed", str(held.seed), "--jobs", str(os.cpu_count() or 1)]
         program = [
@@ -124,7 +129,7 @@ class CmisRepository(NodesService):
         place.run(ProcessSpec(f"{self.name}-documents", program), cpus=_all_cpus(place))
 
     def _fill(self, place: Place, host: Host, home: Path) -> None:
-        """Fill the database and the folder of contents; all CPUs are used, because no load is measured yet."""
+        """Fill the database and the folder of contents. All CPUs may be used, because nothing is measured yet."""
         home.mkdir()
         objects = home / "objects.tsv"
         cmis_population.write_list(self._data, objects)
@@ -141,7 +146,7 @@ class CmisRepository(NodesService):
         return os.pathsep.join([str(inside / "classes"), str(inside / "lib" / "*")])
 
     def _make_node(self, first: Path, number: int) -> None:
-        """Create the folder of one node, with the search index of the population and the configuration of the node."""
+        """Create the folder of one node, with the configuration of the node and the search index of the documents."""
         home = self._home(number)
         shutil.copytree(first, home)
         (home / "temporary").mkdir(exist_ok=True)
@@ -173,7 +178,7 @@ class CmisRepository(NodesService):
         ]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one JVM for each node."""
+        """Return one process (a JVM) for each node."""
         return [self._process(number, address) for number, address in enumerate(self.addresses(), start=1)]
 
     def _process(self, number: int, address: str) -> ProcessSpec:
@@ -188,14 +193,16 @@ class CmisRepository(NodesService):
         return (self._logs / f"{self.nodes[number - 1]}-gc.log").absolute()
 
     def refuses(self, address: str) -> str | None:
-        """Return None if a node can describe its repository, otherwise the reason.
+        """Return None if a node responds with the description of its repository, otherwise the reason.
 
-        Jetty accepts connections before the repository is ready.
+        Connecting is not sufficient as a check, because Jetty accepts connections before the repository is ready.
         """
         return refuses_http(address, _READY, _ANSWER_WITHIN_S, _LOGIN)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return settings and population, the files of the application, and the properties that each JVM reported."""
+        """Return the settings, the population, the files of the web application, and the properties that each JVM
+        reported.
+        """
         return {
             **self._part.configuration,
             "population": self._part.population.model_dump(mode="json"),
@@ -204,7 +211,7 @@ class CmisRepository(NodesService):
         }
 
     def scrapers(self) -> list[Any]:
-        """Return the scrapers of Jetty's statistics and of the collector's log, for every node."""
+        """Return scrapers of Jetty's statistics and of the garbage collector's log, for every node."""
         from towtank.observe import GcLogScraper, JettyScraper  # noqa: PLC0415 - only where something is observed
 
         scrapers: list[Any] = []
@@ -214,7 +221,7 @@ class CmisRepository(NodesService):
         return scrapers
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the lists of the repository's documents, for workloads."""
+        """Return the lists of documents in the repository that workloads may use."""
         return {f"{name}_csv": (self._data / f"{name}.csv").absolute() for name in cmis_population.LISTS}
 
 

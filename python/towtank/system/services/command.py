@@ -1,4 +1,6 @@
-"""Runs any program: fills in its texts and files, creates its population once, and copies it for each run."""
+"""Runs any program as a service: fills in its texts and files, creates its population once, and copies it for
+each run.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,14 @@ from towtank.system.services.private_server import server_account
 _CHECK_WITHIN_S = 10.0
 _READ_BYTES = 2**20
 _PATH = "PATH"
-# Of an unfinished line of a log, only this number of last bytes is kept. [byte]
+# Largest number of bytes that are kept of an unfinished line of a log; the last bytes are kept. [byte]
 _LINE_BYTES = 2**16
-# Permissions of the run folder for the group of the program's user: enter the folder without listing it.
+# Permissions of the run folder for the group of the program's user: to enter the folder without listing its content.
 _GROUP_FOLDER_MODE = 0o710
 
 
 class CommandService(PlainService):
-    """One program with its child processes."""
+    """Service that runs one program with its child processes."""
 
     kind = "command"
 
@@ -70,24 +72,26 @@ class CommandService(PlainService):
         return "\n".join(lacks) or None
 
     def _fill_early(self, text: str) -> str | None:
-        """Return a text with its references replaced; None if it contains a folder that only exists during a run."""
+        """Return a text with its references (placeholders) replaced; None if it refers to a folder that only exists
+        during a run.
+        """
         late = "\0"
         done = filled(text, lambda place: late if place.section in ("data", "scratch") else self._value(place))
         return None if late in done else done
 
     def _found(self, program: str) -> str | None:
-        """Return the path of a program: relative to the system file, or searched in `PATH`."""
+        """Return the path of a program. A path is relative to the system file; a plain name is searched in `PATH`."""
         if "/" in program:
             path = self._base / program
             return str(path) if path.is_file() and os.access(path, os.X_OK) else None
         return shutil.which(program, path=self._part.environment.get(_PATH))
 
     def meet(self, others: list[Service]) -> None:
-        """Store the other services of the system by name."""
+        """Store the other services of the system by name, because the program's texts may refer to them."""
         self._others = {other.name: other for other in others}
 
     def requires(self) -> list[Service]:
-        """Return the services that the program's texts refer to, and the services in `after`."""
+        """Return the services that the program's texts refer to, and the services that the key `after` names."""
         used = services_used(self._part, (read_template(self._base / path) for path in self._part.files.values()))
         return [self._others[name] for name in used]
 
@@ -149,7 +153,7 @@ class CommandService(PlainService):
         place.run(ProcessSpec(f"{self.name}-copy", copying))
 
     def _create(self, place: Place, kept: Path) -> None:
-        """Run the population command on all CPUs, and keep the data only if the command succeeds."""
+        """Run the population command on all CPUs, and keep the created data only if the command succeeds."""
         unfinished = kept.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True, mode=0o700)
@@ -164,14 +168,14 @@ class CommandService(PlainService):
         return ProcessSpec(f"{self.name}-population", self._in_folder(command), self._environment(data))
 
     def _digest(self) -> str:
-        """Return a digest of everything that determines the population."""
+        """Return a digest of everything that determines the content of the population."""
         assert self._part.population is not None
         first = self._fill_early(self._part.population.command[0])
         program = None if first is None or "/" in first else self._found(first)
         return population_digest(self._part, self._base, self._environment(Path("/")), program)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the process of the program."""
+        """Return the single process of the service, which runs the program."""
         command = [filled(text, self._value) for text in (self._part.program, *self._part.arguments)]
         stop = self._part.stop
         return [
@@ -185,7 +189,8 @@ class CommandService(PlainService):
         ]
 
     def _in_folder(self, command: list[str], account: str | None = None) -> list[str]:
-        """Return a command that runs in the working folder; a program with a path is relative to the system file.
+        """Return a command that runs in the working folder. If its program is a path, the path is relative to the
+        system file.
 
         The folder is entered before the user changes, because the new user may lack access to its parent folders.
         """
@@ -201,8 +206,8 @@ class CommandService(PlainService):
         return given | {name: os.environ[variable] for name, variable in self._part.environment_from.items()}
 
     def _value(self, place: Reference, data: Path | None = None) -> str:
-        """Return the value of a reference, which must be valid; the check of the system file reports invalid
-        references.
+        """Return the value of a reference (placeholder). It must be valid, because the check of the system file reports
+        invalid references.
         """
         plain = {
             "host": lambda: self.host.address,
@@ -223,16 +228,16 @@ class CommandService(PlainService):
 
     @property
     def address(self) -> str:
-        """Address on which the program listens."""
+        """Address `host:port` on which the program listens."""
         return f"{self.host.address}:{self._port}"
 
     def starting(self, process: str) -> None:  # noqa: ARG002
-        """Skip the log up to now, so that only later lines can report readiness."""
+        """Skip the present content of the log, so that only later lines can show that the program is ready."""
         if self._log is not None:
             self._log.skip()
 
     def ready(self) -> str | None:
-        """Return None if the check of `ready` succeeds, otherwise the reason.
+        """Return None if the check in the key `ready` succeeds, otherwise the reason.
 
         Without such a check, the program is ready when its port accepts connections.
         """
@@ -249,7 +254,7 @@ class CommandService(PlainService):
         return self._refuses_command(check.command or [])
 
     def _refuses_command(self, command: list[str]) -> str | None:
-        """Run the command of `ready` once; return None if it succeeds, otherwise the reason."""
+        """Run the command of the key `ready` once; return None if it succeeds, otherwise the reason."""
         words = self._in_folder([filled(text, self._value) for text in command], self._account)
         try:
             answer = self.host.execute(words, _CHECK_WITHIN_S, self._environment(self._data))
@@ -261,13 +266,13 @@ class CommandService(PlainService):
         return f"the command {command[0]} ends with status {answer.status}" + (f": {last[0]}" if last else "")
 
     def addresses(self) -> list[str]:
-        """Return the address of the program; empty without a port."""
+        """Return the address of the program; empty if the program has no port."""
         if self._part.port is None:
             return []
         return [f"tcp://{self.address}" if self._part.speaks == "tcp" else self.address]
 
     def settings_used(self) -> dict[str, object]:
-        """Return program, arguments as written, settings, port, disk and population."""
+        """Return program, arguments as written in the system file, settings, port, disk and population."""
         part = self._part
         population = None if part.population is None else part.population.model_dump(mode="json")
         further = {"port": None if part.port is None else self._port, "disk": part.disk, "population": population}
@@ -283,7 +288,7 @@ class CommandService(PlainService):
         return [PrometheusScraper(self.name, self.kind, f"http://{self.address}{self._part.metrics}")]
 
     def exports(self) -> Mapping[str, Path]:
-        """Return the files in `${data}` that workloads may use, by name."""
+        """Return the files in the folder `${data}` that workloads may use, by name."""
         return {name: self.host.outside(self._data / path) for name, path in self._part.exports.items()}
 
 
@@ -293,7 +298,7 @@ def _group_of(account: str) -> str:
 
 
 class LogWatch:
-    """Searches the lines that a program appends to its log.
+    """Searches the lines that a program appends to its log for a pattern.
 
     Parameters
     ----------
@@ -308,18 +313,18 @@ class LogWatch:
         self._found = False
 
     def skip(self) -> None:
-        """Skip the present content of the log."""
+        """Skip the present content of the log, so that only later lines are searched."""
         self._position = self._path.stat().st_size if self._path.exists() else 0
         self._rest, self._found = b"", False
 
     def finds(self, pattern: str) -> bool:
-        """Return True if a complete line since the last `skip` matches a pattern."""
+        """Return True if a pattern matches a complete line that was written since the last call of `skip`."""
         while not self._found and (lines := self._lines()) is not None:
             self._found = any(re.search(pattern, line.decode("utf-8", "replace")) for line in lines)
         return self._found
 
     def _lines(self) -> list[bytes] | None:
-        """Return the next complete lines; None if the log has no further text."""
+        """Return the next complete lines of the log; None if the log contains no further text."""
         if not self._path.exists():
             return None
         with self._path.open("rb") as stream:
@@ -332,12 +337,12 @@ class LogWatch:
 
 
 def _of_service(service: Service, place: Reference) -> str:
-    """Return the part of another service that a reference names, for example its URL or a setting.
+    """Return a property of another service that a reference names, for example its URL or a setting.
 
     Raises
     ------
     TargetError
-        If the service has no such part.
+        If the service has no such property.
     """
     kind, _, key = place.part.partition(".")
     if kind == "settings":

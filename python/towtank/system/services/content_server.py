@@ -22,19 +22,20 @@ from towtank.system.services.openldap import Openldap
 from towtank.system.services.postgresql import Postgresql
 
 _METRICS = "/metrics"
-# Environment variables of the content server.
+# Names of the environment variables that pass addresses and secrets to the content server.
 _DATABASE, _LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
-# At shutdown the server waits five seconds for requests in progress, so the grace time must be longer. [s]
+# Time from the signal TERM until the server is killed. It must exceed five seconds, during which the server waits for
+# requests in progress. [s]
 _GRACE_S = 8.0
-# Lists for workloads that a population writes, exported as `documents_csv` and so on.
+# Lists that the population provides for workloads; they are exported as `documents_csv` and so on.
 _LISTS = ("documents", "folders", "searches", "terms", "accounts")
 _PRIVATE = "postgresql"
-# Storage area, below the data folder.
+# Name of the storage area (folder of contents), below the data folder.
 _AREA = "area"
 
 
 class ContentServer(NodesService):
-    """All nodes of one content server."""
+    """Content server with all its nodes."""
 
     kind = "content_server"
 
@@ -43,7 +44,7 @@ class ContentServer(NodesService):
         self._part = part
         self._database: Postgresql | None = None
         self._directory: Openldap | None = None
-        # Data folders: first the kept population, then the copy for the run.
+        # Folder of the kept population, and folder of its copy for the run.
         self._data, self._served = Path(), Path()
         self._lists = Path()
         self._maker: Host = LocalHost()
@@ -52,7 +53,7 @@ class ContentServer(NodesService):
     def missing(self) -> str | None:
         """Return a message if the content server's package is missing on this machine; None otherwise.
 
-        Another machine reports a missing package later.
+        If the service runs on another machine, a missing package is reported later.
         """
         if self.host.capabilities().shares_files and find_spec("content_server") is None:
             return f"{self.name}: the content server is not installed; `make setup` in the checkout installs it"
@@ -73,7 +74,7 @@ class ContentServer(NodesService):
         return [service for service in (self._database, self._directory, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
-        """Choose ports, populate the repository if it is new, and restore its populated state."""
+        """Choose ports, create the population if it does not exist yet, and restore its original state."""
         self.choose_ports()
         shared = self.host.capabilities().shares_files
         self._data = (place.data if shared else self.host.temporary / self.name) / self._kind_of_database()
@@ -90,8 +91,8 @@ class ContentServer(NodesService):
         self._users = self._given_users()
 
     def _copied(self, place: Place, disk: str) -> Path:
-        """Copy the data to a disk of the host; the disk is new in each run, and the original data stay unchanged
-        elsewhere.
+        """Copy the data to a disk of the host, and return the copy. The disk is new in each run, and the original data
+        stay unchanged elsewhere.
         """
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
@@ -102,7 +103,7 @@ class ContentServer(NodesService):
         return target
 
     def _copy_contents(self, place: Place) -> None:
-        """Copy the contents to the disk or mount that stores them; both are new in each run."""
+        """Copy the contents to the disk or mount that stores them; a disk or mount is new in each run."""
         first = self.host_of(1)
         target = self._area_on(first)
         if target is not None:
@@ -112,18 +113,22 @@ class ContentServer(NodesService):
             self.warm_others(place, self._area_on)
 
     def _area_on(self, host: Host) -> Path | None:
-        """Return the folder of contents as a host sees it; None if the contents are part of the data folder."""
+        """Return the path of the folder of contents as a host sees it; None if the contents are part of the data
+        folder.
+        """
         root = self.storage_on(host)
         return None if root is None else root / self.name
 
     def _fetched(self, place: Place) -> Path:
-        """Copy the lists for workloads from a machine whose files are not visible here; return their folder."""
+        """Copy the lists for workloads from a machine whose files are not accessible here; return the folder of the
+        copies.
+        """
         for name in _LISTS:
             self.host.get(self._data / f"{name}.csv", place.scratch / f"{name}.csv")
         return place.scratch
 
     def _given_users(self) -> Path | None:
-        """Return the configured file of users, at the path where the nodes find it; None if no file is configured."""
+        """Return the path of the configured file of users, as the nodes see it; None if no file is configured."""
         if self._part.settings.users is None:
             return None
         file = (self._base / self._part.settings.users).absolute()
@@ -137,8 +142,8 @@ class ContentServer(NodesService):
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run a program of the content server on all CPUs and without its host's limits, because no load is measured
-        yet.
+        """Run a program of the content server on all CPUs and without the limits of its host, because nothing is
+        measured yet.
         """
         program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
@@ -160,7 +165,7 @@ class ContentServer(NodesService):
         return addresses
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return one process for each node."""
+        """Return one process of the content server for each node."""
         return [
             ProcessSpec(
                 node,

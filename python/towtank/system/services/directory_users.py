@@ -19,7 +19,7 @@ _SALT_BYTES = 8
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """User of a directory, which is the login of a virtual user and an entry of the directory."""
+    """User of a directory: a virtual user logs in with it, and the directory has an entry for it."""
 
     name: str
     password: str
@@ -29,7 +29,7 @@ class DirectoryUser:
 
     @property
     def dn(self) -> str:
-        """Distinguished name of the user."""
+        """Distinguished name (DN) of the user in the directory."""
         return f"uid={self.name},{PEOPLE}"
 
     @property
@@ -43,14 +43,15 @@ class DirectoryUser:
 
 
 def users(count: int, seed: int) -> Iterator[DirectoryUser]:
-    """Generate users `user000001` and so on; a larger count starts with the same users.
+    """Generate users `user000001` and so on. If the count is increased, the first users stay the same.
 
     Examples
     --------
     >>> [user.name for user in users(2, seed=1)]
     ['user000001', 'user000002']
     """
-    drawn = random.Random(seed)  # A seeded generator produces the same random numbers in every run.
+    # A seeded generator is used on purpose, although it is not secure: passwords must be the same in every run.
+    drawn = random.Random(seed)
     for number in range(1, count + 1):
         password = "".join(drawn.choices(_ALPHABET, k=_PASSWORD_LENGTH))
         first, last = drawn.choice(_FIRST), drawn.choice(_LAST)

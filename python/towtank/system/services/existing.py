@@ -1,4 +1,4 @@
-"""Represents a service that others operate: Towtank connects to it, but never starts or stops it."""
+"""Represents a service that is operated without Towtank, which connects to it but never starts or stops it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.system.watched import roots_of
 
 
 class Existing(PlainService):
-    """Running service: its addresses, and optionally its page of metrics and files for workloads."""
+    """Service that already runs: its addresses, and optionally its page of metrics and files for workloads."""
 
     kind = "existing"
 
@@ -33,7 +33,7 @@ class Existing(PlainService):
         return "; ".join(refusals) or None
 
     def watched(self) -> list[int]:
-        """Return the processes that the system file names, without repetitions."""
+        """Return the ids of the processes that the system file names, each once."""
         found = [pid for named in self._part.watch for pid in roots_of(named, self._base)]
         return list(dict.fromkeys(found))
 
@@ -42,11 +42,11 @@ class Existing(PlainService):
         return [urlsplit(address).netloc.rpartition("@")[2] for address in self._part.address]
 
     def client_url(self) -> str | None:
-        """Return the first address as configured."""
+        """Return the first address of the service as configured, with scheme and login."""
         return self._part.address[0]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the service's addresses, its page of metrics, and the names of its processes."""
+        """Return the service's addresses, the URL of its page of metrics, and the names of its processes."""
         watch = [str(named) for named in self._part.watch]
         return {
             "address": list(self._part.address),

@@ -18,7 +18,7 @@ _PREFIX = "towtank-folder-"
 
 
 class Folder(PlainService):
-    """Folder that is created for every run."""
+    """Folder for the files of virtual users, created for every run."""
 
     kind = "folder"
 
@@ -28,7 +28,9 @@ class Folder(PlainService):
         self._path: Path | None = None
 
     def prepare(self, place: Place) -> None:
-        """Create the folder at a path outside the host, where this process and the engine can access it."""
+        """Create the folder, at a path outside of the host's own files so that this process and the engine can access
+        it.
+        """
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._path = base / f"{_PREFIX}{secrets.token_hex(4)}"
         try:
@@ -37,7 +39,7 @@ class Folder(PlainService):
             raise TargetError(f"{self.name}: its folder cannot be created: {error}") from error
 
     def stopped(self) -> None:
-        """Remove the folder with its contents."""
+        """Remove the folder with the files of virtual users."""
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
 
@@ -48,5 +50,5 @@ class Folder(PlainService):
         return [f"file://{quote(str(self._path))}" + ("?direct=on" if self._part.settings.direct else "")]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings of file access."""
+        """Return the settings of the access to files in the folder."""
         return self._part.settings.model_dump(mode="json")

@@ -27,18 +27,18 @@ class GlusterfsMount(MountService):
         self._bricks: list[GlusterfsServer] = []
 
     def meet(self, others: list[Service]) -> None:
-        """Find the servers of the file system among the other services."""
+        """Find the GlusterFS servers of the mount among the other services."""
         super().meet(others)
         self._bricks = [server for server in self._servers if isinstance(server, GlusterfsServer)]
 
     def configure(self) -> None:
-        """Write the volume file of the mount."""
+        """Write the volume file (configuration) of the mount."""
         addresses = {server.name: (server.host.address, server.port, server.secret) for server in self._bricks}
         with open_private(self.folder / "mount.vol") as stream:
             stream.write(mount_text(self._part.settings, addresses))
 
     def program_of(self, process: str, point: Path) -> list[str]:
-        """Return the command of one `glusterfs` process."""
+        """Return the command of one `glusterfs` process, which serves one mount point."""
         given = self._part.settings
         command = [self.path, "-N", "-f", str(self.folder / "mount.vol"), *quiet(self.folder, process)]
         command += [f"--direct-io-mode={'enable' if given.direct else 'disable'}", f"--lru-limit={given.cached_files}"]
@@ -46,12 +46,12 @@ class GlusterfsMount(MountService):
         return [*command, f"--attribute-timeout={seconds}", f"--entry-timeout={seconds}", str(point)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings, the servers, and the mount point on each host."""
+        """Return the settings of the mount, its servers, and the mount point on each host."""
         points = {host.name: str(self.point_on(host)) for host in self.places.values()}
         return {**self._part.configuration, "servers": self._names, "mounted_at": points}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of the statistics that each mount writes to files."""
+        """Return the scraper that reads the files with the statistics of each mount."""
         from towtank.observe.glusterfs import GlusterfsScraper  # noqa: PLC0415 - only where something is observed
 
         names = clients(self._part.settings, [server.name for server in self._bricks])

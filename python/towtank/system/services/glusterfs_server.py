@@ -38,7 +38,7 @@ class GlusterfsServer(PrivateServer):
 
     @property
     def port(self) -> int:
-        """Port on which the server listens."""
+        """Port on which the GlusterFS server listens."""
         return self._port
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
@@ -53,7 +53,7 @@ class GlusterfsServer(PrivateServer):
         self.write("server.vol", text)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process, which runs in the foreground."""
+        """Return the `glusterfsd` process, which runs in the foreground."""
         file = self.folder / "server.vol"
         command = [self.path, "-N", "-f", str(file), "--volfile-id", self.name]
         return [ProcessSpec(self.name, [*command, *quiet(self.folder, self.name)], grace_s=3.0)]
@@ -64,5 +64,5 @@ class GlusterfsServer(PrivateServer):
 
 
 def quiet(folder: Path, process: str) -> list[str]:
-    """Return options that put the files of a process into the folder of the run, and its warnings into its log."""
+    """Return options by which a process puts its files into the folder of the run, and its warnings into its log."""
     return ["-p", str(folder / f"{process}.pid"), "-l", "/dev/stdout", "-L", "WARNING"]

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
 
 PARTS = 2
-"""Number of folders that each server exports.
+"""Number of folders that each server exports. [1]
 
 The first folder is for the server's own files, the second for copies of another server's files.
 """
 ASKED = "asked"
-"""Name of the top translator of a mount, which counts the requests of programs to the mount."""
+"""Name of the top translator (module) of a mount, which counts the calls of programs to the mount."""
 _COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
@@ -44,12 +44,12 @@ def _plain(value: object) -> str:
 
 
 def folder_name(part: int) -> str:
-    """Return the name of the folder with a given number, below the folder of the server."""
+    """Return the name of an exported folder with a given number, below the folder of the server."""
     return f"part-{part}"
 
 
 def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int, secret: str) -> str:
-    """Return the volume file of a server: folders, locks, an optional cache, threads, and the network with logins."""
+    """Return the text of a server's volume file: folders, locks, optional cache, threads, and network with logins."""
     texts, tops = [], []
     for part in range(PARTS):
         name = folder_name(part)
@@ -68,7 +68,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
         "transport.socket.bind-address": address,
         "transport.socket.listen-port": port,
         "inode-lru-limit": settings.inode_limit,
-        # Clients are admitted by login only, whatever their address.
+        # The address of clients is not restricted, because they are admitted by login.
         **{f"auth.login.{name}.allow": _USER for name in tops},
         f"auth.login.{_USER}.password": secret,
     }
@@ -77,7 +77,7 @@ def server_text(settings: GlusterfsServerSettings, folder: str, address: str, po
 
 
 def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int, str]]) -> str:
-    """Return the volume file of a mount.
+    """Return the text of a mount's volume file, that is, its configuration.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     texts = []
     for name, where in servers.items():
         for part in range(settings.copies):
-            # A separate translator in front of each server counts the requests, because reading the counters of
-            # `protocol/client` resets them.
+            # Requests to each server are counted by a separate translator in front of it, because reading the counters
+            # of `protocol/client` resets them.
             remote = f"remote-{name}-{part}"
             texts.append(volume(remote, "protocol/client", _remote(settings, *where, part)))
             texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
@@ -119,14 +119,15 @@ def _remote(settings: GlusterfsMountSettings, address: str, port: int, secret: s
 
 
 def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]) -> list[str]:
-    """Add translators that keep copies of files, and return their names.
+    """Add translators that keep a copy of each file on a second server, and return the names of the translators.
 
     Files in the first folder of each server have copies in the second folder of the next server.
     """
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
-        # The pairs form a ring. With reads `same`, the last pair reads from its second member, on the first server.
+        # The pairs of servers form a ring. With `reads: same`, the last pair reads from its second member, which is on
+        # the first server.
         first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
         options = {
             "read-subvolume": first,
@@ -142,7 +143,7 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
 def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
     found: list[tuple[str, str, dict[str, object]]] = []
     if settings.write_behind:
-        # With `flush-behind` off, closing a file waits for all its writes. Other hosts then read the whole file, and
+        # `flush-behind` is off, so closing a file waits for all its writes. Other hosts then read the whole file, and
         # the writer receives a disk-full error.
         behind = {"cache-size": f"{settings.write_behind}", "flush-behind": False}
         found.append(("behind", "performance/write-behind", behind))
@@ -159,7 +160,7 @@ def _client(server: str, part: int) -> str:
 
 
 def server_of(client: str) -> tuple[str, int]:
-    """Return the name of the server, and the number of the folder, that a translator connects to.
+    """Return the name of the server to which a translator connects, and the number of the folder on that server.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def server_of(client: str) -> tuple[str, int]:
 
 
 def _size(size: int) -> str:
-    """Render a size in bytes, which `io-cache` accepts without a unit."""
+    """Return a size in bytes as text, because `io-cache` accepts numbers of bytes without a unit."""
     return f"{size}"
 
 

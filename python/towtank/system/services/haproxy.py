@@ -12,17 +12,18 @@ from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
-# Weight of each member. HAProxy picks a random point of a ring on which each member has as many points as its weight;
-# with few points, the shares of the members are unequal.
+# Weight of each member (server to which requests are forwarded). HAProxy picks a random point of a ring on which each
+# member has as many points as its weight; with few points, the shares of the members are unequal. [1]
 _WEIGHT = 256
-# Name of the cookie that clients send back; HAProxy removes the cookie before it forwards a request.
+# Name of the cookie that identifies a client's member (server). HAProxy removes the cookie before it forwards a
+# request.
 _COOKIE = "MEMBER"
-# Number of open files besides the two files of each connection: listeners, checks, pipes of the threads. [1]
+# Number of open files of HAProxy in addition to two per connection: listeners, checks, pipes of the threads. [1]
 _OTHER_FILES = 1000
 
 
 class Haproxy(PrivateGateway):
-    """Private HAProxy."""
+    """HAProxy that Towtank starts for the system under test."""
 
     kind = "haproxy"
     program: ClassVar[str] = "haproxy"
@@ -44,7 +45,7 @@ class Haproxy(PrivateGateway):
             "global",
             f"  maxconn {given.max_connections}",
             f"  nbthread {given.threads}",
-            # The socket accepts commands that change HAProxy, so only the user of HAProxy may open it.
+            # The command socket accepts commands that change HAProxy, so only the user of HAProxy may open it.
             f"  stats socket {self.commands} mode 600 level operator",
             "  log stderr format raw local0 notice",
             "defaults",
@@ -77,7 +78,7 @@ class Haproxy(PrivateGateway):
         return self.folder / "run" / "commands"
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the process, which runs in the foreground.
+        """Return the HAProxy process, which runs in the foreground.
 
         HAProxy does not start if its connections need more open files than the limit allows. Only root can raise the
         hard limit.

@@ -1,6 +1,6 @@
 """Runs Apache httpd with the event MPM: gateway and load balancer for HTTP/1.1, or server of files.
 
-httpd 2.4 has no random balancing method. The policy `random` uses the common workaround: a `RewriteMap` of type `rnd`
+httpd 2.4 has no random balancing method. For the policy `random`, a `RewriteMap` of type `rnd` therefore
 selects one of several balancers with one member each. As with the other policies, httpd then pools connections and
 counts requests by member.
 """
@@ -27,7 +27,7 @@ _STATUS = "/server-status"
 
 
 class Httpd(PrivateFileGateway):
-    """Private Apache httpd."""
+    """Apache httpd that Towtank starts for the system under test."""
 
     kind = "httpd"
     program: ClassVar[str] = "apache2"
@@ -39,14 +39,14 @@ class Httpd(PrivateFileGateway):
         self._settings = part.settings
 
     def configure(self, place: Place) -> None:
-        """Write `httpd.conf`; for the policy `random`, also write the map of members."""
+        """Write `httpd.conf`; for the policy `random`, also write the file from which httpd selects a random member."""
         super().configure(place)
         lines = [*self._server(), *self._workers(), *self._observed()]
         lines += self._balancers() if self._files is None else self._site()
         self.write("httpd.conf", "\n".join(lines) + "\n")
 
     def _server(self) -> list[str]:
-        """Return the directives for address, user and modules."""
+        """Return the directives of `httpd.conf` for address, user and modules."""
         modules = list(_MODULES)
         if self._files is None:
             modules += [*_GATEWAY_MODULES, f"lbmethod_{_METHODS[self._settings.policy]}"]
@@ -66,7 +66,7 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _workers(self) -> list[str]:
-        """Return the directives for processes, threads and connections."""
+        """Return the directives of `httpd.conf` for processes, threads and connections."""
         given = self._settings
         threads, workers = given.threads_per_child, given.max_request_workers
         return [
@@ -85,7 +85,9 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _observed(self) -> list[str]:
-        """Return the directives for status and configuration pages, on the second port."""
+        """Return the directives of `httpd.conf` for status and configuration pages, which are served on the second
+        port.
+        """
         proxied = ["ProxyStatus On"] if self._files is None else []
         return [
             "ExtendedStatus On",
@@ -101,11 +103,14 @@ class Httpd(PrivateFileGateway):
         ]
 
     def _balancers(self) -> list[str]:
-        """Return the directives of the balancers: one with all members, or one per member for the policy `random`."""
+        """Return the directives of the load balancers: one balancer with all members, or one per member for the policy
+        `random`.
+        """
         given = self._settings
         most = f" max={given.member_connections}" if given.member_connections is not None else ""
         members = {name: f"BalancerMember http://{address}{most}" for name, address in self.members.items()}
-        # Some versions refuse underscores in the host name of a URL, so members have numbers instead of names.
+        # Members have numbers instead of names, because some versions of httpd refuse underscores in the host name of a
+        # URL.
         groups = [[line] for line in members.values()] if given.policy == "random" else [list(members.values())]
         lines = []
         for number, group in enumerate(groups):

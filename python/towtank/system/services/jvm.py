@@ -12,7 +12,7 @@ from towtank.system.services.private_server import find_program
 
 INSTALL = "apt-get install default-jdk-headless"
 _COLLECTORS = {"g1": "UseG1GC", "parallel": "UseParallelGC", "serial": "UseSerialGC", "z": "UseZGC"}
-# Properties that a JVM writes to the first lines of its log, by their names in the log.
+# Names of the properties of a JVM that are read from the first lines of its log.
 _TOLD = ("Version", "CPUs", "Memory", "Heap Max Capacity", "Max Capacity", "Parallel Workers", "GC Workers")
 _FIRST_LINES_BYTES = 8192
 
@@ -40,21 +40,22 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     given += [f"-XX:ParallelGCThreads={settings.gc_threads}"] if settings.gc_threads is not None else []
     cpus = settings.cpus or cpus_of(host)
     given += [f"-XX:ActiveProcessorCount={cpus}"] if cpus is not None else []
-    # The log uses times of CLOCK_MONOTONIC. `filecount=0` keeps the log in one file of unlimited size.
+    # `timenanos` gives times of CLOCK_MONOTONIC in the log, and `filecount=0` keeps the log in one file of unlimited
+    # size.
     given += [f"-Xlog:gc*=info:file={log}:timenanos,level,tags:filecount=0"]
-    # By default the JVM writes a file to the temporary folder, which would remain if the JVM were killed.
+    # Without this option the JVM writes a file to the temporary folder, which would remain if the JVM were killed.
     return [*given, "-XX:-UsePerfData", *settings.options]
 
 
 def cpus_of(host: Host) -> int | None:
-    """Return the CPU limit of a host, rounded up; None without a limit. [1]"""
+    """Return the CPU limit of a host as a number of CPUs, rounded up; None without a limit. [1]"""
     virtual = host.facts().get("cpus_virtual")
     return None if virtual is None else max(1, math.ceil(virtual))
 
 
 def reported(log: Path) -> dict[str, Any]:
-    """Read the properties that a JVM wrote to its log when it started: version, CPUs, memory, heap, collector
-    threads.
+    """Read the properties that a JVM wrote to its log when it started: version, CPUs, memory, heap, and threads of the
+    garbage collector.
     """
     try:
         with log.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Runs a private MariaDB with its own data folder, socket and port, removed when the system goes down."""
+"""Runs a MariaDB server with its own data folder, socket and port, which are removed when the system is stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.system.services.private_database import PrivateDatabase
 from towtank.system.services.private_server import find_program
 
 INSTALL_HINT = "apt-get install mariadb-server"
-# Settings that apply when the data files are created.
+# Settings that must already be given when the data files are created, not only when the server starts.
 _OF_FILES = (
     "innodb_page_size",
     "innodb_log_file_size",
@@ -21,14 +21,16 @@ _OF_FILES = (
     "lower_case_table_names",
 )
 _INSTALL_WITHIN_S = 300.0
-# Longest time in which the server writes dirty pages before it ends. [s]
+# Longest time that the server needs at its end to write dirty pages to disk. [s]
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
-# Shell script for SQL that is too long for a command line. The arguments of the script are the file, the client and the
-# client's options. In binary mode the client executes no commands of its own, such as `system`.
+# Shell script that executes SQL from a file, because the SQL is too long for a command line. Its arguments are the
+# file, the client and the client's options. In binary mode the client executes no commands of its own, such as
+# `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
-# Rights outside the database, for reading the state of the server. Further rights would allow more: a user who may
-# write into the database `mysql` can grant itself every right, including access to files of the server's user.
+# Rights outside the database that the user of the load receives, for reading the state of the server. Further rights
+# would be dangerous: a user who may write into the database `mysql` can grant itself every right, including access to
+# files of the server's user.
 _EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
 
@@ -39,7 +41,7 @@ def program(name: str) -> Path | None:
 
 
 class Mariadb(PrivateDatabase):
-    """Private MariaDB."""
+    """MariaDB server that Towtank starts for the system under test."""
 
     kind = "mariadb"
     title: ClassVar[str] = "MariaDB"
@@ -60,17 +62,19 @@ class Mariadb(PrivateDatabase):
 
     @property
     def _client_options(self) -> list[str]:
-        """Option that names the client's options file, because a password must not appear on a command line."""
+        """Command-line option that names the client's options file, which contains the password; a password must not
+        appear on a command line.
+        """
         return [f"--defaults-file={self.folder / 'client.cnf'}"]
 
     @property
     def _password(self) -> str:
-        """Password from the system file, or the password generated for the run."""
+        """Password of the database user: from the system file, or else generated for the run."""
         return self._part.password or self._secret
 
     @property
     def dsn(self) -> str:
-        """Address for clients, with user and password."""
+        """Address of the database for clients, with user and password."""
         part = self._part
         return f"mysql://{part.user}:{self._password}@{self.host.address}:{self._port}/{part.database}"
 
@@ -83,10 +87,11 @@ class Mariadb(PrivateDatabase):
         options = [
             "--no-defaults",
             f"--datadir={self.data}",
-            # When a server starts, it removes the temporary tables of all servers with the same temporary folder.
+            # A separate temporary folder, because a server that starts removes the temporary tables of all servers with
+            # the same folder.
             f"--tmpdir={self.sockets}",
-            # `--force` accepts a host name that cannot be resolved, which is harmless: no user is defined by a host
-            # name.
+            # `--force` accepts a host name that cannot be resolved. This is harmless, because no user is defined by a
+            # host name.
             "--force",
             "--skip-name-resolve",
             "--skip-test-db",
@@ -102,26 +107,27 @@ class Mariadb(PrivateDatabase):
         return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
 
     def _first_statements(self) -> str:
-        """Return the statements that the server executes before it listens, one per line; repeating them changes
-        nothing.
+        """Return the SQL statements that the server executes at each start before it listens, one per line. Their
+        repetition changes nothing.
         """
         part = self._part
         who, own = f"`{part.user}`@`%`", part.database.replace("_", r"\_")
         return (
             f"CREATE DATABASE IF NOT EXISTS `{part.database}` CHARACTER SET utf8mb4;\n"
-            # The initial users of a new server have no passwords.
+            # The initial users of a new server are removed, because they have no passwords.
             "DELETE FROM mysql.global_priv WHERE User IN ('', 'root');\n"
             "FLUSH PRIVILEGES;\n"
             f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self._password}';\n"
             f"GRANT {_EVERYWHERE} ON *.* TO {who};\n"
             f"GRANT SELECT ON performance_schema.* TO {who};\n"
-            # In a grant, an unescaped underscore stands for any character.
+            # Underscores in the database name are escaped, because in a grant an unescaped underscore stands for any
+            # character.
             f"GRANT ALL PRIVILEGES ON `{own}`.* TO {who};\n"
             f"GRANT ALL PRIVILEGES ON `{own}\\_%`.* TO {who};\n"
         )
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process, which reads no options files."""
+        """Return the server process. Its command prevents the server from reading option files of the machine."""
         options = [_option(name, value) for name, value in self._configuration().items()]
         command = self._as_server("mariadbd", "--no-defaults", "--skip-ssl", *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
@@ -132,7 +138,7 @@ class Mariadb(PrivateDatabase):
             **self._part.settings.configuration(),
             "bind_address": self.host.address,
             "port": self._port,
-            # With an empty name the server opens no socket; the kernel refuses paths that are too long.
+            # If the path of the socket is too long for the kernel, it is left empty, and the server opens no socket.
             "socket": str(socket) if self._fits_socket(socket) else "",
             "datadir": str(self.data),
             "pid_file": str(self.sockets / "pid"),
@@ -142,7 +148,7 @@ class Mariadb(PrivateDatabase):
         }
 
     def addresses(self) -> list[str]:
-        """Return the address to which virtual users send statements."""
+        """Return the address to which virtual users send SQL statements."""
         return [self.dsn]
 
     def ready(self) -> str | None:
@@ -160,7 +166,7 @@ class Mariadb(PrivateDatabase):
         return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of the server's status variables."""
+        """Return the scraper that reads the server's status variables."""
         from towtank.observe import MariadbScraper  # noqa: PLC0415 - only where something is observed
 
         return [MariadbScraper(self.name, self.dsn)]

@@ -1,4 +1,4 @@
-"""Defines the base of mounts of network file systems, with one process and one mount point on each host."""
+"""Defines the base class of mounts of network file systems, with one process and one mount point on each host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.system.services.private_server import ProgramService
 _DEVICE = Path("/dev/fuse")
 _STOP_WITHIN_S = 10.0
 _GRACE_S = 5.0
-# Script that writes a file and reads it back, for which the servers must respond; `timeout` limits its time.
+# Script that tests a mount: it writes a file and reads it back, which requires that the servers respond.
 _TRIED = """
 grep -q " $1 fuse" /proc/self/mounts || exit 1
 echo whole >"$1/.tried-$2" && grep -q whole "$1/.tried-$2"
@@ -26,12 +26,13 @@ exit $status
 """
 _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
-# A killed program leaves a dead mount that prevents another mount, so the dead mount is removed first.
+# Script that first removes the mount of a killed program, which would prevent a new mount, and then executes the mount
+# program.
 _MOUNT = 'umount --lazy "$1" 2>/dev/null; shift; exec "$@"'
 
 
 class MountService(ProgramService):
-    """Network file system, mounted on one or several hosts for their services.
+    """Network file system, mounted on one or several hosts for the services on these hosts.
 
     A mount is in the mount namespace of its host, so only that host sees the mount, and the mount is removed with the
     host.
@@ -43,7 +44,7 @@ class MountService(ProgramService):
         self._servers: list[Service] = []
 
     def missing(self) -> str | None:
-        """Return a message if the program or FUSE is missing; None otherwise."""
+        """Return a message if the mount program or FUSE is missing; None otherwise."""
         if lacking := super().missing():
             return lacking
         if not _DEVICE.exists():
@@ -55,21 +56,21 @@ class MountService(ProgramService):
         self._servers = [other for name in self._names for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Return the servers of the file system, which must respond before the mount does."""
+        """Return the servers of the file system, which must respond before the mount can respond."""
         return list(self._servers)
 
     @property
     def places(self) -> dict[str, Host]:
-        """Host of each process of the mount, by name of the process."""
+        """Host of each mount process, by name of the process."""
         hosts = self.hosts or [self.host]
         return dict(zip(node_names(self.name, len(hosts)), hosts, strict=True))
 
     def point_on(self, host: Host) -> Path:
-        """Return the mount point as the services of a host see it."""
+        """Return the path of the mount point as the services on a host see it."""
         return host.temporary / "mounts" / self.name
 
     def prepare(self, place: Place) -> None:
-        """Create the mount points, and write the configuration of the program."""
+        """Create the mount points, and write the configuration of the mount program."""
         self._folder = place.scratch
         for host in self.places.values():
             host.make_folder(self.point_on(host))
@@ -88,7 +89,7 @@ class MountService(ProgramService):
         return specs
 
     def program_of(self, process: str, point: Path) -> list[str]:  # noqa: ARG002
-        """Return program and arguments of one process, which serves the mount point."""
+        """Return program and arguments of one mount process, which makes the files accessible at its mount point."""
         return [self.path, str(point)]
 
     def ready(self) -> str | None:
@@ -104,10 +105,10 @@ class MountService(ProgramService):
         return None if answer.status == 0 else f"no file can be written to {point} of {process} yet"
 
     def stopped(self) -> None:
-        """Unmount the mounts of killed programs, because access to such a mount would never return."""
+        """Unmount the mounts of killed programs, because every access to such a mount would block for ever."""
         if self._folder is not None:
             for host in self.places.values():
-                # An error is ignored, because the host is removed next, together with the mount.
+                # An error is ignored here, because the host is removed next, together with the mount.
                 with suppress(TargetError):
                     host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point_on(host))], _STOP_WITHIN_S)
             self._folder = None

@@ -1,6 +1,6 @@
 """Runs nginx: gateway and load balancer for HTTP/1.1, or server of files.
 
-The page `stub_status` has no counts by member. nginx therefore logs the number of the member for each request, with
+The page `stub_status` has no counts by member (upstream server). nginx therefore logs the number of the member, with
 two bytes per request, and writes the log once a second. The scraper reads the log, which is removed with the scratch
 folder.
 """
@@ -24,7 +24,7 @@ MEMBERS_LOG = "members.log"
 
 
 class Nginx(PrivateFileGateway):
-    """Private nginx."""
+    """nginx that Towtank starts for the system under test."""
 
     kind = "nginx"
     program: ClassVar[str] = "nginx"
@@ -42,7 +42,7 @@ class Nginx(PrivateFileGateway):
         """Write the configuration file `nginx.conf`."""
         super().configure(place)
         given = self._settings
-        # Possibly only root can read the served files, so nginx keeps running as root in this case.
+        # The served files may be readable only by root, so nginx keeps running as root in this case.
         user = [f"user {self._account or 'root'};"] if os.geteuid() == 0 else []
         lines = [
             "daemon off;",
@@ -73,13 +73,15 @@ class Nginx(PrivateFileGateway):
         ]
 
     def _upstream(self) -> list[str]:
-        """Return the directives for the members, and a map from each member's address to its number in the log."""
+        """Return the directives for the members (upstream servers), and a map from each member's address to its number
+        in the log.
+        """
         given = self._settings
         kept = [f"keepalive {given.member_connections_kept};"] if given.member_connections_kept else []
         addresses = list(self.members.values())
         return [
             "upstream members {",
-            # Shared memory in which all workers keep the state of the members.
+            # A zone is shared memory, by which all workers use the same state of the members.
             "zone members 256k;",
             *_POLICIES[given.policy],
             *(f"server {address};" for address in addresses),
@@ -118,7 +120,9 @@ class Nginx(PrivateFileGateway):
         return refuses_http(self.status_address, _STATUS)
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of nginx's status page and of the log of members."""
+        """Return the scraper of nginx's status page, and of the log with the member (upstream server) of each
+        request.
+        """
         from towtank.observe.nginx import NginxScraper  # noqa: PLC0415 - only where something is observed
 
         log = None if self._files is not None else self.folder / MEMBERS_LOG

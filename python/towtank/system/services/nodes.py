@@ -1,4 +1,6 @@
-"""Defines the base of servers with several nodes: one process per node, a common database and a common storage."""
+"""Defines the base class of servers with several nodes: one process per node, a common database and a common
+storage.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _READ_ALL = 'find "$1" -type f -exec cat {} + >/dev/null'
 
 
 class NodesService(PlainService):
-    """All nodes of one server.
+    """Server with all its nodes, each of which is one process.
 
     Parameters
     ----------
@@ -44,7 +46,9 @@ class NodesService(PlainService):
         self._mount = mounts[0] if mounts else None
 
     def database_among(self, others: list[Service]) -> Postgresql:
-        """Return the PostgreSQL service of the system; without one, a private PostgreSQL of this service."""
+        """Return the PostgreSQL service of the system; if there is none, return a separate PostgreSQL for this
+        service.
+        """
         found = [other for other in others if isinstance(other, Postgresql)]
         return found[0] if found else self._own_database()
 
@@ -56,17 +60,21 @@ class NodesService(PlainService):
         return database
 
     def host_of(self, number: int) -> Host:
-        """Return the host of a node; nodes are numbered from 1."""
+        """Return the host of the node with the given number; nodes are numbered from 1."""
         return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
 
     def storage_on(self, host: Host) -> Path | None:
-        """Return the disk or mount that stores the contents, as a host sees it; None without disk and mount."""
+        """Return the path of the disk or mount that stores the contents, as a host sees it; None without disk and
+        mount.
+        """
         if self._mount is not None:
             return self._mount.point_on(host)
         return None if self._asked.storage is None else host.disk(self._asked.storage)
 
     def warm_others(self, place: Place, contents_on: Callable[[Host], Path | None]) -> None:
-        """Read all contents once on every host except the first, which already has them in its page cache."""
+        """Read all contents once on every host except the first, to fill its page cache. The first host already has
+        them in its page cache.
+        """
         first = self.host_of(1)
         others = {host.name: host for host in self.hosts if host.name != first.name}
         for name, host in others.items():
@@ -84,7 +92,7 @@ class NodesService(PlainService):
             self.host_of(number).require_free(port, self.name)
 
     def addresses(self) -> list[str]:
-        """Return one address for each node."""
+        """Return the address `host:port` of each node."""
         return [f"{self.host_of(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
 
     def refuses(self, address: str) -> str | None:  # noqa: ARG002
@@ -92,7 +100,7 @@ class NodesService(PlainService):
         return None
 
     def ready(self) -> str | None:
-        """Return None if every node responds, otherwise the reasons."""
+        """Return None if every node responds, otherwise the reasons why nodes do not respond."""
         refusals = [refusal for address in self.addresses() if (refusal := self.refuses(address)) is not None]
         return "; ".join(refusals) or None
 

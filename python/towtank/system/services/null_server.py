@@ -16,7 +16,7 @@ from towtank.system.service import Place, PlainService
 
 
 class NullServer(PlainService):
-    """Null server, with one `towtank-engine null-server` process."""
+    """Null server (a server with fixed responses), with one `towtank-engine null-server` process."""
 
     kind = "null_server"
 
@@ -37,7 +37,7 @@ class NullServer(PlainService):
             self._port = self.host.free_ports(self._ports)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process."""
+        """Return the process of the null server."""
         given = self._settings
         command = [str(self.host.engine()), "null-server", "--listen", f"{self.host.address}:{self._port}"]
         command += ["--ports", str(self._ports), "--threads", str(given.threads), "--body", str(given.body)]
@@ -49,15 +49,17 @@ class NullServer(PlainService):
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections, which means that it listens on all ports."""
+        """Return None if the server accepts connections on its first port, otherwise the reason; it listens on all
+        ports at once.
+        """
         return refuses_connection(self.addresses()[0])
 
     def addresses(self) -> list[str]:
-        """Return one address for each port."""
+        """Return the address `host:port` for each port of the null server."""
         return [f"{self.host.address}:{port}" for port in range(self._port, self._port + self._ports)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings, with the chosen port."""
+        """Return the settings of the null server, with the chosen port."""
         draws = self._settings.work > 0 and self._settings.work_variation != "constant"
         seed = self._seed if draws else self._settings.seed
         return {**self._settings.model_dump(mode="json"), "port": self._port, "seed": seed}

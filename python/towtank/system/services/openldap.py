@@ -1,4 +1,4 @@
-"""Runs a private slapd of OpenLDAP, with generated users and the monitor database."""
+"""Runs a separate `slapd` of OpenLDAP for the system under test, with generated users and the monitor database."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ADMINISTRATOR = f"cn=admin,{SUFFIX}"
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
-# Largest number of open files of slapd. It allocates 650 bytes for each of them, 21 MB in total; the limit is far above
-# the number of its connections.
+# Largest number of open files of slapd. It is far above the number of its connections, but low enough for memory: slapd
+# allocates 650 bytes for each possible file, 21 MB in total. [1]
 _OPEN_FILES = 32768
 
 
 class Openldap(PrivateServer):
-    """Private slapd."""
+    """LDAP server `slapd` of OpenLDAP that Towtank starts for the system under test."""
 
     kind = "openldap"
     program: ClassVar[str] = "slapd"
@@ -44,7 +44,7 @@ class Openldap(PrivateServer):
         self._password = part.password or secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """Return a message if the server, or the program that fills its database, is missing."""
+        """Return a message if slapd, or the program that fills its database, is missing; None otherwise."""
         absent = [name for name in ("slapd", "slapadd") if find_program(name) is None]
         return (
             f"{self.name}: OpenLDAP is not installed ({', '.join(absent)} missing); {self.install}" if absent else None
@@ -52,11 +52,11 @@ class Openldap(PrivateServer):
 
     @property
     def url(self) -> str:
-        """Address of the server for clients."""
+        """Address of the server, by which clients connect."""
         return f"ldap://{self.address}"
 
     def configure(self, place: Place) -> None:
-        """Write `slapd.conf`, and fill the database with users."""
+        """Write the configuration `slapd.conf`, and fill the database of the directory with users."""
         self.make_own_folder("db")
         self.make_own_folder("run")
         self.write("slapd.conf", "\n".join(self._configuration()) + "\n")
@@ -77,7 +77,7 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
-            # The scraper must read all entries, independently of the access rules for clients.
+            # No limit of results applies to the monitor database, because the scraper must read all of its entries.
             "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
@@ -90,7 +90,9 @@ class Openldap(PrivateServer):
         ]
 
     def _populate(self, place: Place) -> None:
-        """Fill the database with users, or copy the database that an earlier run with equal settings kept."""
+        """Fill the database with users. If an earlier run with equal settings kept its database, copy this database
+        instead.
+        """
         kept = place.data / "-".join(["openldap", *self._settings.indexes])
         self._users = place.data / "users.csv"
         if not (kept / _COMPLETE).exists():
@@ -115,7 +117,7 @@ class Openldap(PrivateServer):
         with self._users.open("w", encoding="utf-8") as stream:
             stream.write("user,password\n")
             stream.writelines(f"{user.name},{user.password}\n" for user in users(count, seed))
-        # Database 1 is the monitor, database 2 contains the users.
+        # The option -n 2 selects the database with the users; database 1 is the monitor.
         command = [self._slapadd(), "-q", "-n", "2", "-f", str(self.folder / "slapd.conf"), "-l", str(source)]
         place.run(ProcessSpec(f"{self.name}-slapadd", command), limit_s=_POPULATE_WITHIN_S)
         source.unlink()
@@ -127,7 +129,9 @@ class Openldap(PrivateServer):
         return found
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process; any debug level, including `none`, keeps it in the foreground."""
+        """Return the server process. The option for the debug level, even with `none`, keeps the server in the
+        foreground.
+        """
         command = [self.path, "-d", "none", "-f", str(self.folder / "slapd.conf"), "-h", f"{self.url}/"]
         return [ProcessSpec(self.name, self.as_server(command), grace_s=5.0, open_files=_OPEN_FILES)]
 
@@ -136,7 +140,7 @@ class Openldap(PrivateServer):
         return refuses_connection(self.address)
 
     def settings_used(self) -> dict[str, Any]:
-        """Return settings, population and port."""
+        """Return the settings of slapd, its population and its port."""
         population = self._population.model_dump(mode="json")
         return {**self._part.configuration, "population": population, "port": self._port}
 

@@ -1,4 +1,4 @@
-"""Runs a private PostgreSQL with its own data folder and port, removed when the system goes down."""
+"""Runs a PostgreSQL server with its own data folder and port, which are removed when the system is stopped."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# The superuser creates the database and a second user, for the load. The second user is no superuser, so that no
-# statement of a study can run a program.
+# Names of the superuser, of a second user, and of the database. The second user executes the load and is no superuser,
+# so that no statement of a study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
@@ -28,19 +28,18 @@ _DATABASE = "towtank"
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
 _STATEMENTS = "pg_stat_statements"
-# psql ignores the startup file of the user and stops at the first error.
+# Options by which psql ignores the startup file of the user and stops at the first error.
 _QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
 _VERSION = re.compile(r"\) (\d+)(?:\.(\d+))?")
-# For each major version, the minor version from which psql supports `\restrict` (release notes of 2025-08-14,
-# CVE-2025-8714).
+# Minor version since which psql supports `\restrict`, by major version (release notes of 2025-08-14, CVE-2025-8714).
 _RESTRICT = {13: 22, 14: 19, 15: 14, 16: 10, 17: 6}
-# Number of iterations that PostgreSQL uses for verifiers (scram-common.h).
+# Number of iterations with which PostgreSQL computes the verifier of a password (scram-common.h). [1]
 _SCRAM_ROUNDS = 4096
 
 
 def program(name: str) -> Path | None:
-    """Return the path of a PostgreSQL program: the newest version in Debian's folders, otherwise the program on the
-    path.
+    """Return the path of a PostgreSQL program: the newest version in Debian's folders, or else the program on the
+    search path.
     """
     versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=_version_of, reverse=True)
     on_path = shutil.which(name)
@@ -48,7 +47,9 @@ def program(name: str) -> Path | None:
 
 
 def _version_of(path: Path) -> float:
-    """Return the version in a path such as `/usr/lib/postgresql/15/bin/postgres`; 0 for a folder with another name."""
+    """Return the PostgreSQL version in a path such as `/usr/lib/postgresql/15/bin/postgres`; 0 if the path contains no
+    version.
+    """
     try:
         return float(path.parts[-3])
     except ValueError:
@@ -71,8 +72,8 @@ def has_restrict(version: str) -> bool:
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """Return the verifier that PostgreSQL stores for a password in plain ASCII (RFC 5802, section 3; form of RFC
-    5803).
+    """Return the SCRAM verifier that PostgreSQL stores instead of a password in plain ASCII (RFC 5802, section 3;
+    format of RFC 5803).
     """
     salt = secrets.token_bytes(16) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _SCRAM_ROUNDS)
@@ -83,7 +84,7 @@ def scram_verifier(password: str, salt: bytes | None = None) -> str:
 
 
 class Postgresql(PrivateDatabase):
-    """Private PostgreSQL."""
+    """PostgreSQL server that Towtank starts for the system under test."""
 
     kind = "postgresql"
     title: ClassVar[str] = "PostgreSQL"
@@ -96,8 +97,8 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # Shell command that prints the program of the newest version in Debian's folders, otherwise the program on the
-        # path.
+        # Shell command that prints the path of a program: the newest version in Debian's folders, or else the program
+        # on the search path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
@@ -110,7 +111,7 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if psql can disable its own commands in a script, because some of these commands run programs."""
+        """Return True if psql can disable its own commands in a script; some of these commands run programs."""
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
@@ -122,7 +123,7 @@ class Postgresql(PrivateDatabase):
 
     @property
     def dsn(self) -> str:
-        """Address for clients, with user and password."""
+        """Address of the database for clients, with user and password."""
         return f"postgresql://{_USER}:{self._password}@{self.host.address}:{self._port}/{_DATABASE}"
 
     def prepare(self, place: Place) -> None:
@@ -146,8 +147,8 @@ class Postgresql(PrivateDatabase):
         return self.folder / "begin.sql"
 
     def _admitted(self) -> str:
-        """Return the access rules: the superuser connects from the host only, the user also from the network of the
-        host.
+        """Return the access rules: the superuser may connect only from the host, the user of the load also from its
+        network.
         """
         near = "samehost" if self.host.address == LOOPBACK else "samenet"
         return (
@@ -167,7 +168,8 @@ class Postgresql(PrivateDatabase):
             f"SELECT '{user}' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{_USER}') \\gexec",
             f"SELECT 'CREATE DATABASE {_DATABASE} OWNER {_USER}'"
             f" WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{_DATABASE}') \\gexec",
-            # From PostgreSQL 15 on, the script of a population may request a checkpoint.
+            # The role pg_checkpoint, which exists since PostgreSQL 15, lets the script of a population request a
+            # checkpoint.
             f"SELECT 'GRANT pg_checkpoint TO {_USER}'"
             " WHERE EXISTS (SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint') \\gexec",
         ]
@@ -182,12 +184,13 @@ class Postgresql(PrivateDatabase):
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
 
     def addresses(self) -> list[str]:
-        """Return the address to which virtual users send statements."""
+        """Return the address to which virtual users send SQL statements."""
         return [self.dsn]
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # No connection is reserved, because all connections belong to the user of the load, who is not a superuser.
+            # No connection is reserved for superusers, so that the user of the load, who is no superuser, can use all
+            # connections.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
@@ -198,24 +201,25 @@ class Postgresql(PrivateDatabase):
         }
 
     def _socket_folder(self) -> str:
-        """Return the folder of the server's socket.
+        """Return the folder of the server's Unix socket.
 
         Empty if the path of the socket would be too long for the kernel.
         """
         return str(self.sockets) if self._fits_socket(self.sockets / f".s.PGSQL.{self._port}") else ""
 
     def _preloaded(self) -> dict[str, str | int]:
-        """Return the settings that load the library which counts statements.
+        """Return the settings that load `pg_stat_statements`, the library that counts statements.
 
         Empty if the library is not configured or not installed.
         """
         if not self._part.settings.statements or not self.has_statements():
             return {}
-        # Statements are stored up to track_activity_query_size; a truncated statement could not be explained.
+        # Statements are stored up to this size, enlarged because a truncated statement could not be explained by
+        # `EXPLAIN`.
         return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
 
     def has_statements(self) -> bool:
-        """Return True if the library that counts statements is installed with the server."""
+        """Return True if `pg_stat_statements`, the library that counts statements, is installed with the server."""
         library = Path(self._path("postgres")).parents[1] / "lib" / f"{_STATEMENTS}.so"
         return self.host.execute(["test", "-e", str(library)]).status == 0
 
@@ -231,7 +235,9 @@ class Postgresql(PrivateDatabase):
         return self._as_superuser("-c", "CHECKPOINT")
 
     def _as_superuser(self, *what: str) -> str | None:
-        """Run statements as the superuser; return the error, or None if the statements succeeded."""
+        """Run SQL statements as the superuser of the database; return the error, or None if the statements
+        succeeded.
+        """
         command = ["psql", *_QUIETLY, *self._where, "-U", _SUPERUSER, "-d", "postgres", *what]
         done = self.host.execute(self._as_server(*command), environment={"PGPASSWORD": self._superuser_password})
         return None if done.status == 0 else done.output.strip() or f"psql ended with status {done.status}"
@@ -252,7 +258,7 @@ class Postgresql(PrivateDatabase):
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
     def scrapers(self) -> list[Any]:
-        """Return the scraper of the server's statistics views."""
+        """Return the scraper that reads the server's statistics views."""
         from towtank.observe import PostgresqlScraper  # noqa: PLC0415 - only where something is observed
 
         return [PostgresqlScraper(self.name, self.dsn)]

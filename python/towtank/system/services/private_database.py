@@ -1,4 +1,4 @@
-"""Defines the base of private databases: folder, account, password, programs and population.
+"""Defines the base class of private database servers: folder, account, password, programs and population.
 
 These servers refuse to run as root; if Towtank is root, servers and clients run as the user of the Debian package.
 The folder of a database then belongs to root, and only the group of that user may enter the folder, so that no other
@@ -25,19 +25,19 @@ from towtank.system.services.private_server import as_account
 from towtank.system.services.sql_script import filled_script
 
 _POPULATE_WITHIN_S = 3600.0
-# Length of sun_path in sockaddr_un without its terminator (unix(7)).
+# Longest path of a Unix socket: the length of sun_path in sockaddr_un without its terminator (unix(7)). [byte]
 _SOCKET_PATH_AT_MOST = 107
 _OWNER = "owner"
 
 
 class PrivateDatabase(PlainService):
-    """Private database server."""
+    """Database server that Towtank starts for each run."""
 
     title: ClassVar[str] = ""
     install: ClassVar[str] = ""
-    # Prefix of the folders of this kind of database, by which folders of killed owners are found.
+    # Prefix of the names of folders of this kind of database, by which folders are found whose owner was killed.
     prefix: ClassVar[str] = ""
-    # User that runs the server if Towtank is root.
+    # User as whom the server runs if Towtank runs as root.
     account: ClassVar[str] = ""
     programs: ClassVar[tuple[str, ...]] = ()
 
@@ -48,7 +48,8 @@ class PrivateDatabase(PlainService):
         self._port: int = part.port
         self._folder: Path | None = None
         self._is_root = False
-        # Hexadecimal digits need no quotes in an address, an options file or a statement.
+        # The password consists of hexadecimal digits, which need no quotes in an address, an options file or a
+        # statement.
         self._secret = secrets.token_hex(16)
 
     def meet(self, others: list[Service]) -> None:
@@ -67,7 +68,9 @@ class PrivateDatabase(PlainService):
 
     @abstractmethod
     def _search(self, name: str) -> str:
-        """Return a shell command that prints the path of a program, for a machine whose files are not visible here."""
+        """Return a shell command that prints the path of a program, for a machine whose files are not
+        accessible here.
+        """
 
     @abstractmethod
     def _load(self, script: Path) -> list[str]:
@@ -78,7 +81,8 @@ class PrivateDatabase(PlainService):
         return {}
 
     def missing(self) -> str | None:
-        """Return a message if a program is missing, or the server's user if Towtank is root; None otherwise.
+        """Return a message if a program is missing, or if Towtank is root and the server's user is missing; None
+        otherwise.
 
         For a remote host, nothing is checked here; missing programs are reported when the database is prepared.
         """
@@ -106,7 +110,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def data(self) -> Path:
-        """Data folder of the server.
+        """Folder in which the database server keeps its data.
 
         Raises
         ------
@@ -116,7 +120,7 @@ class PrivateDatabase(PlainService):
         return self.folder / "data"
 
     def _make_folder(self) -> None:
-        """Choose or check the port, choose the account, and create the folder of the database."""
+        """Choose or check the port, choose the user that runs the server, and create the folder of the database."""
         host = self.host
         if self._part.port:
             host.require_free(self._part.port, self.name)
@@ -145,7 +149,7 @@ class PrivateDatabase(PlainService):
 
     @property
     def sockets(self) -> Path:
-        """Folder of the server's socket and temporary files.
+        """Folder of the database server's Unix socket and temporary files.
 
         Raises
         ------
@@ -160,11 +164,11 @@ class PrivateDatabase(PlainService):
             raise TargetError(f"{self.name}: `{command[0]}` failed: {answer.output.strip()}")
 
     def _fits_socket(self, path: Path) -> bool:
-        """Return True if the kernel accepts a socket with this path."""
+        """Return True if the kernel accepts a Unix socket with this path, which must not be too long."""
         return len(str(path)) <= _SOCKET_PATH_AT_MOST
 
     def _populate(self) -> None:
-        """Run the script of the population once.
+        """Run the SQL script of the population once.
 
         Raises
         ------
@@ -181,7 +185,7 @@ class PrivateDatabase(PlainService):
         self._is_populated = True
 
     def stopped(self) -> None:
-        """Remove the folder after the processes have ended."""
+        """Remove the folder of the database after its processes have ended."""
         if self._folder is not None:
             with suppress(TargetError, OSError):
                 self.host.remove(self._folder)
@@ -208,7 +212,9 @@ class PrivateDatabase(PlainService):
         return as_account(self.account, command) if self._is_root else command
 
     def _sweep(self) -> None:
-        """Remove the folders of databases whose owner was killed; their servers ended with the owner."""
+        """Remove the folders of databases whose owner (a Towtank process) was killed; their servers ended with the
+        owner.
+        """
         for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):
             owner = noted_identity(folder / _OWNER)
             if owner is not None and has_ended(owner):

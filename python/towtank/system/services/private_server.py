@@ -1,4 +1,4 @@
-"""Defines the base of private third-party servers: program, folder, ports and configuration file.
+"""Defines the base class of private third-party servers: program, folder, ports and configuration file.
 
 All files of a private server are in its scratch folder, which is removed when the system goes down. `System` writes
 the output of the server's process to the run folder, as a log.
@@ -20,11 +20,11 @@ from towtank.system import server_models
 from towtank.system.reach import refuses_connection
 from towtank.system.service import Place, PlainService, Service
 
-# Folders with server programs that are not on the search path of ordinary users in Debian.
+# Folders with server programs that Debian does not include in the search path of ordinary users.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
-# Permissions for a group: enter a folder without listing it, and read a file.
+# Permissions of a group: to enter a folder without listing its content, and to read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
-# Lowest port on which users other than root may listen.
+# Lowest port on which users other than root may listen, if the kernel's default is not changed.
 _FIRST_FREE_PORT = 1024
 
 
@@ -52,7 +52,7 @@ def as_account(account: str, command: list[str], *options: str) -> list[str]:
 
 
 class ProgramService(PlainService):
-    """Third-party program whose files are in a folder of the run."""
+    """Service that starts a third-party program and keeps the program's files in a folder of the run."""
 
     program: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -63,14 +63,14 @@ class ProgramService(PlainService):
         self._folder: Path | None = None
 
     def missing(self) -> str | None:
-        """Return a message if the program is missing; None otherwise."""
+        """Return a message if the server program is missing; None otherwise."""
         if find_program(self.program) is None:
             return f"{self.name}: {self.title} is not installed ({self.program} missing); {self.install}"
         return None
 
     @property
     def path(self) -> str:
-        """Path of the program.
+        """Path of the installed third-party program.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class ProgramService(PlainService):
 
     @property
     def folder(self) -> Path:
-        """Folder of the program's files for the run.
+        """Folder with the files that the program uses during the run.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class PrivateServer(ProgramService):
     enter the folder of the run and read its files. Folders that `make_own_folder` creates belong to the user.
     """
 
-    # Users that packages of the server create; the server runs as the first of them that exists.
+    # Users that the packages of the server may have created; the server runs as the first of them that exists.
     accounts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, port: int) -> None:
@@ -130,7 +130,7 @@ class PrivateServer(ProgramService):
         self.configure(place)
 
     def configure(self, place: Place) -> None:
-        """Write the configuration of the server."""
+        """Write the configuration file of the third-party server."""
 
     def write(self, name: str, text: str) -> Path:
         """Write a file in the folder of the run that only this user and the server can read; it may contain secrets."""
@@ -143,7 +143,7 @@ class PrivateServer(ProgramService):
         return path
 
     def make_own_folder(self, name: str) -> Path:
-        """Create a folder that the server can write to."""
+        """Create a folder in which the server can create files."""
         path = self.folder / name
         path.mkdir(PRIVATE_FOLDER_MODE)
         if self._account is not None:
@@ -185,11 +185,13 @@ class PrivateGateway(PrivateServer):
         self._members = [other for name in self._part.members for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Return the members, which must respond before the gateway does."""
+        """Return the services (members) to which the gateway forwards requests; they must respond before the gateway
+        does.
+        """
         return list(self._members)
 
     def prepare(self, place: Place) -> None:
-        """Choose the port of the counters, then prepare the server."""
+        """Choose the port on which the gateway serves its counters, then prepare the server."""
         self._status_port = self.host.free_ports()
         super().prepare(place)
 
@@ -200,7 +202,7 @@ class PrivateGateway(PrivateServer):
 
     @property
     def members(self) -> dict[str, str]:
-        """Address of each member by name.
+        """Address of each member (service to which the gateway forwards requests), by name.
 
         A service with two addresses, such as `content`, gives the members `content-1` and `content-2`.
         """
@@ -216,5 +218,5 @@ class PrivateGateway(PrivateServer):
         return [self.address]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return settings, members and ports."""
+        """Return the settings of the gateway, its members and its ports."""
         return {**self._part.configuration, "port": self._port, "members": self.members}

@@ -1,4 +1,4 @@
-"""Runs a private Redis, which is empty at the start and keeps no data."""
+"""Runs a separate Redis server for the system under test; it is empty at the start and keeps no data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEPT_BACK = ("CONFIG", "MODULE", "DEBUG", "REPLICAOF", "SLAVEOF")
 
 
 class Redis(PrivateServer):
-    """Private Redis."""
+    """Redis server that Towtank starts for the system under test."""
 
     kind = "redis"
     program: ClassVar[str] = "redis-server"
@@ -34,7 +34,7 @@ class Redis(PrivateServer):
         lines = [
             f"bind {self.host.address}",
             f"requirepass {self._password}",
-            # These commands are disabled, because they would access files and programs outside the server.
+            # Commands that would access files and programs outside the server are disabled.
             *(f'rename-command {name} ""' for name in _KEPT_BACK),
             f"port {self._port}",
             f'dir "{self.make_own_folder("data")}"',
@@ -52,7 +52,7 @@ class Redis(PrivateServer):
         self.write("redis.conf", "\n".join(lines) + "\n")
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process."""
+        """Return the process of the Redis server."""
         command = self.as_server([self.path, str(self.folder / "redis.conf")])
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
@@ -68,11 +68,11 @@ class Redis(PrivateServer):
         return None if answer == "PONG" else f"it responds to a ping with {answer!r}"
 
     def client_url(self) -> str | None:
-        """Return the address of the server with its password."""
+        """Return the URL of the server, including its password."""
         return f"redis://:{self._password}@{self.address}"
 
     def settings_used(self) -> dict[str, Any]:
-        """Return settings and port."""
+        """Return the settings and the port of the Redis server."""
         return {**self._part.configuration, "port": self._port}
 
     def scrapers(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Reads SQL scripts that populate databases, and replaces the names of values in them."""
+"""Reads SQL scripts that populate databases, and replaces placeholders in them by values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _PLACE = re.compile(r"\$\{\s*([A-Za-z][A-Za-z0-9_-]*)\s*\}")
 
 
 def filled_script(service: str, population: SqlPopulation, base: Path) -> str:
-    """Return the text of a population's script, in which each name of a value is replaced by the value.
+    """Return the text of a population's SQL script, in which each placeholder (name of a value) is replaced by the
+    value.
 
     Raises
     ------

@@ -19,7 +19,7 @@ _PREFIX = "towtank-sqlite-"
 
 
 class Sqlite(PlainService):
-    """SQLite database."""
+    """SQLite database that is created for every run."""
 
     kind = "sqlite"
 
@@ -42,8 +42,10 @@ class Sqlite(PlainService):
         return self._folder / "data.db"
 
     def prepare(self, place: Place) -> None:
-        """Create the database file with its population; the write-ahead log is empty afterwards."""
-        # The engine opens the file from outside the host, so the path must be valid for this process.
+        """Create the database file with its population. The write-ahead log is empty afterwards, so every run starts
+        equally.
+        """
+        # The path must be valid for this process, because the engine opens the file from outside the host.
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
         self._folder.mkdir(parents=True)
@@ -60,16 +62,16 @@ class Sqlite(PlainService):
             raise TargetError(f"{self.name}: its population could not be created: {error}") from error
 
     def stopped(self) -> None:
-        """Remove the database file."""
+        """Remove the folder with the database file."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def addresses(self) -> list[str]:
-        """Return the path of the database file as an address, with the settings of sessions."""
+        """Return the path of the database file as an address, with the settings that each session applies."""
         given = self._part.settings
         cache = "" if given.cache is None else f"&cache={given.cache}B"
         return [f"sqlite://{quote(str(self.path))}?synchronous={given.synchronous}{cache}"]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings with which the file was created and is opened."""
+        """Return the settings with which the database file was created and with which the engine opens it."""
         return {**self._part.settings.model_dump(mode="json"), "library": sqlite3.sqlite_version}

@@ -25,7 +25,9 @@ class TcpPeer(PlainService):
         self._listen = ""
 
     def prepare(self, place: Place) -> None:
-        """Choose the port, or check the configured port; a Unix socket is in a folder of the run."""
+        """Choose the port, or check that the configured port is free; a Unix socket is created in a folder of
+        the run.
+        """
         port = self._settings.port
         if self._settings.unix:
             self._listen = f"{UNIX}{place.scratch / 'peer.sock'}"
@@ -46,7 +48,7 @@ class TcpPeer(PlainService):
         return (refuses_unix if self._settings.unix else refuses_connection)(self._listen)
 
     def addresses(self) -> list[str]:
-        """Return the address on which the peer listens."""
+        """Return the address on which the TCP peer listens."""
         if self._settings.unix:
             return [f"tcp+unix://{quote(self._listen.removeprefix(UNIX))}"]
         return [f"tcp://{self._listen}"]
