@@ -12,11 +12,13 @@ from towtank.errors import ModelError
 from towtank.model.fitting.observations import Floats
 
 Rates = tuple[float, ...]
-"""Speeds of a station with 1, 2, ... jobs, relative to one server; the last speed holds for more jobs. [1]"""
+"""Speeds of a station with 1, 2, ... jobs, relative to one server. The last speed also holds for all larger numbers of
+jobs. [1]
+"""
 MOST_WITH_RATES = 20_000
 """Highest number of users of a network with load-dependent stations. [1]
 
-Each load-dependent station needs a sum for every population; more users would take minutes.
+Each load-dependent station needs a sum for every number of users, so more users would take minutes.
 """
 
 
@@ -75,8 +77,8 @@ def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
         term = present * math.log(demand) - math.lgamma(present + 1) + math.log1p(-present / servers)
         fed[present:] = np.logaddexp(fed[present:], term + constants[: len(constants) - present])
     step = math.log(demand / servers)
-    # The recursion G(n) = d G(n-1) + c(n), divided by d^n, is a running sum. Here d is demand over servers, and c(n)
-    # is the contribution of states with an idle server.
+    # The recursion of the normalising constants, G(n) = d G(n-1) + c(n), divided by d^n, is a running sum. Here d is
+    # demand over servers, and c(n) is the contribution of states with an idle server.
     return np.asarray(np.logaddexp.accumulate(fed - step * counts) + step * counts, dtype=float)
 
 
