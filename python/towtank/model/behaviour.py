@@ -45,7 +45,7 @@ class ClassBehaviour(FileModel):
 
 
 class CacheFile(FileModel):
-    """Cache in front of a station."""
+    """Cache in front of a station. It serves a share of the visits to the station."""
 
     hit_ratio: float | None = Field(None, ge=0, le=1, description="Share of visits that the cache serves.")
     items: int | None = Field(

@@ -91,7 +91,7 @@ def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> Mo
 
 
 def load_document(document: Document, changes: Mapping[str, str] | None = None) -> ModelProblem:
-    """Check a parsed model with changes applied; raises StudyError with all faults."""
+    """Check a parsed model file after changes from the command line; raises StudyError with all faults."""
     problem, faults = _read(_with_changes(document.root, changes or {}))
     if problem is None:
         raise StudyError(faults)

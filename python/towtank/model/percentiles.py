@@ -50,8 +50,8 @@ def erlang_b(servers: int, work: float) -> float:
 
 
 def erlang_c(servers: int, work: float) -> float:
-    """Return the probability that an arrival waits at M/M/m (Erlang C); 1 if the work exceeds the servers.
-    [ratio]
+    """Return the probability that an arrival waits at M/M/m (Erlang C); 1 if the offered work exceeds the number of
+    servers. [ratio]
 
     Examples
     --------
@@ -265,7 +265,7 @@ class Visits(NamedTuple):
 
 
 def visits_of(station: Mapping[str, Any], nodes: int, found: StationAnswer, name: str) -> Visits:
-    """Return the visits of a class or transaction at a station."""
+    """Return number and duration of the visits of a class or transaction to a station."""
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
     # The model states the visits to one node of a station, so they are multiplied by the number of nodes.

@@ -97,7 +97,7 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
 
 
 def _settled(part: Any) -> Any:
-    """Round the numbers of a model to the digits that are equal on all CPUs."""
+    """Round the numbers of a model to as many digits as are equal on all CPUs."""
     if isinstance(part, dict):
         return {key: value if key in _CERTAIN else _settled(value) for key, value in part.items()}
     if isinstance(part, list):

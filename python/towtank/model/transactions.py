@@ -30,7 +30,7 @@ def transactions_of(job_class: Json) -> list[Json]:
 
 
 def chain_by_transaction(document: Json) -> dict[str, str]:
-    """Return the class of every transaction of a model, by name of the transaction."""
+    """Return the name of the class of every transaction of a model, by name of the transaction."""
     return {each["name"]: job_class["name"] for job_class in document["classes"] for each in transactions_of(job_class)}
 
 

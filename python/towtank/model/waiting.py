@@ -122,7 +122,9 @@ def wait_percentiles(
 def _moments(
     known: Mapping[str, Mapping[str, Any]], stations: Mapping[str, StationAnswer], name: str
 ) -> tuple[float, float, float]:
-    """Return the probability of no wait, and the mean and mean square of the wait over all visits. [1], [s], [s^2]"""
+    """Return the probability that a transaction does not wait, and the mean and mean square of its wait over all
+    visits. [1], [s], [s^2]
+    """
     nodes = Counter(each.partition(NODE)[0] for each in known)
     none, mean, variance = 1.0, 0.0, 0.0
     for each, found in stations.items():

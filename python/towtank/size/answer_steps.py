@@ -19,7 +19,7 @@ STAFFING = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin 
 
 
 def answer_steps(settled: SizingProblem, answer: Found) -> None:
-    """Add the calculation steps of a sizing answer to the steps of the sizing problem."""
+    """Append the calculation steps of a sizing answer to those of the sizing problem."""
     question, steps = settled.question, settled.steps
     _throughputs(question, answer, steps)
     for tier, option in zip(question.tiers, answer.candidate, strict=True):

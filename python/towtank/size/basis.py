@@ -76,7 +76,7 @@ class Basis:
 
     @property
     def transactions(self) -> dict[str, str]:
-        """Class of each transaction, by the name of the transaction."""
+        """Class to which each transaction belongs, by the name of the transaction."""
         return chain_by_transaction(self.document)
 
     def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
@@ -102,7 +102,7 @@ class Basis:
 
     @property
     def classes(self) -> dict[str, Json]:
-        """Classes of the model, by name."""
+        """Job classes of the model, by name."""
         return {job_class["name"]: job_class for job_class in self.document["classes"]}
 
     @property

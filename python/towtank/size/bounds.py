@@ -48,8 +48,8 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
 
 
 def _best(check: Check, model: Json, answer: Json) -> float | None:
-    """Return the best value of an objective's metric that the theoretical bounds allow; None without a bound.
-    [s], [1/s]
+    """Return the best value of an objective's metric that the theoretical bounds of the solution allow; None without a
+    bound. [s], [1/s]
     """
     bounds = answer.get("bounds", {})
     if check.upward and check.name is None:

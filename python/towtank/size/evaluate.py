@@ -190,7 +190,7 @@ class Outcome:
 
     @property
     def busiest(self) -> str:
-        """Name of the station with the highest utilization."""
+        """Name of the station with the highest utilization in this solution."""
         return max(self.utilization, key=lambda name: self.utilization[name], default="")
 
 
@@ -319,7 +319,7 @@ class Figures(NamedTuple):
 
 
 def figures_of(answered: Mapping[str, Any]) -> Figures:
-    """Return the figures of a class or transaction from an answer."""
+    """Return the figures of a class or transaction from the engine's answer."""
     throughput, dropped = answered["throughput_per_s"], answered.get("dropped_per_s") or 0.0
     loss = dropped / (dropped + throughput) if dropped > 0 else 0.0
     return Figures(throughput, answered["response_time_s"], answered["users_in_system"], loss)
@@ -349,7 +349,7 @@ def _value(
 
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
-    """Return the ratio of the measured to the computed percentile of an objective; 1 if the percentile was not
+    """Return the ratio of the measured to the computed percentile that an objective limits; 1 if the percentile was not
     measured. [ratio]
     """
     found = question.correction(check)

@@ -39,7 +39,7 @@ class FurtherDay:
     misses: Floats
 
     def chances_above(self, beyond: Floats, deviation: Floats) -> Floats:
-        """Return the probability that the load of a day exceeds the growth line by each distance. [ratio]
+        """Return the probability that the load of a future day exceeds the growth line by each given distance. [ratio]
 
         `beyond` holds the distances, as logarithms. [1]
         """

@@ -33,7 +33,7 @@ class GrowthModel(Protocol):
 
     @property
     def source(self) -> str:
-        """Origin of the growth, as text for reports."""
+        """Origin of the growth of the load, as text for reports."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -213,10 +213,10 @@ class HistoricGrowth:
         return [max(month, key=lambda each: levels[each]) for month in months.values()], np.array(counts)
 
     def _highest(self, days: float) -> HighestDay:
-        """Return the distribution of the highest load in a season; each table is computed once.
+        """Return the distribution of the highest load in a season, as a table that is computed once.
 
-        With a weekly season, one table is used for all days of the same weekday within four weeks, as their tables are
-        similar. Otherwise each day has a table, since a year begins and ends with a partial month.
+        With a weekly season, one table is used for all days of the same weekday within four weeks, as their tables
+        are similar. Otherwise each day has a table, since a year begins and ends with a partial month.
         """
         peaks, counts = self._peaks(days)
         weekly = self.history.season == "weekly"
@@ -285,12 +285,12 @@ def _times_until(growing: GrowthModel, days: float) -> tuple[float, float, float
 
 
 def highest_factor(growing: GrowthModel, days: float) -> float:
-    """Return the highest expected load from today until the horizon, relative to today; at least 1. [1]"""
+    """Return the highest expected load from today until the horizon, relative to the load of today; at least 1. [1]"""
     return max(growing.factor(time) for time in _times_until(growing, days))
 
 
 def highest_drawn(growing: GrowthModel, days: float, shares: Floats) -> Floats:
-    """Return the quantiles of the highest load from today until the horizon, relative to today. [1]"""
+    """Return quantiles of the highest load from today until the horizon, relative to the load of today. [1]"""
     return np.asarray(
         np.max([growing.drawn(time, shares) for time in _times_until(growing, days)], axis=0), dtype=float
     )
@@ -363,8 +363,8 @@ def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | Non
 def _first(
     growing: GrowthModel, limits: Sequence[float] | Floats, chance: float, shares: Floats | None = None
 ) -> int | None:
-    """Return the first day on which the mean probability of exceeding the limits is above `chance`; None if
-    there is none.
+    """Return the first day on which the mean probability of exceeding the limits is above `chance`; None if there is no
+    such day.
     """
 
     factors = np.asarray(limits, dtype=float)

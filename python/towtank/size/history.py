@@ -183,7 +183,7 @@ class History:
         return self._columns(days, self.trend, self.steps)
 
     def _columns(self, days: Sequence[date], trend: Trend, steps: Sequence[date]) -> Floats:
-        """Return the design matrix: the trend, a column for each part of the season and for each step."""
+        """Return the design matrix: columns for the trend, for each part of the season, and for each step."""
         parts = _PARTS[self.season]
         place = [0 if parts == 1 else day.weekday() if parts == 7 else day.month - 1 for day in days]
         after = np.array([[float(day >= step) for step in steps] for day in days]).reshape(len(days), len(steps))
@@ -191,7 +191,7 @@ class History:
 
     @property
     def slope(self) -> float:
-        """Growth rate of the logarithm of the load; for linear growth, the rate on the last day. [1/d]"""
+        """Growth rate of the logarithm of the load. For linear growth, this is the rate on the last day. [1/d]"""
         if self.trend.form == "exponential":
             return float(self.parameters[0])
         return float(self.parameters[0] + self.trend.rate) / (1 + self.trend.rate * self.length_d)
@@ -239,14 +239,14 @@ class History:
 
     @property
     def yearly_interval(self) -> tuple[float, float]:
-        """95 % interval of the yearly growth factor without the season, from the least-squares slope. [1]"""
+        """95 % interval of the yearly growth factor without the season, computed from the least-squares slope. [1]"""
         half = self._half_width(0)
         low, high = (self._in_a_year(float(self.parameters[0]) + sign * half) for sign in (-1, 1))
         return low, high
 
     @property
     def cycle_d(self) -> int:
-        """Length of the season. [d]"""
+        """Length of the season of the load. [d]"""
         return _CYCLE_D[self.season]
 
     @property
@@ -266,8 +266,8 @@ class History:
         return (self.days[-1] - self.days[0]).days
 
     def busiest_day(self) -> date:
-        """Return the day with the highest expected load in the last week; without a weekly season, the last
-        day.
+        """Return the day with the highest expected load in the last week of the history; without a weekly season, the
+        last day.
         """
         if self.season != "weekly":
             return self.days[-1]

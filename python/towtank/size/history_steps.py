@@ -169,7 +169,9 @@ def columns(count: int, places: Floats) -> Floats:
 
 
 def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
-    """Return the index of the most significant additional step; None if no step is significant."""
+    """Return the index of the first observation after the most significant additional step; None if no step is
+    significant.
+    """
     freedom = len(logs) - design.shape[1] - 1
     if freedom < _LASTING or not len(places):
         return None

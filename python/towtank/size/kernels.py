@@ -78,6 +78,6 @@ def chosen(name: str) -> list[Kernel]:
 
 
 def names() -> list[str]:
-    """Return every name that `chosen` accepts, first the scales and resources."""
+    """Return every name that `chosen` accepts: scales and resources first, then areas and kernels."""
     wide = [*SCALES.values(), *SCALES]
     return list(dict.fromkeys([*wide, *(kernel.area for kernel in KERNELS.values()), *KERNELS]))

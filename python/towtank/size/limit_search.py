@@ -120,7 +120,7 @@ class _Bracket:
 
 @dataclass(frozen=True)
 class _Settings:
-    """Settings of a search for a load limit: first factor, precision, and largest factor."""
+    """Settings of a search for a load limit: first load factor, precision, and largest load factor."""
 
     near: float
     precision: float
@@ -175,8 +175,9 @@ class Limits:
 
     @property
     def best(self) -> float:
-        """Load limit with the best estimates, as a factor of the load, found by bisection. [1] 0 if even a millionth
-        of the load is too much; infinite if no objective limits the load."""
+        """Load limit with the best estimates, as a factor of the load, found by bisection. [1] The factor is 0 if even
+        a millionth of the load is too much, and infinite if no objective limits the load.
+        """
         bracket = self._best_bracket()
         return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
 

@@ -59,7 +59,7 @@ class KernelFile(FileModel):
 
 
 class MeasuredFile(FileModel):
-    """Measurements of the machine by `towtank rate`."""
+    """Measurements of a machine by `towtank rate`."""
 
     at: str = Field(min_length=1, description="Time of the measurement, for example `2026-01-31T12:00:00Z`.")
     towtank: str = Field(min_length=1, description="Version of Towtank that measured the rating.")
@@ -88,7 +88,7 @@ class DiskFile(FileModel):
 
 
 class PriceFile(FileModel):
-    """Price of the machine; Towtank ships no prices."""
+    """Price of a machine. The machine files shipped with Towtank contain no prices."""
 
     amount: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         description="Price of one machine for the period `per`."

@@ -36,17 +36,17 @@ class Check:
 
     @property
     def is_percentile(self) -> bool:
-        """True if the objective is about a percentile of the response time."""
+        """True if the objective limits a percentile of the response time."""
         return self.objective.metric.startswith("p")
 
     @property
     def is_wait(self) -> bool:
-        """True if the objective is about a percentile of the waiting time."""
+        """True if the objective limits a percentile of the waiting time."""
         return self.objective.metric.startswith(WAIT)
 
     @property
     def is_loss(self) -> bool:
-        """True if the objective is about the share of arrivals that full stations drop."""
+        """True if the objective limits the share of arrivals that full stations drop."""
         return self.objective.metric == LOSS
 
     @property
@@ -61,7 +61,7 @@ class Check:
 
     @property
     def text(self) -> str:
-        """Text of the objective, with the name of the class."""
+        """Text of the objective, with the name of the class that it concerns."""
         if self.name is None or self.objective.transaction is not None:
             return self.objective.text
         metric = WAIT if self.is_wait else self.objective.metric

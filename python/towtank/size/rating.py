@@ -129,7 +129,7 @@ class Measurement:
 
     @property
     def cpus(self) -> int:
-        """Number of CPUs available to the kernels. [1]"""
+        """Number of CPUs available to the benchmark kernels. [1]"""
         return len(self.begin["cpus"])
 
     @property

@@ -344,7 +344,7 @@ def pool_size(
 
 
 def _without(question: Question, lost: str | None) -> str:
-    """Describe the lost nodes of a scenario; empty if no nodes are lost."""
+    """Describe the lost nodes of a failure scenario; empty if no nodes are lost."""
     return f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
 
 
@@ -360,7 +360,7 @@ def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outc
 
 
 def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
-    """Add the calculation steps of the first guess of a pool size."""
+    """Add the calculation steps for the first guess of a connection pool's size."""
     name = found.name
     values = {"X": rate, "h": found.work / rate if rate else 0.0}
     source = "Little's law; h: residence at the held stations, solved"

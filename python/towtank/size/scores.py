@@ -27,5 +27,5 @@ def shares(count: int, name: str) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def scores(count: int, name: str) -> tuple[float, ...]:
-    """Return standard normal quantiles at the probabilities that `shares` returns for the quantity."""
+    """Return standard normal quantiles at the probabilities that `shares` returns for the same quantity."""
     return tuple(normal_quantile(share) for share in shares(count, name))

@@ -229,7 +229,7 @@ def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> GrowthModel
 
 
 def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
-    """Return the day to which the given load applies, and a text with the reason for the day."""
+    """Return the day of the present load, from which growth counts, and a text with the reason for this day."""
     if file.load.start:
         return date.fromisoformat(file.load.start), file.load.start
     if not isinstance(growing, HistoricGrowth):

@@ -184,7 +184,7 @@ class DataFile(FileModel):
 
 
 class WantedPoolFile(FileModel):
-    """Pool whose size the sizing computes."""
+    """Pool of units, such as connections, whose size the sizing computes."""
 
     holds: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         description=(

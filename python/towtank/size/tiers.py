@@ -65,7 +65,7 @@ class Option:
         return Layout(self.nodes - lost, self.cpus, self.speed if speed is None else speed)
 
     def named(self, unit: str = "CPU") -> str:
-        """Render the option, such as `3 x 8 CPUs`."""
+        """Render the hardware option, such as `3 x 8 CPUs`."""
         count = f"{self.cpus} {unit}{'s' if self.cpus != 1 else ''}"
         what = f"{self.machine} ({count})" if self.machine else count
         return f"{self.nodes} x {what}" if self.nodes != 1 or self.machine else what

@@ -72,7 +72,7 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
 
 
 def _asked(question: Question) -> float:
-    """Return the throughput under the requested load on the strongest hardware. [1/s]"""
+    """Return the throughput that the requested load has on the strongest hardware. [1/s]"""
     strongest = tuple(tier.strongest for tier in question.tiers)
     return sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
 
@@ -206,7 +206,7 @@ def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
 
 
 def _form_doubts(growing: HistoricGrowth, horizon: float) -> list[str]:
-    """Return the doubt whether growth is linear or exponential, with the load at the horizon for both forms."""
+    """Return the doubt that growth may be linear or exponential, with the load at the horizon for both forms."""
     history, other = growing.history, growing.otherwise
     if other is None or not horizon:
         return []

@@ -207,7 +207,7 @@ def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> Json:
 
 
 def _band(interval: Interval | None) -> list[float] | None:
-    """Return both ends of an interval as a list; None without an interval or if an end is infinite."""
+    """Return both ends of an interval as a list; None if there is no interval or an end is infinite."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [interval.low, interval.high]

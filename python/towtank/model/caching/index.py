@@ -40,7 +40,7 @@ class Index:
 
     @property
     def room_bytes(self) -> int:
-        """Memory available to the page cache. [byte]"""
+        """Memory of the host that is available to the page cache. [byte]"""
         return self.memory_bytes - self.heap_bytes
 
     @property

@@ -152,7 +152,9 @@ class Growth:
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:
-        """Return the closed curve to fit to the measurements."""
+        """Return the closed curve that is fitted to the measurements, with a CPU quota if a measured host has less than
+        one CPU.
+        """
         if self.cpus_from is None or self.cpus_from >= 1:
             return ClosedCurve(self.fitted, think_s)
         return QuotaCurve(self.fitted, think_s, quota=Quota.of_linux(self.cpus_from, self.cpu_period_s))

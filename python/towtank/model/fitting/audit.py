@@ -192,8 +192,8 @@ def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
 
 
 def _unit(run: Quantities, peers: list[Quantities]) -> tuple[str, str] | None:
-    """Return the counter that was recorded in a mistaken unit, and the reason; None if no unit explains the
-    residual.
+    """Return the counter that was recorded in a mistaken unit, and the reason; None if no mistaken unit explains the
+    residual of Little's law.
     """
     wrong = [each for each in (run, *peers) if _residual(each) > each.limit]
     for counter, attribute, factor, unit in _UNITS:
@@ -205,7 +205,7 @@ def _unit(run: Quantities, peers: list[Quantities]) -> tuple[str, str] | None:
 
 
 def _residual(run: Quantities) -> float:
-    """Return the relative residual of Little's law. [ratio]"""
+    """Return the relative residual of Little's law for a run. [ratio]"""
     return abs(run.users - run.throughput * (run.response_s + run.think_s)) / run.users
 
 

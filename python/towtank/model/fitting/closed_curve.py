@@ -44,7 +44,7 @@ equals the asymptotes. [1]
 
 
 def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
-    """Return the throughput of a closed system with one bottleneck, in units of 1/S.
+    """Return the throughput of a closed system with one bottleneck, in units of 1/S with the service demand S.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class ThroughputTable:
         self._spline = scipy.interpolate.CubicSpline(self.knots, np.log(values))
 
     def __call__(self, ratios: Floats) -> Floats:
-        """Return the number of busy servers X S for ratios (Z + O) / S of any shape. [1]"""
+        """Return the number of busy servers (throughput X times demand S) for ratios (Z + O) / S of any shape. [1]"""
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float)
 
@@ -159,7 +159,9 @@ class ClosedCurve:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: times are not negative, and background work leaves some servers free."""
+        """Bounds of the parameters of the curve: times are not negative, and background work leaves some
+        servers free.
+        """
         upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
@@ -173,7 +175,7 @@ class ClosedCurve:
         return np.asarray(demand * self.servers / np.maximum(left, _LEAST_LEFT * self.servers), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return the busy servers U = b + S X at throughputs of shape (n_problems, n_loads). [1]"""
+        """Return the number of busy servers U = b + S X at throughputs X of shape (n_problems, n_loads). [1]"""
         work = 1.0 if conditions is None else conditions.work
         return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * work * rate, dtype=float)
 

@@ -55,7 +55,7 @@ class Curve(Protocol):
         """Return starting points of a fit, shape (n_starts, n_parameters)."""
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return quantities derived from the parameters, by name, each of shape (n_problems,); NaN if
+        """Return quantities derived from the parameters of the curve, by name, each of shape (n_problems,); NaN if
         undefined.
         """
 
@@ -100,7 +100,7 @@ class ScalabilityLaw:
         return Bounds(lower, upper)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
-        """Return the throughput at each load. [1/s]"""
+        """Return the throughput that the scalability law gives at each load. [1/s]"""
         whole = np.zeros((len(parameters), len(USL_PARAMETERS)))
         whole[:, : parameters.shape[1]] = parameters
         scale, sigma, kappa = whole[:, 0, None], whole[:, 1, None], whole[:, 2, None]

@@ -47,7 +47,9 @@ class DependentCurve(ClosedCurve):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: demand D_full, time elsewhere O, and ratio r."""
+        """Names of the parameters: demand D_full at full utilization, time elsewhere O, and ratio r of the demand at
+        zero utilization to D_full.
+        """
         return ("bottleneck_demand_s", "other_s", "idle_ratio")
 
     @property
@@ -65,7 +67,9 @@ class DependentCurve(ClosedCurve):
         return np.asarray(np.maximum(parameters[:, 0], 1e-300) * self.servers / left, dtype=float)
 
     def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
-        """Return the demand D(u) for utilizations in [0, 1]; parameters and utilizations are broadcast. [s]"""
+        """Return the service demand D(u) at utilizations u in [0, 1]; arrays of parameters and utilizations are
+        broadcast. [s]
+        """
         full = np.maximum(parameters[:, 0], 1e-300)
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
@@ -108,7 +112,7 @@ class DependentCurve(ClosedCurve):
         return np.asarray(table(away / demand) / demand, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return the starting points of the closed curve, each with a falling, a constant and a growing
+        """Return the starting points of the closed curve, each combined with a falling, a constant and a growing
         demand.
         """
         plain = super().starts(points)[:, :2]

@@ -96,7 +96,7 @@ def _slopes(count: int) -> Floats:
 
 
 def _reached(fit: Fit) -> float:
-    """Return the highest utilization of the bottleneck among the fitted points, in [0, 1]."""
+    """Return the highest utilization of the bottleneck among the points to which the curve was fitted, in [0, 1]."""
     points = fit.points
     assert isinstance(fit.curve, ClosedCurve)
     return float(np.max(_utilization(fit, points.throughput, points.conditions(fit.curve.think_s))))

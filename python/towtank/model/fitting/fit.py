@@ -61,7 +61,7 @@ class Problem:
 
     @property
     def uses_response(self) -> bool:
-        """True if response times are fitted."""
+        """True if response times are fitted together with throughputs."""
         return isinstance(self.curve, ClosedCurve) and self.points.response is not None
 
     @property
@@ -86,12 +86,12 @@ class Problem:
 
     @property
     def uses_busy(self) -> bool:
-        """True if the busy servers of the bottleneck are fitted."""
+        """True if the number of busy servers of the bottleneck is fitted together with throughputs."""
         return isinstance(self.curve, ClosedCurve) and self.curve.with_busy
 
     @property
     def independent(self) -> int:
-        """Number of independent observations at each point. [1]"""
+        """Number of independent observations at each measured point. [1]"""
         return 2 if self.uses_busy else 1
 
     def model(self, parameters: Floats) -> Floats:
@@ -144,8 +144,8 @@ class Fit:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: number of observations minus number of parameters, including those at a bound.
-        [1]
+        """Degrees of freedom: number of observations minus number of parameters, including parameters at a
+        bound. [1]
         """
         return self.points.count * self.problem.independent - len(self.parameters)
 
@@ -156,13 +156,13 @@ class Fit:
 
     @property
     def misses(self) -> Floats:
-        """Residuals of the throughputs, divided by their standard deviations."""
+        """Residuals of the throughputs (measured minus fitted), divided by their standard deviations."""
         return self.solution.residuals[: self.points.count]
 
     @property
     def busy_misses(self) -> Floats | None:
-        """Measured over fitted utilization of the bottleneck, minus 1; None if utilization was not fitted.
-        [ratio]
+        """Relative error of the bottleneck's utilization: measured over fitted value, minus 1. None if utilization was
+        not fitted. [ratio]
         """
         measured = self.points.busy
         if not self.problem.uses_busy or measured is None:
@@ -182,7 +182,7 @@ class Fit:
 
     @property
     def relative_misses(self) -> Floats:
-        """Measured over fitted throughput, minus 1. [ratio]"""
+        """Relative error of the throughputs: measured over fitted value, minus 1. [ratio]"""
         return np.asarray(self.points.throughput / self.fitted - 1, dtype=float)
 
     @property

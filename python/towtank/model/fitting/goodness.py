@@ -60,7 +60,7 @@ class Judgement:
 
     @property
     def level(self) -> str:
-        """Level of the verdict: the worst level among the reasons."""
+        """Level of the verdict on a curve: the worst level among its reasons."""
         levels = {level for level, _ in self.reasons}
         return REJECTED if REJECTED in levels else DOUBTFUL if DOUBTFUL in levels else SUPPORTED
 
@@ -134,7 +134,7 @@ def joint_aicc(fit: Fit) -> float | None:
 
 
 def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
-    """Run all checks on a fitted curve, and return the verdict."""
+    """Run all checks of goodness of fit on a curve, and return the verdict."""
     judgement = Judgement()
     _count(fit, judgement)
     _held(fit, judgement)

@@ -64,7 +64,7 @@ class Solution:
 
     @property
     def sum_of_squares(self) -> float:
-        """Weighted residual sum of squares."""
+        """Sum of squares of the weighted residuals."""
         return float(self.residuals @ self.residuals)
 
     def covariance(self, freedom: int, free: npt.NDArray[np.bool_] | None = None) -> Floats:

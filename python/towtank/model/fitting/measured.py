@@ -315,7 +315,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 
 
 def _empty(run: Json, load: float) -> str | None:
-    """Return the reason why a run cannot be a point of a curve; None if the run can be a point."""
+    """Return the reason why a run gives no point for a curve; None if it gives a point."""
     if not run["laws"]["little"]:
         return "no transaction ended in its window"
     if not from_document(run["throughput_per_s"]).value:

@@ -238,7 +238,9 @@ def _speed(station: Station) -> str:
 
 
 def _error_interval(predicted: float, measured: float, standard_error: float | None) -> list[float] | None:
-    """Return the 95 % interval of predicted / measured - 1; None if the measured value may be zero. [ratio]"""
+    """Return the 95 % interval of the relative error predicted / measured - 1; None if the measured value may be zero.
+    [ratio]
+    """
     half = None if standard_error is None else _NORMAL_95 * standard_error
     if half is None or half >= measured:
         return None

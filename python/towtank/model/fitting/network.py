@@ -70,7 +70,7 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
 
 
 def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
-    """Return the logarithms of the normalising constants after a multi-server station is added."""
+    """Return the logarithms of the network's normalising constants after a multi-server station is added."""
     counts = np.arange(len(constants))
     fed = np.full(len(constants), -np.inf)
     for present in range(min(servers, len(constants))):
@@ -83,7 +83,7 @@ def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
 
 
 def _with_rates(constants: Floats, demand: float, rates: Rates) -> Floats:
-    """Return the logarithms of the normalising constants after a load-dependent station is added, by direct
+    """Return the logarithms of the network's normalising constants after a load-dependent station is added, by direct
     summation.
     """
     users = len(constants) - 1

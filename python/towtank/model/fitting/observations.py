@@ -47,7 +47,7 @@ class Conditions:
     others: Floats
 
     def chosen(self, some: slice) -> Conditions:
-        """Return the conditions at the selected loads."""
+        """Return the conditions at the loads that a mask selects."""
         return Conditions(self.think_s[some], self.work[some], self.others[some])
 
 
@@ -98,12 +98,12 @@ class Observations:
 
     @property
     def count(self) -> int:
-        """Number of points. [1]"""
+        """Number of measured points. [1]"""
         return len(self.load)
 
     @property
     def levels(self) -> Floats:
-        """Distinct loads in ascending order."""
+        """Distinct loads of the measured points, in ascending order."""
         return np.unique(self.load)
 
     @property
@@ -142,7 +142,7 @@ class Observations:
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
     def think_s(self) -> Floats:
-        """Return the think time of each point; zero if unknown. [s]"""
+        """Return the think time at each measured point; zero if unknown. [s]"""
         return np.zeros(self.count) if self.think is None else self.think
 
     def conditions(self, think_s: float = 0.0) -> Conditions:

@@ -79,7 +79,7 @@ class Candidate:
 
     @cached_property
     def replicates(self) -> Floats:
-        """Bootstrap replicates of the parameters, computed once."""
+        """Bootstrap replicates of the parameters of the fitted curve. They are computed once."""
         return replicates(self.fit)
 
     @cached_property

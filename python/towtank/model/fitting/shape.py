@@ -236,7 +236,7 @@ def _percent(short: Evidence) -> str:
 
 
 def _grown(configuration: Configuration) -> Estimate:
-    """Return the response time at the highest load, relative to that at the lowest load. [ratio]"""
+    """Return the response time at the highest load, relative to the response time at the lowest load. [ratio]"""
     times = [from_document(point["response_time_s"]["mean"]) for point in configuration.points]
     return ratio_interval(times[-1], times[0]) if times[-1].value else NOTHING
 

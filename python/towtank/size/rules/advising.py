@@ -251,7 +251,7 @@ def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
 
 
 def document_of(item: Advice) -> dict[str, Any]:
-    """Return the advice of a rule for JSON: verdict, values, arithmetic and source."""
+    """Return the advice of a rule of thumb for JSON: verdict, values, arithmetic and source."""
     entry = item.rule.entry
     return {
         "rule": item.rule.name,
@@ -283,7 +283,7 @@ def _by_role(item: Advice, role: str) -> dict[str, dict[str, str]]:
 
 
 def source_text(rule: Rule) -> str:
-    """Render the source of a rule: document, section and lines."""
+    """Render the source of a rule of thumb: document, section and lines."""
     source = rule.entry.source
     section = f", {source.section}" if source.section else ""
     lines = f", lines {source.lines}" if source.lines else ""

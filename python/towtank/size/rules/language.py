@@ -73,7 +73,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Truth:
-    """`true` or `false`."""
+    """Truth value in a formula: `true` or `false`."""
 
     value: bool
     position: int
@@ -81,7 +81,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Name:
-    """Name of an input or a step."""
+    """Name of an input or a step in a formula."""
 
     name: str
     position: int
@@ -89,7 +89,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Unary:
-    """`-a` or `not a`."""
+    """Negation in a formula: `-a` or `not a`."""
 
     operator: str
     operand: Tree
@@ -108,7 +108,7 @@ class Binary:
 
 @dataclass(frozen=True)
 class Call:
-    """Call of a function."""
+    """Call of a function in a formula."""
 
     function: str
     arguments: tuple[Tree, ...]

@@ -243,7 +243,9 @@ def _predictions(network: Network, level: str, loads: Sequence[float] | None) ->
 
 
 def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
-    """Return the predictions of the network at numbers of users, with bands from the replicates, for JSON."""
+    """Return the predictions of a fitted network for several numbers of users, with bands from the replicates, for
+    JSON.
+    """
     of, mean = network.measured, typical(network.measured)
     at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
     best = solve(of, [(network.parameters, condition) for condition in at]) if at else None

@@ -71,7 +71,7 @@ class Solved:
 
 @cache
 def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
-    """Return distinct names that are valid in a model file and differ from `taken`."""
+    """Return distinct names that are valid in a model file and not among the names in `taken`."""
     found = [taken]
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)

@@ -120,7 +120,7 @@ def _line(work: Floats, busy: Floats) -> tuple[float, float]:
 
 
 def misses(of: Measured, parameters: Parameters) -> Floats:
-    """Return measured / computed busy time - 1 at each level and station. [ratio]"""
+    """Return the relative error of busy time at each load level and station: measured / computed - 1. [ratio]"""
     levels = of.levels()
     made = parameters.background + levels.rates @ parameters.demands.T
     with np.errstate(divide="ignore", invalid="ignore"):

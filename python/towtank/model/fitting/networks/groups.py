@@ -64,7 +64,7 @@ class Grouping:
         return np.stack([rates[:, list(each)] @ self.weights[list(each)] for each in self.groups], axis=1)
 
     def demands(self, factors: Floats) -> Floats:
-        """Return the demand of each class from the demands of the groups. [s]"""
+        """Return the service demand of each class, computed from the demands of the groups. [s]"""
         found = np.zeros(len(self.weights))
         for factor, each in zip(factors, self.groups, strict=True):
             found[list(each)] = factor * self.weights[list(each)]
@@ -162,7 +162,7 @@ def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> F
 def _poorly_known(
     rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
 ) -> list[int]:
-    """Return the indices of groups whose demand is imprecise, or exceeds the response times of all their
+    """Return the indices of the groups whose demand is imprecise, or exceeds the response time of each of their
     transactions.
     """
     columns = _columns(rates, weights, groups)

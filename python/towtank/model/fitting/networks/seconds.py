@@ -52,7 +52,7 @@ class Station:
 
     @property
     def kind(self) -> str:
-        """`cpu` or `disk`."""
+        """Kind of the resource: `cpu` or `disk`."""
         return "cpu" if self.tiers else "disk"
 
 
@@ -114,7 +114,7 @@ class Levels:
 
     @property
     def throughput(self) -> Floats:
-        """Total throughput X. [1/s]"""
+        """Total throughput X of all classes at each load level. [1/s]"""
         return np.asarray(self.rates.sum(axis=1), dtype=float)
 
     @property
@@ -197,7 +197,9 @@ class Measured:
         )
 
     def drawn(self, stream: np.random.Generator) -> Measured:
-        """Draw a bootstrap replicate: runs of each level, and blocks of intervals of each run."""
+        """Draw a bootstrap replicate of the measurements: runs of each load level, and blocks of intervals of
+        each run.
+        """
         runs: list[Run] = []
         for level in range(len(self.loads)):
             of_level = [run for run in self.runs if run.level == level]

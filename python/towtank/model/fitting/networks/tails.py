@@ -83,7 +83,7 @@ def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, shar
 
 
 def doubts(found: dict[str, Json]) -> list[str]:
-    """Return a doubt if computed percentiles are far from the measured percentiles."""
+    """Return a doubt if computed percentiles of response time are far from the measured percentiles."""
     far = [
         f"{name} {tail['ratio']:.2g}"
         for name, tail in found.items()
