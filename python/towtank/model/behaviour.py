@@ -45,7 +45,7 @@ class ClassBehaviour(FileModel):
 
 
 class CacheFile(FileModel):
-    """Cache in front of a station."""
+    """Cache in front of a station. It serves a share of the visits to the station."""
 
     hit_ratio: float | None = Field(None, ge=0, le=1, description="Share of visits that the cache serves.")
     items: int | None = Field(
@@ -64,7 +64,7 @@ class CacheFile(FileModel):
 
 
 class StationBehaviour(FileModel):
-    """Optional behaviour of a station: failures, feedback, weights, a cache, measured service times."""
+    """Optional behaviour of a station: failures, feedback, class weights, a cache, and measured service times."""
 
     up: Duration | None = Field(
         None,
@@ -98,7 +98,7 @@ class StationBehaviour(FileModel):
 
 
 class BalancerFile(FileModel):
-    """Load balancer over equal stations: the policy chooses the station of each visit."""
+    """Load balancer in front of equal stations. Its policy chooses the station of each visit."""
 
     policy: Literal["random", "round-robin", "shortest-queue", "power-of-two"] = Field(
         "random", description="Policy that chooses a station among those that are up."
@@ -109,7 +109,9 @@ class BalancerFile(FileModel):
 
 
 def behaviour_document(model: ModelFile) -> dict[str, Any]:
-    """Return the keys of a model that concern timeouts, failures, caches and load balancers, in the engine's format."""
+    """Return the keys of a model that describe timeouts, failures, caches and load balancers, in the format of the
+    engine.
+    """
     stations = model.stations.items()
     return {
         "patience": [
@@ -161,9 +163,10 @@ def _cache(cache: CacheFile) -> dict[str, Any]:
 
 
 def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
-    """Yield a fault for each key that lacks the key it requires, and for each class that does not exist.
+    """Yield a fault for each key that is given without another key that it needs, and for each name that is no class of
+    the model.
 
-    The engine checks all other rules.
+    The engine checks all other rules of a model file.
     """
     for name, job_class in model.classes.items():
         for key in ("on_timeout", "retry_delay"):

@@ -18,8 +18,8 @@ from towtank.model.transactions import chain_by_transaction, squared_variation, 
 Json = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 _FROM_OUTSIDE = 5000
-"""Highest number of open-class jobs in the Markov chain of a station, in addition to the users of closed
-classes. [1]
+"""Highest number of open-class jobs in the Markov chain of a station; users of closed classes are counted
+separately. [1]
 """
 
 
@@ -88,8 +88,8 @@ def repairman_moments(users: int, service_s: float, servers: int, away_s: float,
 
 
 def _met(users: int, service_s: float, servers: int, away_s: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs that an arriving job may find at a queue, and the probability of each
-    number.
+    """Return the numbers of jobs that an arriving job may find at a queue, and the probability of each of these
+    numbers.
     """
     met = np.arange(users, dtype=float)
     if away_s <= 0:
@@ -116,7 +116,7 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
     be the time away. The job ends at the rate c mu. Until then the other jobs leave at the rate k c mu and arrive at
     the rate (N - 1 - k) / A. Let R be the generator of this chain less the rate of the end. The time T(k) of the job
     follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number that an arrival meets. The result is
-    exact for exponential times. For other times, the part of the variance from the job's own size is scaled with the
+    exact for exponential service times. Otherwise the part of the variance from the job's own size is scaled with the
     variation of the service times, and the part from the jobs it meets is scaled as at an open queue. Above the knee
     the number of jobs met hardly varies: the job is served at a nearly constant lower speed, and only its own size
     matters.
@@ -126,7 +126,8 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
     leave = met * speed
     come = (users - 1 - met) / away_s if away_s > 0 else np.zeros(users)
     if away_s <= 0:
-        leave = np.zeros(users)  # without time away, a job returns at once, so the number of others stays the same
+        # Without time away, a job that leaves returns at once, so the number of other jobs at the queue never changes.
+        leave = np.zeros(users)
     return _of_chain(weights, speed, leave, come, scv)
 
 
@@ -134,13 +135,13 @@ def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: 
     """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed`, while other jobs arrive and
     leave.
 
-    Each rate is indexed by the number of other jobs, from 0 on [1/s]. `weights` are the probabilities of the
-    numbers of other jobs that the job finds on arrival.
+    The arrays of rates give the rate for 0, 1, 2, ... other jobs [1/s]. `weights` are the probabilities of
+    the numbers of other jobs that the job finds on arrival.
     """
     count = len(weights)
     bands = np.zeros((3, count))
     bands[0, 1:], bands[1], bands[2, :-1] = -come[:-1], speed + leave + come, -leave[1:]
-    bands[1, -1] -= come[-1]  # at the longest queue considered, no further job arrives
+    bands[1, -1] -= come[-1]  # At the longest queue that the chain contains, no further job arrives.
     first = scipy.linalg.solve_banded((1, 1), bands, np.ones(count))
     second = scipy.linalg.solve_banded((1, 1), bands, 2 * first)
     mean = float(weights @ first)
@@ -150,7 +151,7 @@ def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: 
 
 @dataclass(frozen=True)
 class _Crowd:
-    """Totals over all jobs at a station, which are treated as one kind of job.
+    """Totals over all jobs at a station. All jobs are treated as jobs of a single kind.
 
     Attributes
     ----------
@@ -203,8 +204,8 @@ class _Crowd:
         return cls(users, sum(rates), rates[0], present[1] / both if both else 0.0, both, work, squares)
 
     def others(self, *, without: int) -> tuple[Floats, float] | None:
-        """Return the arrival rate for each number of other jobs present, and the mean service time of the jobs; None
-        without arrivals.
+        """Return the arrival rate for each number of other jobs at the station, and the mean service time of the jobs;
+        None if no jobs arrive.
 
         A job that is not at the station stays away for the mean time that follows from Little's law. The share of
         closed classes among the jobs at the station is assumed constant at its mean.
@@ -229,11 +230,11 @@ def _among_several(
 ) -> float | None:
     """Return the variance of the time of a class at a station that it shares with other closed classes. [s^2]
 
-    None unless closed classes visit the station and its discipline is `fcfs` or `ps`.
+    The result is None unless closed classes visit the station and its discipline is `fcfs` or `ps`.
 
-    All other jobs count as one kind of job with the mean service time of all jobs. The moments are scaled to
-    the mean of the solution; for `fcfs`, only the moments of the wait, which lasts `max(0, k - m + 1)`
-    service completions if the job finds k jobs.
+    The jobs of all other classes count as one kind of job with the mean service time of all jobs. The
+    moments are scaled to the mean time of the solved model. For `fcfs`, only the moments of the wait are
+    scaled; the wait lasts `max(0, k - m + 1)` service completions if the job finds k jobs at m servers.
     """
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     visits, time = _visits_of(service), float(service["service_time_s"])
@@ -250,7 +251,7 @@ def _among_several(
     (come, their_time), servers = others, int(station["servers"])
     met = np.arange(len(come), dtype=float)
     speed = np.minimum(1.0, servers / (met + 1))
-    # These weights are the stationary distribution of the other jobs without the arriving job.
+    # These weights are the probabilities of the numbers of other jobs if the arriving job is not counted.
     alone = np.minimum(met[1:], servers) / their_time
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(come[:-1], 1e-300)) - np.log(alone))])
     weights = np.exp(logs - logs.max())
@@ -269,9 +270,9 @@ def _among_several(
 def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mean: float) -> float:
     """Return the variance of a wait for `ends` completions with probabilities `weights`, scaled to a given mean. [s^2]
 
-    If the mean must shrink, every wait becomes shorter. If the mean must grow, first more jobs wait, until
+    If the given mean is smaller, every wait becomes shorter. If it is larger, first more jobs wait, until
     all jobs do; only then does every wait become longer. Otherwise a wait with almost no probability in the
-    chain would become a rare but extremely long wait.
+    Markov chain would become a rare but extremely long wait.
     """
     waits = ends > 0
     often = float(weights[waits].sum())
@@ -288,8 +289,8 @@ def _repairman(
 ) -> float | None:
     """Return the variance of the time at an `fcfs` or `ps` station, for a model with a single closed class. [s^2]
 
-    None for any other model or station. The time in the rest of the network counts as time away. The variance
-    is scaled to the mean of the solution.
+    The result is None for any other model or station. The time in the rest of the network counts as time
+    away from the station. The variance is scaled to the mean time of the solved model.
     """
     load = model["classes"][0]
     if len(model["classes"]) > 1 or load["name"] != name or not load.get("users"):

@@ -1,4 +1,4 @@
-"""Model files: classes of jobs, the stations they visit, pools, forks, routing."""
+"""Format of model files: classes of jobs, the stations they visit, pools, forks and routing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TransactionFile(FileModel):
 
 
 class ClassFile(ClassBehaviour):
-    """Class of jobs: closed with `users`, open with `rate`."""
+    """Class of jobs: a closed class has `users`, an open class has an arrival `rate`."""
 
     users: Count | None = Field(None, description="Number of users of a closed class; each has one job at a time.")
     think: Duration | None = Field(
@@ -79,7 +79,7 @@ class ClassFile(ClassBehaviour):
 
 
 class StationFile(StationBehaviour):
-    """Station with one queue. Values are for all classes, or a mapping by class."""
+    """Station with one queue. The value of a key holds for all classes, or is a mapping from class names to values."""
 
     discipline: Discipline = Field("fcfs", description="Order of service (queueing discipline).")
     servers: int = Field(1, ge=1, le=SERVERS_AT_MOST, description="Number of identical servers of the station.")
@@ -130,7 +130,7 @@ class StationFile(StationBehaviour):
 
 
 class PoolFile(FileModel):
-    """Pool of units (threads, connections, a lock) that a transaction holds while it visits stations."""
+    """Pool of units (threads, connections, a lock). A transaction holds a unit while it visits stations."""
 
     size: Count = Field(description="Number of units in the pool, for example threads or connections; a lock has 1.")
     holds: Annotated[list[Name], BeforeValidator(one_or_more)] = Field(
@@ -152,7 +152,9 @@ class ForkFile(FileModel):
 
 
 class FittedFile(FileModel):
-    """Measurements behind a fitted model. Solving uses their intervals; sizing also uses their range."""
+    """Measurements behind a fitted model. Solving uses their confidence intervals; sizing also uses the measured range
+    of loads.
+    """
 
     source: str = Field("", description="Results that the model was fitted to.")
     users: Annotated[list[float], Field(min_length=2, max_length=2)] = Field(

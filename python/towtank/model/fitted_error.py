@@ -14,10 +14,12 @@ from towtank.model.solving import solve_models
 Json = dict[str, Any]
 CONFIDENCE = 0.95
 MODELS_AT_MOST = 20_000
-"""Highest number of models, over all variants and replicates, that are solved to compute intervals. [1]"""
+"""Highest number of models that are solved to compute confidence intervals. It counts all variants and
+replicates. [1]
+"""
 _LEAST_FACTOR = 1e-6
-"""Smallest factor of a service demand. The solver rejects a demand of 0, and a factor of a millionth does not change
-the results. [ratio]
+"""Smallest factor that is applied to a service demand. The solver rejects a demand of 0, and a factor of a millionth
+does not change the results. [ratio]
 """
 _CLASS = ("throughput_per_s", "response_time_s", "users_in_system")
 _POOL = ("utilization", "held", "waiting")
@@ -26,7 +28,7 @@ _NO_STEADY_STATE = {"response_time_s": math.inf, "users_in_system": math.inf, "q
 
 
 def replicates(model: Json, draws: Mapping[str, Sequence[float]]) -> list[Json]:
-    """Return a copy of the model for each replicate, with the service demands of the replicate.
+    """Return a copy of the model for each bootstrap replicate, with the service demands of the replicate.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def _replicate(model: Json, factors: Mapping[str, float]) -> Json:
 def with_intervals(
     answers: Sequence[Json | None], models: Sequence[Json], draws: Mapping[str, Sequence[float]], method: str
 ) -> None:
-    """Add `confidence_interval` to each part of the answers, and the number of replicates to each answer.
+    """Add `confidence_interval` to each part of the solved models, and the number of replicates to each solved model.
 
     Parameters
     ----------
@@ -65,9 +67,10 @@ def with_intervals(
 
     Notes
     -----
-    The ends are the 2.5 % and 97.5 % quantiles over the replicates. In a replicate without a steady state, the response
-    time of each class that visits a saturated station and the queue of that station count as infinite. In a network of
-    open classes only, the queues of the other stations are computed at the offered load, which is an upper bound of
+    The ends of an interval are the 2.5 % and 97.5 % quantiles over the replicates. In a replicate without a steady
+    state, the response time of each class that visits a saturated station and the queue of that station count as
+    infinite. In a network of open classes only, the queues of the other stations are computed at the offered load,
+    which is an upper bound of
     their load. If the network has closed classes too, the queues of such a replicate are unknown and count as infinite.
     An infinite end is stored as None. Without replicates, or with more than `MODELS_AT_MOST` models to solve, the
     answers have no intervals and `fitted.draws` is 0. The parts are classes with their transactions, stations, pools,
@@ -85,7 +88,7 @@ def with_intervals(
 
 @dataclass(frozen=True)
 class _Replicate:
-    """Solution of the model with the demands of one replicate.
+    """Solution of the model with the service demands of one bootstrap replicate.
 
     Attributes
     ----------
@@ -104,9 +107,9 @@ class _Replicate:
 
 
 def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> list[_Replicate]:
-    """Solve all replicates.
+    """Solve the model of every bootstrap replicate.
 
-    An open network without a steady state is solved a second time without saturated stations.
+    An open network without a steady state is solved a second time without its saturated stations.
     """
     solved = solve_models(replicates(model, draws), method)
     full = {place: _saturated(model, each) for place, each in enumerate(solved) if "answer" not in each}
@@ -123,7 +126,9 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
 
 
 def _saturated(model: Json, solved: Json) -> frozenset[str]:
-    """Return the stations that open classes saturate; empty if the throughput past these stations is unknown."""
+    """Return the stations that open classes saturate; empty if the throughput at the stations behind them is
+    unknown.
+    """
     paths = [fault["path"] for fault in solved["faults"]]
     closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])
     if closed or model.get("pools") or any(len(path) != 2 or path[0] != "stations" for path in paths):
@@ -150,7 +155,7 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
         for other in part["residence_time_s"]:
             times = [math.inf if each is None else each["residence_time_s"][other] for each in parts]
             part["confidence_interval"][f"residence_time_s.{other}"] = _ends(times)
-        # A saturated station is fully busy. A station without a known solution counts as fully busy too.
+        # A saturated station has utilization 1. If the solution of a station is unknown, 1 is used too.
         used = [1.0 if each is None else float(each["utilization"]) for each in parts]
         part["confidence_interval"]["utilization"] = _ends(used)
     answers = [each.answer for each in drawn]
@@ -171,7 +176,8 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:
     found = {}
     for key in keys:
-        # A replicate without a steady state has no throughput, so the throughput of the model is used.
+        # A replicate without a steady state has no throughput, so its place in the quantiles is filled with the
+        # throughput of the model.
         full = _NO_STEADY_STATE.get(key, float(part[key]))
         found[key] = _ends([full if each is None else float(each[key]) for each in parts])
     return found
@@ -180,7 +186,7 @@ def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) ->
 def _ends(values: Sequence[float]) -> list[float | None]:
     tail = (1 - CONFIDENCE) / 2
     finite = all(math.isfinite(value) for value in values)
-    # Interpolation between an infinite and a finite value is undefined, so the quantile is one of the values.
+    # A value between an infinite and a finite value cannot be interpolated, so the quantile is one of the values.
     low = np.quantile(values, tail, method="linear" if finite else "lower")
     high = np.quantile(values, 1 - tail, method="linear" if finite else "higher")
     return [float(end) if math.isfinite(end) else None for end in (low, high)]

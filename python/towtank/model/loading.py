@@ -20,7 +20,9 @@ from towtank.yamlfile import Document, Node, fault_at, find
 
 COMMAND_LINE = "<command line>"
 SHARES_WITHIN = 1e-6
-"""Largest deviation of the sum of shares from 1, due to rounding of decimal numbers. [ratio]"""
+"""Largest deviation from 1 of the sum of transaction shares that is accepted, due to rounding of decimal numbers.
+[ratio]
+"""
 
 
 @dataclass
@@ -45,7 +47,7 @@ class ModelProblem:
         return None if node is None else FittedFile.model_validate(node.plain())
 
     def faults(self, found: list[dict[str, Any]]) -> list[Fault]:
-        """Return faults from the engine, each with its place in the file."""
+        """Return faults from the engine, each with its line in the model file."""
         return sorted({self._fault(each["path"], each["message"]) for each in found})
 
     def _fault(self, path: list[str], message: str) -> Fault:
@@ -56,8 +58,10 @@ class ModelProblem:
 
 
 def _spellings(path: list[str]) -> list[tuple[str, ...]]:
-    """Return the places in the file that may have caused a fault of the engine, which uses one name for several keys,
-    such as `service_time` for `service_time` and `demand`.
+    """Return the keys of the file that may have caused a fault of the engine.
+
+    The engine uses one name for several keys of a model file, such as `service_time` for `service_time` and
+    `demand`.
     """
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
@@ -87,7 +91,7 @@ def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> Mo
 
 
 def load_document(document: Document, changes: Mapping[str, str] | None = None) -> ModelProblem:
-    """Check a parsed model with changes applied; raises StudyError with all faults."""
+    """Check a parsed model file after changes from the command line; raises StudyError with all faults."""
     problem, faults = _read(_with_changes(document.root, changes or {}))
     if problem is None:
         raise StudyError(faults)
@@ -97,15 +101,15 @@ def load_document(document: Document, changes: Mapping[str, str] | None = None) 
 
 
 def check_model(document: Document) -> list[Fault]:
-    """Return all faults of a model file, including those that the engine finds, but without a search for a
-    steady state.
+    """Return all faults of a model file, including those that the engine finds. The model is not solved, so a missing
+    steady state is not found.
     """
     problem, faults = _read(document.root)
     return faults if problem is None else sorted({*faults, *_more_faults(problem, faults)})
 
 
 def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
-    """Return the faults that the engine finds, without those that follow from faults already known."""
+    """Return the faults that the engine finds, without those that are consequences of faults already found."""
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
@@ -121,9 +125,9 @@ def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
 
 
 def _with_changes(tree: Node, changes: Mapping[str, str]) -> Node:
-    """Apply changes from the command line to a tree.
+    """Apply changes from the command line to the YAML tree of a model file.
 
-    Each path must lead to a key that exists or is allowed.
+    The path of a change must lead to a key that exists or is allowed.
     """
     tree = tree.copy()
     for path, text in changes.items():
@@ -151,7 +155,7 @@ def _read(tree: Node) -> tuple[ModelProblem | None, list[Fault]]:
 
 
 def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
-    """Return faults in the meaning of the model that the engine does not detect."""
+    """Return faults in the meaning of a model that the engine does not detect."""
     faults = []
     for name, load in model.classes.items():
         if load.rate is not None and load.think is not None:
@@ -190,7 +194,9 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check that replicates belong to stations of the model, and that all stations have equally many replicates."""
+    """Check that replicates of demands belong to stations of the model, and that all stations have equally many
+    replicates.
+    """
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []
@@ -253,15 +259,15 @@ def _chains(model: ModelFile) -> dict[str, str]:
 
 
 def _each(model: ModelFile, value: Any) -> dict[str, Any]:
-    """Return the value of each class, or of each of its transactions, by name; classes and transactions without
-    a value are left out.
+    """Return the value of each class, or of each of its transactions, by name; classes and transactions without a value
+    are left out.
     """
     given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
     found: dict[str, Any] = {}
     for name, load in model.classes.items():
         for each in load.transactions or (name,):
             if each in given or name in given:
-                # The value of a transaction takes precedence over that of its class.
+                # A value that is given for a transaction takes precedence over the value of its class.
                 found[each] = given.get(each, given.get(name))
     return found
 

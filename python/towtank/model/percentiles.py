@@ -50,8 +50,8 @@ def erlang_b(servers: int, work: float) -> float:
 
 
 def erlang_c(servers: int, work: float) -> float:
-    """Return the probability that an arrival waits at M/M/m (Erlang C); 1 if the work exceeds the servers.
-    [ratio]
+    """Return the probability that an arrival waits at M/M/m (Erlang C); 1 if the offered work exceeds the number of
+    servers. [ratio]
 
     Examples
     --------
@@ -132,12 +132,14 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
 
 
 def _of_gamma(shape: float, mean: float, share: float) -> float:
-    """Return a percentile of a gamma distribution; the mean if the variance is zero. [s]"""
+    """Return a percentile of a gamma distribution; the mean of the distribution if its variance is zero. [s]"""
     return mean if math.isinf(shape) else float(scipy.special.gammaincinv(shape, share)) * mean / shape
 
 
 def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -> float:
-    """Return a percentile of the mixture of all transactions, each with its own gamma distribution. [s]"""
+    """Return a percentile of the response time of all transactions, which is a mixture of a gamma distribution for each
+    transaction. [s]
+    """
     ends = [_of_gamma(*gamma, share) for _, gamma in gammas]
     low, high = min(ends), max(ends)
     if high - low <= 1e-12 * high:
@@ -155,7 +157,7 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
 
 
 def class_of(model: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a class of a model by its name; empty if there is none."""
+    """Return the class of a model that has a given name; empty if there is none."""
     return next((job_class for job_class in model["classes"] if job_class["name"] == name), {})
 
 
@@ -165,7 +167,9 @@ def stations_by_name(model: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[float, float]:
-    """Return shape and mean [s] of a class's response time; the shape is infinite if the variance is zero."""
+    """Return the shape parameter and the mean [s] of the gamma distribution of a class's response time; the shape is
+    infinite if the variance is zero.
+    """
     chain = chain_by_transaction(model).get(name)
     figures = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
     known = stations_by_name(model)
@@ -190,7 +194,7 @@ def lone_queue(
 ) -> tuple[float, float, int, int | None] | None:
     """Return rate, service time, servers and capacity if a class visits only a single M/M/m station; None otherwise.
 
-    The rate is the rate at one node. Unless `bounded`, None for a station with a capacity.
+    The rate is the rate at one node. Without `bounded`, the result is None for a station with a capacity.
     """
     load = class_of(model, name)
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
@@ -261,10 +265,10 @@ class Visits(NamedTuple):
 
 
 def visits_of(station: Mapping[str, Any], nodes: int, found: StationAnswer, name: str) -> Visits:
-    """Return the visits of a class or transaction at a station."""
+    """Return number and duration of the visits of a class or transaction to a station."""
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
-    # The model states the visits to one node, so they are multiplied by the number of nodes.
+    # The model states the visits to one node of a station, so they are multiplied by the number of nodes.
     visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
     return Visits(visits, time, scv, max(found.residence_s[name] / visits, time))
 
@@ -272,9 +276,9 @@ def visits_of(station: Mapping[str, Any], nodes: int, found: StationAnswer, name
 def waiting_probability(station: Mapping[str, Any], found: StationAnswer, service_s: float, wait_s: float) -> float:
     """Return the probability that a visit waits at a first-come-first-served station. [ratio]
 
-    It is the larger of two estimates: Erlang's C at the utilization of the solution, and the probability that
-    follows from the mean wait of the solution. Both agree in an open network, but in a closed network the mean wait may
-    be longer. Only Erlang's C is defined if the service time is 0.
+    It is the larger of two estimates: Erlang's C at the utilization of the solved model, and the probability that
+    follows from its mean wait. Both agree in an open network, but in a closed network the mean wait may be longer.
+    Only Erlang's C is defined if the service time is 0.
     """
     servers, idle = servers_of(station) or 1, 1 - found.utilization
     solved = min(1.0, wait_s * servers * idle / service_s) if service_s > 0 else 0.0

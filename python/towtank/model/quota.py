@@ -1,8 +1,9 @@
-"""Station with a CPU quota: works at full speed until the CPU time of a period is used up, then pauses until its end.
+"""Station with a CPU quota: works at full speed until the CPU time of a period is used up, then pauses until the period
+ends.
 
-The CPU limit of a control group, and thus of a container, grants c CPUs as a CPU time of c P in each period P. A model
-as a slow server, on which a transaction with CPU time D takes S = D / c, would delay work that runs at full speed; a
-model as a fast server would have no limit. This module models the queue in steps of periods.
+The CPU limit of a control group, and thus of a container, grants c CPUs as a CPU time of c P in each period P. Two
+simpler models fail. A slow server, on which a transaction with CPU time D takes S = D / c, would delay work that runs
+at full speed. A fast server would have no limit. This module models the queue in steps of periods.
 
 A period begins with n transactions at the station. During the period A transactions arrive, Poisson with mean u k at
 utilization u of the quota. The quota suffices for K transactions, Poisson with mean k = P / S, since CPU times are
@@ -36,28 +37,28 @@ from towtank.errors import ModelError
 Floats = npt.NDArray[np.float64]
 
 PERIOD_S = 0.1
-"""Default period of the Linux scheduler. [s]"""
+"""Default period of CPU quotas in the Linux scheduler. [s]"""
 TICK_S = 0.004
 """Interval at which the scheduler checks if the quota is used up. [s]
 
 There are 250 checks (ticks) a second, as in the kernels of most distributions.
 """
 
-# Grid on which the queue is solved: utilizations, and periods in units of S as powers of the square root of
-# two.
+# Grid of utilizations and periods on which the queue is solved. Periods are in units of S, as powers of the square
+# root of two.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# Cut-off of distributions: a geometric tail ends after a decrease by this number of factors of e, a Poisson tail
-# at this number of standard deviations.
+# Points at which the computed part of a distribution ends. A geometric distribution ends after a decrease by this
+# number of factors of e, a Poisson distribution at this number of standard deviations.
 _FACTORS, _DEVIATIONS = 16.0, 8.0
-# Number of values that represent a distribution; wider distributions are grouped.
+# Number of values that represent a distribution. In a distribution with more values, neighbouring values are grouped.
 _GROUPS = 48
 
 
 @dataclass(frozen=True)
 class Quota:
-    """CPU quota below one CPU.
+    """CPU quota of a host that may use less than one CPU.
 
     Attributes
     ----------
@@ -75,8 +76,8 @@ class Quota:
         """Return a quota as Linux enforces it: a started task runs for at least one tick, which is deducted from later
         periods.
 
-        So a tenth of a CPU in periods of 20 ms acts like periods of 40 ms, in which a program runs for the
-        first 4 ms.
+        For example, a tenth of a CPU in periods of 20 ms acts like a tenth in periods of 40 ms: a program runs
+        for the first 4 ms of each period.
         """
         return cls(cpus, max(period_s, TICK_S / cpus))
 
@@ -87,7 +88,7 @@ class Quota:
             raise ModelError(f"a period must be above 0 s, got {self.period_s:g} s instead")
 
     def residence(self, demand_s: float, utilization: float) -> float:
-        """Return the time of a transaction at the station, including waiting. [s]
+        """Return the time of a transaction at a station with this quota, including waiting. [s]
 
         Parameters
         ----------
@@ -99,7 +100,7 @@ class Quota:
         return demand_s / (1 - utilization) - float(self.spared(demand_s, utilization))
 
     def spared(self, demand_s: Floats | float, utilization: Floats | float) -> Floats:
-        """Return the time saved relative to a slow server: S / (1 - u) minus the time at the station. [s]
+        """Return the time saved relative to a constantly slower server: S / (1 - u) minus the time at the station. [s]
 
         Parameters
         ----------
@@ -124,8 +125,8 @@ class Quota:
 
 @cache
 def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
-    """Return the time at the station relative to a slow server as a function of utilization, for one period
-    length.
+    """Return the time at a station with a CPU quota as a function of utilization, for one period length. The time is
+    relative to that at a constantly slower server.
     """
     periods = math.exp(place * _STEP)
     rows = [min(1.0, (1 - used) * scaled_residence(used, periods, cpus)) for used in _UTILIZATIONS]
@@ -133,7 +134,8 @@ def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
 
 
 def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
-    """Return the time at a station with a quota, in units of S; the time may exceed the time at a slow server.
+    """Return the time at a station with a CPU quota, in units of S; it may exceed the time at a constantly slower
+    server.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
 
 @cache
 def _areas(utilization: float, periods: float) -> tuple[float, float, float, float]:
-    """Return four means per period, which do not depend on the fraction of a CPU.
+    """Return four means per period of a CPU quota, which do not depend on the CPUs that the quota grants.
 
     - Number of jobs times their time in service, divided by c, in units of S.
     - Number of jobs times their time while the quota is used up, in units of S.
@@ -182,14 +184,14 @@ def _areas(utilization: float, periods: float) -> tuple[float, float, float, flo
 
 
 def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs at the beginning of a period, and the probability of each number."""
+    """Return the numbers of jobs at the beginning of a period of the quota, and the probability of each number."""
     tail = 2 * (1 - utilization) / (1 + utilization)
     most = int(_FACTORS / tail + _DEVIATIONS * math.sqrt(2 * periods)) + 20
     (come, come_weights), (room, room_weights) = _poisson(utilization * periods), _poisson(periods)
     steps = np.convolve(come_weights, room_weights[::-1])
     lowest = int(come[0] - room[-1])
-    # Transition probabilities from each number. Steps below zero or beyond the last number end at the
-    # boundary.
+    # Transition probabilities from each number of jobs. Transitions below zero or beyond the largest number end at
+    # zero or at the largest number.
     moves = np.zeros((most + 1, most + 1))
     numbers = np.arange(most + 1)
     for step, chance in enumerate(steps, lowest):
@@ -200,7 +202,7 @@ def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
 
 
 def _poisson(mean: float) -> tuple[Floats, Floats]:
-    """Return the values of a Poisson distribution with relevant probability, and their probabilities."""
+    """Return the values of a Poisson distribution whose probability is not negligible, and their probabilities."""
     wide = _DEVIATIONS * math.sqrt(mean)
     values = np.arange(max(0, int(mean - wide)), int(mean + wide) + 12)
     weights = poisson_probabilities(values, mean)
@@ -208,8 +210,8 @@ def _poisson(mean: float) -> tuple[Floats, Floats]:
 
 
 def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Replace groups of neighbouring values by their means; the smallest values, which are the likeliest, stay
-    separate.
+    """Replace groups of neighbouring values of a distribution by their means; the smallest values, which are the
+    likeliest, stay separate.
     """
     if len(values) <= _GROUPS:
         return values, weights

@@ -1,4 +1,4 @@
-"""Simulates models with the engine, and returns estimates with intervals."""
+"""Simulates models with the engine, and returns estimates with confidence intervals."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from towtank.estimates import significant
 from towtank.model.transactions import chained, spread
 
 _DIGITS = 6
-"""Significant digits of times, visits and rates in a simulated model. [1]
+"""Number of significant digits of times, visits and rates in a simulated model. [1]
 
-The ninth digit of a fitted number depends on the type of CPU, and a simulation with a different digit would
-draw different events.
+The ninth digit of a fitted number depends on the type of CPU. If it differed, the simulation would generate
+different random events.
 """
 _CERTAIN = ("routing",)
-"""Keys whose numbers are not rounded: they come from a file, and rounding would change their sum."""
+"""Keys of a model whose numbers are not rounded. These numbers come from a file, and rounding would change
+their sum.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class SimulationSettings:
     threads: int | None = None
 
     def options(self) -> list[str]:
-        """Return the settings as command-line options of the engine."""
+        """Return the settings of a simulation as command-line options of the engine."""
         values = {
             "--precision": self.precision,
             "--confidence": self.confidence,
@@ -68,7 +70,7 @@ class SimulationSettings:
 
 
 def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings | None = None) -> dict[str, Any]:
-    """Simulate one or more models with the same random numbers, and return estimates with intervals.
+    """Simulate one or more models with the same random numbers, and return estimates with confidence intervals.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
 
 
 def _settled(part: Any) -> Any:
-    """Round the numbers of a model to the digits that are equal on all CPUs."""
+    """Round the numbers of a model to as many digits as are equal on all CPUs."""
     if isinstance(part, dict):
         return {key: value if key in _CERTAIN else _settled(value) for key, value in part.items()}
     if isinstance(part, list):

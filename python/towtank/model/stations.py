@@ -9,10 +9,10 @@ from typing import Any
 
 Json = dict[str, Any]
 NODE = "@"
-"""Separator between the name of a station and the number of a node; names in files cannot contain it."""
+"""Separator between the name of a station and the number of a node. Names in model files cannot contain it."""
 
 _WRITTEN = 1e-6
-"""Relative tolerance for equal rates, since model files hold nine digits. [ratio]"""
+"""Relative tolerance for the comparison of rates, since model files hold only nine digits. [ratio]"""
 
 
 def servers_of(station: Mapping[str, Any]) -> int | None:
@@ -37,8 +37,8 @@ def servers_of(station: Mapping[str, Any]) -> int | None:
 
 
 def rates_with(rates: list[float], servers: int) -> list[float]:
-    """Return the rates of a fitted station for another number of servers, with the same demand at equal
-    utilization.
+    """Return the rates of a fitted station for another number of servers, such that the demand at equal utilization is
+    the same.
     """
     ratio = 1 / rates[0]
     return [

@@ -1,4 +1,5 @@
-"""Transactions of a class: a user runs one transaction at a time, drawn by share after each pause.
+"""Transactions of a class: a user runs one transaction at a time, and chooses it at random by its share after each
+pause.
 
 Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose
 jobs change their class is solved as a chain with the mean demand of the mix [1]_, and the figures of a
@@ -18,8 +19,8 @@ from typing import Any
 
 Json = dict[str, Any]
 _SCV = {"deterministic": 0.0}
-# Disciplines at which jobs wait in a queue: all transactions wait for the same mean time, and then take their own
-# service time.
+# Disciplines at which jobs wait in a queue. All transactions wait there for the same mean time, and then take
+# their own service time.
 _IN_TURN = ("fcfs", "priority")
 
 
@@ -29,7 +30,7 @@ def transactions_of(job_class: Json) -> list[Json]:
 
 
 def chain_by_transaction(document: Json) -> dict[str, str]:
-    """Return the class of every transaction of a model, by name of the transaction."""
+    """Return the name of the class of every transaction of a model, by name of the transaction."""
     return {each["name"]: job_class["name"] for job_class in document["classes"] for each in transactions_of(job_class)}
 
 
@@ -72,7 +73,9 @@ def _chain(job_class: Json) -> Json:
 
 
 def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
-    """Return the service of a chain at a station; None if no transaction of the chain visits the station."""
+    """Return the mean service of all transactions of a chain at a station; None if no transaction of the chain visits
+    the station.
+    """
     parts = [
         (each["share"], service) for each in ones for service in station["services"] if service["class"] == each["name"]
     ]
@@ -95,7 +98,7 @@ def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
         "class": name,
         "visits": visits,
         "service_time_s": mean,
-        # Rounding must not reduce the variance of a mixture below that of its parts.
+        # The variance of a mixture is at least that of its parts. Rounding errors must not reduce it below that.
         "variation": first["variation"] if alike else {"distribution": None, "scv": max(scv, 0.0)},
         "priority": first["priority"],
     }
@@ -106,7 +109,7 @@ def _visits(service: Json) -> float:
 
 
 def spread(document: Json, chain: Json, answer: Json) -> Json:
-    """Return the answer of the engine for the chains, with figures of each transaction added.
+    """Return the engine's answer for chains, with the figures of each transaction added.
 
     Parameters
     ----------
@@ -125,9 +128,8 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
     Notes
     -----
     R is the residence of the chain at a station with demand D, and R_t the residence of transaction t with demand D_t,
-    v_t visits and service time s_t. If jobs share the station, or no job waits, all are slowed by the same factor: R_t
-    =
-    D_t R / D. If jobs wait in a queue, each visit has the same mean wait W: R_t = v_t (s_t + W).
+    v_t visits and service time s_t. If jobs share the station, or no job waits, all are slowed by the same factor:
+    R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean wait W: R_t = v_t (s_t + W).
 
     If at most T jobs share the m servers at the same time and further jobs wait, R has two parts. With Q jobs and
     utilization U, the mean number of waiting jobs is about (Q - m U) U^(T - m), since the probabilities of M/M/m fall
@@ -166,15 +168,15 @@ def _residences(station: Json, chain: Json, ones: list[Json], residence: float, 
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # The time that is not spent waiting in the queue is processor sharing, which slows all transactions by
-            # the same factor.
+            # The time that a job does not wait in the queue is spent in processor sharing, which slows all transactions
+            # by the same factor.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)
     return found
 
 
 def _waiting(station: Json, mean: float, residence: float, figures: Json) -> float:
-    """Return the time that a visit waits in the queue, which is equal for all transactions. [s]"""
+    """Return the time that a visit to a station waits in the queue, which is equal for all transactions. [s]"""
     if station["discipline"] in _IN_TURN and not station["rates"]:
         return max(0.0, residence - mean)
     at_once, servers, present = station.get("at_once"), station["servers"], figures["queue_length"]

@@ -23,7 +23,7 @@ FITTED = (
 
 @dataclass
 class Point:
-    """Variant of a model, with its answer or its faults.
+    """Variant of a model, with its solution or the faults that prevent a solution.
 
     Attributes
     ----------
@@ -39,16 +39,16 @@ class Point:
     faults: list[Fault] = field(default_factory=list)
 
     def answer_or_refuse(self) -> dict[str, Any]:
-        """Return the answer; raises StudyError with all faults if there is no answer."""
+        """Return the solution of this variant; raises StudyError with all faults if there is no solution."""
         if self.answer is None:
             raise StudyError(self.faults)
         return self.answer
 
 
 def solve_points(document: Document, points: list[Point], method: str) -> list[Point]:
-    """Solve all variants of a model in one call.
+    """Solve all variants of a model in one call of the engine.
 
-    A variant without a steady state stores its faults; faults of the file are raised.
+    A variant without a steady state stores its faults. Faults of the model file are raised.
     """
     problems: list[ModelProblem] = []
     faults: set[Fault] = set()
@@ -71,7 +71,9 @@ def solve_points(document: Document, points: list[Point], method: str) -> list[P
 
 
 def _at_command_line(fault: Fault, method: str) -> Fault:
-    """Convert the fault of a method that the model does not allow into a fault of the option `--method`."""
+    """If the model does not allow the solution method, convert the fault of the model into a fault of the option
+    `--method`.
+    """
     if method != "auto" and f"got {method!r}" in fault.message and not fault.where:
         return Fault(COMMAND_LINE, 0, 0, "--method", fault.message)
     return fault

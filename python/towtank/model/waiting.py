@@ -1,8 +1,8 @@
 """Percentiles of the time that a transaction waits in a queue before it is served.
 
 The result is exact for an open class at one M/M/m station, with or without a limit on the jobs there. Otherwise a
-transaction waits if it has to wait at any station, and its wait is assumed to follow a gamma distribution. The
-distribution has the mean of the solution and the variances of the stations.
+transaction counts as waiting if it has to wait at any station, and its wait is assumed to follow a gamma distribution.
+This distribution has the mean of the solved model and the variances of the stations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from towtank.model.percentiles import EXACT, erlang_c, lone_queue, stations_by_n
 from towtank.model.stations import NODE, StationAnswer
 
 IN_TURN = frozenset({"fcfs", "priority"})
-"""Disciplines at which jobs wait in a queue. With other disciplines, jobs share the servers or do not wait."""
+"""Disciplines at which jobs wait in a queue. With all other disciplines, jobs share the servers or do not wait."""
 GAMMA_WAIT = "gamma distribution of the waits, with the mean of the solution and the variances of the stations"
 
 
@@ -122,7 +122,9 @@ def wait_percentiles(
 def _moments(
     known: Mapping[str, Mapping[str, Any]], stations: Mapping[str, StationAnswer], name: str
 ) -> tuple[float, float, float]:
-    """Return the probability of no wait, and the mean and mean square of the wait over all visits. [1], [s], [s^2]"""
+    """Return the probability that a transaction does not wait, and the mean and mean square of its wait over all
+    visits. [1], [s], [s^2]
+    """
     nodes = Counter(each.partition(NODE)[0] for each in known)
     none, mean, variance = 1.0, 0.0, 0.0
     for each, found in stations.items():

@@ -1,4 +1,4 @@
-"""Records the arithmetic behind a sizing answer as steps, from the throughput of each class to the
+"""Records the arithmetic behind a sizing answer as calculation steps, from the throughput of each class to the
 objectives.
 """
 
@@ -19,7 +19,7 @@ STAFFING = f"square-root staffing for a waiting probability of {100 * FIRST_GUES
 
 
 def answer_steps(settled: SizingProblem, answer: Found) -> None:
-    """Add the calculation steps of a sizing answer to the steps of the sizing problem."""
+    """Append the calculation steps of a sizing answer to those of the sizing problem."""
     question, steps = settled.question, settled.steps
     _throughputs(question, answer, steps)
     for tier, option in zip(question.tiers, answer.candidate, strict=True):
@@ -46,7 +46,9 @@ def _throughputs(question: Question, answer: Found, steps: Steps) -> None:
 
 
 def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], steps: Steps) -> None:
-    """Add three steps for a station: the offered work, the first guess of the server count, and the utilization."""
+    """Add three calculation steps for a station: the offered work, the first guess of the server count, and the
+    utilization.
+    """
     tier, option, station = at
     normal = answer.outcomes[0]
     used = normal.utilization.get(station, 0.0)
@@ -79,7 +81,9 @@ def _demands(question: Question, station: str, option: Option) -> dict[str, floa
 
 
 def _objectives(question: Question, answer: Found, steps: Steps) -> None:
-    """Add a step for each objective, in the scenario closest to a limit, and a step for the probability."""
+    """Add a calculation step for each objective, in the scenario in which an objective is closest to its limit, and a
+    step for the probability that all objectives hold.
+    """
     hardest = worst(question, answer.outcomes)
     lost = hardest.job.lost
     without = f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""

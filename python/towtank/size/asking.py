@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def why_no_source(source: Path) -> str | None:
-    """Return the reason why a path cannot be sized; None if it can be sized."""
+    """Return the reason why a path is neither a model file nor a results folder to size; None if it can be sized."""
     if source.exists():
         return None
     return f"must be a model file or a results folder, got {str(source)!r}, which does not exist"
@@ -24,7 +24,7 @@ def why_no_source(source: Path) -> str | None:
 def size_source(
     source: Path, file: Path | None, options: Mapping[str, Any], choice: ModelChoice, settings: SizingSettings
 ) -> Json:
-    """Return the hardware that carries a load, from a model file or from a model fitted to a results folder.
+    """Return the hardware on which a load meets its objectives, by a model file or a model fitted to a results folder.
 
     Parameters
     ----------

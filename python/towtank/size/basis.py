@@ -25,15 +25,15 @@ Json = dict[str, Any]
 MODELS = ("auto", "network", "curve")
 """Models that can be fitted to results."""
 DRAWS = 200
-"""Number of random draws of the uncertain quantities.
+"""Number of random draws of the uncertain quantities in a sizing, such as growth. [1]
 
-A fitted model brings its own number of replicates. [1]
+A fitted model brings its own number of replicates.
 """
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Model that a sizing extrapolates from.
+    """Model from which a sizing extrapolates.
 
     Attributes
     ----------
@@ -69,12 +69,14 @@ class Basis:
 
     @property
     def kind(self) -> str:
-        """Kind of the model: `curve` or `network` if it was fitted to measurements, `file` if not."""
+        """Kind of the model: `curve` or `network` for a model that was fitted to measurements, `file` for any other
+        model.
+        """
         return "file" if self.fitted is None else self.fitted.kind
 
     @property
     def transactions(self) -> dict[str, str]:
-        """Class of each transaction, by the name of the transaction."""
+        """Class to which each transaction belongs, by the name of the transaction."""
         return chain_by_transaction(self.document)
 
     def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
@@ -100,7 +102,7 @@ class Basis:
 
     @property
     def classes(self) -> dict[str, Json]:
-        """Classes of the model, by name."""
+        """Job classes of the model, by name."""
         return {job_class["name"]: job_class for job_class in self.document["classes"]}
 
     @property
@@ -110,17 +112,18 @@ class Basis:
 
     @property
     def queues(self) -> list[str]:
-        """Names of the stations with a queue, that is all but pure delays."""
+        """Names of the stations with a queue; these are all stations except pure delays."""
         return [name for name, station in self.stations.items() if station["discipline"] != "delay"]
 
     def draws(self, uncertainty: float | None) -> list[dict[str, float]]:
-        """Return a factor for the service demand of each station, one mapping per replicate.
+        """Return a factor for the service demand of each station, in one mapping for each replicate.
 
         The list is empty if the error of the demands is unknown.
         """
         rows = self._spread(uncertainty)
         count = len(next(iter(rows.values()), []))
-        # The solver rejects a demand of 0. A factor of one millionth is too small to change the results.
+        # The solver rejects a demand of 0, so each factor is at least one millionth. A smaller factor would give the
+        # same results.
         return [{name: max(float(row[place]), 1e-6) for name, row in rows.items()} for place in range(count)]
 
     def _spread(self, uncertainty: float | None) -> dict[str, Floats]:
@@ -128,7 +131,8 @@ class Basis:
             return {name: np.array(row) for name, row in self.fitted.draws.items()}
         if not uncertainty:
             return {}
-        # Width of the log-normal distribution with mean 1 and this relative standard deviation.
+        # Standard deviation of the logarithm, for a log-normal distribution with mean 1 and this relative standard
+        # deviation.
         width = float(np.sqrt(np.log1p(uncertainty**2)))
         return {
             name: np.exp(width * np.array(scores(DRAWS, f"demand {name}")) - width**2 / 2) for name in self.stations
@@ -137,7 +141,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Settings of the model fit to results.
+    """Settings for the fit of a model to measured results.
 
     Attributes
     ----------
@@ -178,7 +182,9 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
 
 
 def _of_fitted(basis: Basis) -> Basis:
-    """Return the basis with the cause that limited the measured load, which the model file states."""
+    """Return the basis of a sizing from a fitted model, with the cause that limited the measured load. The model file
+    states this cause.
+    """
     fitted = basis.fitted
     if fitted is None or fitted.limit is None:
         return basis
@@ -192,7 +198,9 @@ def _of_fitted(basis: Basis) -> Basis:
 
 
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
-    """Raise StudyError for a model that the solver rejects even at a very low load, because it needs simulation."""
+    """Raise StudyError for a model that the solver rejects even at a very low load, because the model needs
+    simulation.
+    """
     light = [
         {**job_class, "users": 1}
         if job_class.get("users")
@@ -208,14 +216,16 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
 
 
 def _measured(source: Path, choice: ModelChoice) -> Basis:
-    """Return the network if the user requests it, or if it distinguishes resources; otherwise the closed curve."""
+    """Return the fitted network if the user requests it, or if it distinguishes resources; otherwise the
+    closed curve.
+    """
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
         return _curve(source, choice, "the closed curve was requested")
     answers = network_answers(source, choice.configuration)
     answer = the_only(answers)
     why_not = _why_no_network(answer)
     if choice.model == "network" and answer.network is not None:
-        # A network that the user requests is used unless the network itself is rejected.
+        # A network that the user requests is used even with doubts; only a rejected network is not used.
         return _network(source, answer, "it was requested")
     if choice.model == "network":
         raise MeasurementError(f"{source}: the measurements give no network to size from: {why_not}")
@@ -256,7 +266,9 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
 
 
 def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, doubts: tuple[str, ...] = ()) -> Basis:
-    """Return the basis for the text of a fitted model file, parsed exactly as a file from a user."""
+    """Return the basis of a sizing for the text of a fitted model file, which is parsed exactly like a file from a
+    user.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(text, "utf-8")
@@ -268,7 +280,7 @@ def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, d
 
 
 def _assumptions(answer: Answer) -> tuple[Json, ...]:
-    """Return the assumptions of the closed curve; if another curve fits better, the assumption of one
+    """Return the assumptions of the closed curve. If another curve fits better, return the assumption that there is one
     bottleneck.
     """
     curve = answer.document.get("curve")

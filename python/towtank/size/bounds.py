@@ -1,4 +1,6 @@
-"""Detects solutions that exceed a theoretical bound, and are therefore too inaccurate to judge a candidate."""
+"""Detects solutions that exceed a theoretical bound. Such solutions are too inaccurate to evaluate candidate
+hardware.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from towtank.size.question import Check, Question
 
 Json = dict[str, Any]
 _TOLERANCE = 1e-6
-"""Rounding error by which a figure may exceed its bound. [ratio]"""
+"""Relative rounding error by which a figure may exceed its theoretical bound. [ratio]"""
 
 
 def outside(answer: Json) -> str:
@@ -27,7 +29,7 @@ def outside(answer: Json) -> str:
 
 
 def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str) -> str:
-    """Describe an objective that a candidate misses even if every figure is at its theoretical bound.
+    """Describe an objective that a candidate violates even if every figure is at its theoretical bound.
 
     Raises
     ------
@@ -46,8 +48,8 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
 
 
 def _best(check: Check, model: Json, answer: Json) -> float | None:
-    """Return the best value of an objective's metric that the theoretical bounds allow; None without a bound.
-    [s], [1/s]
+    """Return the best value of an objective's metric that the theoretical bounds of the solution allow; None without a
+    bound. [s], [1/s]
     """
     bounds = answer.get("bounds", {})
     if check.upward and check.name is None:
@@ -62,5 +64,5 @@ def _best(check: Check, model: Json, answer: Json) -> float | None:
     job_class = next(each for each in model["classes"] if each["name"] == check.name)
     if not job_class.get("users") or not rate:
         return least
-    # At the upper bound of the throughput X, N = X (R + Z) gives the shortest response time R.
+    # The response time R is shortest if the throughput X is at its upper bound, by N = X (R + Z).
     return max(least, job_class["users"] / rate - job_class["think_time_s"]) if math.isfinite(rate) else least

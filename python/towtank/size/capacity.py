@@ -25,7 +25,7 @@ class Bottleneck:
     utilization : float
         Utilization of the station at the limit. [ratio]
     limits : Limits
-        Search for the load factor at which an objective is missed.
+        Search for the load factor at which an objective is violated.
     lost : str or None
         Tier with lost nodes in the scenario that reaches a limit at the lowest load; None if all nodes are up.
     """
@@ -37,7 +37,9 @@ class Bottleneck:
 
     @property
     def utilization_interval(self) -> Interval | None:
-        """Interval of the station's utilization at the load limits of all draws; None without draws. [ratio]"""
+        """Interval of the station's utilization over all random draws, each at its own load limit; None without draws.
+        [ratio]
+        """
         if self.limits.interval() is None:
             return None
         self.limits.narrowed()
@@ -50,7 +52,8 @@ class Bottleneck:
 
 
 def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None = None, near: float = 1.0) -> Limits:
-    """Return the load limits of a candidate; `boost` multiplies the number of servers of stations.
+    """Return the highest load at which all objectives of a candidate hold, with its interval; `boost` multiplies the
+    servers of stations.
 
     The solutions that gave the probability of the candidate are reused.
     """
@@ -62,7 +65,8 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 
 
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
-    """Return the bottleneck of a candidate, then the bottleneck after its servers are doubled, up to `count` times.
+    """Return the bottleneck of a candidate, and then the next bottleneck after the servers of the first are doubled, up
+    to `count` times.
 
     The list ends early if no objective limits the load.
     """

@@ -20,17 +20,17 @@ from towtank.size.settle import SizingProblem, as_it_is
 
 Json = dict[str, Any]
 _ROUNDS = 12
-"""Most bisection steps that narrow the load limits of the draws around a date. [1]"""
+"""Highest number of bisection steps that narrow the load limits of the random draws around a date. [1]"""
 
 
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
-    """Return one row per hardware with the date on which the growing load reaches its limit; empty without
+    """Return the date on which the growing load reaches the limit of each hardware, one row per hardware; empty without
     growth.
     """
     if settled.growing is None:
         return []
-    # A tier with a single node cannot carry any load if that node may fail. The limit with all nodes running is more
-    # useful, so node losses are ignored here.
+    # A tier with a single node cannot serve any load if that node may fail, so its limit would be 0. Node losses are
+    # ignored here, because the limit with all nodes running is more useful.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
@@ -46,7 +46,7 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
 
 
 def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
-    """Return the row of one hardware: its load limit, and the dates on which the load exceeds the limit.
+    """Return the row for one hardware: its load limit, and the dates on which the load exceeds this limit.
 
     With `as_probability`, the limit of each draw is compared with the growth of that draw.
     """
@@ -54,7 +54,7 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
     question = settled.question
     load = settled.now.times(question.file.load.peak)
     total, unit = load.total
-    # Limits are relative to the load to carry, growth is relative to the load of today.
+    # Limits are relative to the required load, and growth is relative to the load of today, so limits are converted.
     ratio = question.load.total[0] / total
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
     chance = round(1 - question.file.probability, 12)
@@ -85,21 +85,21 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
 
 
 def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
-    """Return the row of a hardware that misses no objective at any load, so that limit and date are null."""
+    """Return the row for a hardware that violates no objective at any load. Its limit and its date are null."""
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 
 
 def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float, shares: Floats | None) -> LimitDates:
-    """Return the dates on which the growing load reaches the limits.
+    """Return the dates on which the growing load reaches the load limits.
 
-    The limits of the draws are narrowed until they no longer change the date.
+    The limits of the random draws are narrowed until they no longer change the date.
     """
     growing, start = settled.growing, settled.start
     assert growing is not None
-    # The true limit may lie anywhere within the last step of the bisection, so take its upper end.
+    # The true load limit may lie anywhere within the last step of the bisection, so the upper end of this step is used.
     best = limits.best * (1 + LIMIT_PRECISION) * ratio
-    # The limit is infinite if no objective bounds the load. Then the load never reaches it.
+    # The load limit is infinite if no objective bounds the load, so the load never reaches it.
     if not settled.question.draws:
         return reached(growing, start, [best], chance)
     if limits.varies:
@@ -118,5 +118,6 @@ def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float
     return found
 
 
-# A bracket is narrowed if the probabilities at its two ends differ by more than this.
+# The range of a load limit is narrowed further if the probabilities of exceeding its two ends differ by more than
+# this.
 _UNDECIDED = 0.5

@@ -23,20 +23,20 @@ def finite(value: float) -> float | None:
 
 
 def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
-    """Return an interval for each name, for JSON; None for every name if there are no draws."""
+    """Return the interval of each named quantity for JSON; None for every name if there are no random draws."""
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Value with its interval; `interval` is None if it is unknown."""
+    """Value with its confidence interval; `interval` is None if the interval is unknown."""
 
     value: float
     interval: Interval | None = None
 
 
 def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
-    """Return the recommended hardware of each tier and its solution in every scenario, for JSON."""
+    """Return the recommended hardware of each tier and its solution in every failure scenario, for JSON."""
     total, unit = question.load.total
     intervals = answer.intervals()
     used = None if intervals is None else intervals.utilization
@@ -83,14 +83,14 @@ def other_document(question: Question, found: Found) -> Json:
 
 
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
-    """Return the busiest station for JSON: its name and its utilization with the interval."""
+    """Return the busiest station for JSON: its name, and its utilization with an interval."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
 
 
 def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
-    """Return the limit and the value of each objective in a scenario, for JSON, as numbers and as text."""
+    """Return the limit and the value of each objective in a failure scenario, for JSON, as numbers and as text."""
     return [
         {
             "objective": check.text,
@@ -127,14 +127,14 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
 
 
 def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
-    """Return throughput, response time and number of transactions of a class in a scenario, each with its
-    interval.
+    """Return throughput, response time and number of transactions of a class in a scenario, each with its interval, for
+    JSON.
     """
     known = (None, None, None) if intervals is None else (
         intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
     )  # fmt: skip
     values = outcome.throughput[name], outcome.response_s[name], outcome.present[name]
-    # If most draws have no steady state, the best estimate may lie outside the interval of the draws.
+    # The best estimate may lie outside the interval of the random draws, if most of the draws have no steady state.
     held = [interval and interval.around(value) for interval, value in zip(known, values, strict=True)]
     return {
         "throughput_per_s": values[0],

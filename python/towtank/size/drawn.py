@@ -18,7 +18,7 @@ from towtank.size.tiers import Candidate
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of the figures of a candidate in one scenario.
+    """Confidence intervals of the figures of a candidate in one scenario.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Draws:
-    """Solutions of a candidate in every draw.
+    """Solutions of a candidate in every random draw of the uncertain quantities.
 
     Attributes
     ----------
@@ -50,26 +50,28 @@ class Draws:
     groups: tuple[tuple[Outcome, ...], ...]
 
     def met(self, question: Question) -> int:
-        """Return the number of draws that meet every objective. [1]"""
+        """Return the number of random draws in which every objective is met. [1]"""
         return sum(all(outcome.met(question) for outcome in group) for group in self.groups)
 
     def summary(self, question: Question) -> Summary:
-        """Return the probability and the intervals of the candidate, without the solutions of single draws."""
+        """Return the probability that the candidate meets its objectives, and the intervals, without the solutions of
+        single draws.
+        """
         scenarios = zip(*self.groups, strict=True)
         return Summary(
             self.met(question), len(self.groups), {each[0].job.lost: intervals_of(each) for each in scenarios}
         )
 
     def interval(self, value: Callable[[Sequence[Outcome]], float]) -> Interval:
-        """Return the interval of a quantity over the draws; the quantity is infinite in a draw without a
-        steady state.
+        """Return the interval of a quantity over the random draws. In a draw without a steady state, the quantity is
+        infinite.
         """
         return between(math.inf if any(outcome.why_not for outcome in group) else value(group) for group in self.groups)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Probability and intervals of a candidate.
+    """Probability that a candidate meets its objectives, and intervals of its figures.
 
     Attributes
     ----------
@@ -87,17 +89,17 @@ class Summary:
 
     @property
     def probability(self) -> float:
-        """Share of the draws that meet every objective. [ratio]"""
+        """Share of the random draws in which every objective is met. [ratio]"""
         return self.met / self.draws
 
     @property
     def probability_interval(self) -> Interval:
-        """Interval of the probability that accounts for the limited number of draws. [ratio]"""
+        """Confidence interval of the probability, which is uncertain because the number of draws is limited. [ratio]"""
         return share_between(self.met, self.draws)
 
 
 def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Draws | None:
-    """Solve a candidate for every random draw of uncertain inputs; None without draws.
+    """Solve a candidate for every random draw of uncertain inputs; None if no input is uncertain.
 
     `scales` contains the ratios of simulated to computed percentiles and means.
     """
@@ -113,12 +115,12 @@ def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, 
 
 
 def solved_draws(question: Question, groups: Sequence[Sequence[Job]]) -> Draws:
-    """Solve the jobs of every draw in one call, and return the outcomes by draw."""
+    """Solve the models of every random draw in one call, and return the outcomes by draw."""
     return Draws(tuple(tuple(group) for group in grouped(groups, question)))
 
 
 def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:
-    """Return the intervals of one scenario, computed from the outcome in every draw."""
+    """Return the intervals of the figures in one scenario, computed from the outcome in every random draw."""
     steady = next((outcome for outcome in outcomes if not outcome.why_not), outcomes[0])
     return Intervals(
         tuple(between(outcome.values[number] for outcome in outcomes) for number in range(len(steady.values))),
@@ -134,14 +136,14 @@ def _of(outcome: Outcome, found: Mapping[str, float], name: str) -> float:
 
 
 def _used(outcome: Outcome, name: str) -> float:
-    """Return the utilization of a station; 1 without a steady state, where the utilization is unknown.
+    """Return the utilization of a station; without a steady state the utilization is unknown and counts as 1.
     [ratio]
     """
     return 1.0 if outcome.why_not else outcome.utilization[name]
 
 
 def _rate(outcome: Outcome, name: str) -> float:
-    """Return the throughput of a class; minus infinity without a steady state, so that it has no lower bound.
-    [1/s]
+    """Return the throughput of a class. Without a steady state it is minus infinity, so that the interval has no lower
+    end. [1/s]
     """
     return -math.inf if outcome.why_not else outcome.throughput[name]

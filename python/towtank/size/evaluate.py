@@ -20,21 +20,22 @@ from towtank.size.tiers import Candidate
 
 Json = dict[str, Any]
 BATCH = 2000
-"""Number of models in one call of the engine, about a few megabytes of JSON. [1]"""
+"""Number of models that are solved in one call of the engine; they are a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
-"""Error of a computed mean response time above which mean values and throughputs are simulated. [ratio]
+"""Error bound of a computed mean response time above which mean values and throughputs are simulated. [ratio]
 
 Percentiles may be simulated whatever the error. A product-form network that is too large for an exact
 solution has an error of 10 %.
 """
-# Tolerance for rounding errors: an objective that is met exactly must not be missed because of them.
+# Relative tolerance for rounding errors. An objective that is met exactly must not count as violated because of
+# them.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Job:
-    """Candidate under a load in one scenario: one model to solve.
+    """Candidate under a load in one scenario, as one model to solve.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class Job:
 
 
 class Spread(Protocol):
-    """Interface of `Intervals`: the intervals of the objectives' values and of the utilizations."""
+    """Interface of a class with the intervals of the objectives' values and of the utilizations."""
 
     @property
     def values(self) -> tuple[Interval, ...]: ...
@@ -73,7 +74,7 @@ class Spread(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Solution of a job, with the value of each objective.
+    """Solution of the model of a candidate, with the value of each objective.
 
     Attributes
     ----------
@@ -114,14 +115,14 @@ class Outcome:
     invalid: bool = False
 
     def is_rough(self, check: Check) -> bool:
-        """Return True if simulation may change the value of a check: a percentile, or a value with a large
+        """Return True if simulation may change the value of an objective: the value is a percentile, or has a large
         error.
         """
         return check.is_percentile or self.within > COARSE
 
     def used(self, question: Question, *, rough: bool = True) -> float:
-        """Return the largest ratio of an objective's value to its limit; all objectives hold if it is at most 1.
-        [ratio]
+        """Return the largest ratio of an objective's value to its limit. All objectives hold if this ratio is at most
+        1. [ratio]
 
         If `rough` is False, values that simulation may change are skipped.
         """
@@ -133,8 +134,8 @@ class Outcome:
         return math.inf if self.why_not else max(ratios, default=0.0)
 
     def too_busy(self, question: Question) -> list[str]:
-        """Return the names of stations whose utilization exceeds its limit; empty in scenarios with lost
-        nodes.
+        """Return the names of stations whose utilization exceeds its limit; empty in scenarios with lost nodes, where
+        the limit does not apply.
         """
         if self.job.lost is not None:
             return []
@@ -142,11 +143,11 @@ class Outcome:
         return [name for name, used in self.utilization.items() if used > limits.get(name, 1.0) + ROUNDING]
 
     def met(self, question: Question) -> bool:
-        """Return True if all objectives and utilization limits hold."""
+        """Return True if all objectives and all utilization limits hold."""
         return self.used(question) <= 1 + ROUNDING and not self.too_busy(question)
 
     def misses(self, question: Question, intervals: Spread | None = None) -> list[str]:
-        """Return one text for each objective or utilization limit that does not hold."""
+        """Return a text for each objective or utilization limit that does not hold."""
         if self.why_not:
             return [self.why_not]
         used = {} if intervals is None else intervals.utilization
@@ -162,8 +163,8 @@ class Outcome:
         ]
 
     def interval(self, number: int, intervals: Spread | None = None) -> Interval | None:
-        """Return the 95 % interval of an objective's value, from the draws or else from its simulation. [s]
-        or [1/s]
+        """Return the 95 % interval of an objective's value from the random draws, or from its simulation if there are
+        no draws. [s] or [1/s]
         """
         if intervals is not None:
             return intervals.values[number]
@@ -174,11 +175,11 @@ class Outcome:
         return Interval(unscaled * factor.low, unscaled * factor.high).around(self.values[number])
 
     def shown(self, question: Question, number: int, intervals: Spread | None = None) -> str:
-        """Render the value of an objective, with its interval if known."""
+        """Render the value of an objective, with its confidence interval if known."""
         return shown_value(question.checks[number], self.values[number], self.interval(number, intervals))
 
     def near_limits(self, question: Question) -> list[str]:
-        """Return one text for each objective whose limit lies within the interval of its simulated value."""
+        """Return a text for each objective whose limit lies within the interval of the simulated value."""
         texts = []
         for number, check in enumerate(question.checks):
             known = self.interval(number)
@@ -189,19 +190,21 @@ class Outcome:
 
     @property
     def busiest(self) -> str:
-        """Name of the station with the highest utilization."""
+        """Name of the station with the highest utilization in this solution."""
         return max(self.utilization, key=lambda name: self.utilization[name], default="")
 
 
 def shown_value(check: Check, value: float, interval: Interval | None = None) -> str:
-    """Render a value of a check."""
+    """Render the value of an objective."""
     if check.is_loss:
         return share_text(value, interval) if math.isfinite(value) else duration_text(value)
     return rate_text(value, interval) if check.upward else duration_text(value, interval)
 
 
 def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
-    """Return nodes, servers and speed of every station whose hardware differs from the model's, by station name."""
+    """Return the nodes, servers and speed of every station whose hardware differs from that of the model, by station
+    name.
+    """
     found: dict[str, Layout] = {}
     for tier, option in zip(question.tiers, job.candidate, strict=True):
         lost = question.file.nodes_lost if job.lost == tier.name else 0
@@ -214,13 +217,13 @@ def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
 
 
 def model_of(question: Question, job: Job) -> Json:
-    """Return the model of a job for the engine."""
+    """Return the model to solve for a candidate under a load, in the engine's form."""
     factors = None if job.draw is None else question.factors(job.candidate, job.draw)
     return on_layouts(question.basis.document, layouts_of(question, job), job.load.changes(job.demand), factors)
 
 
 def outcomes(question: Question, jobs: Sequence[Job]) -> list[Outcome]:
-    """Solve the model of every job in batches, on all CPUs."""
+    """Solve the model of every candidate and scenario in batches, on all CPUs."""
     found = []
     for batch in _batches(jobs):
         able = [job for job in batch if _nodes_left(question, job) > 0]
@@ -258,8 +261,8 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     if answer is None:
         faults = [(fault["path"], fault["message"]) for fault in solved["faults"]]
         reasons = "; ".join(f"{'.'.join(path[1:2])}: {message}" for path, message in faults)
-        # A fault for a missing steady state refers to a whole station, pool or class. A fault that refers to one of
-        # its keys means that the model is invalid.
+        # A fault with the path of a whole station, pool or class means that there is no steady state. A fault with the
+        # path of a key inside it means that the model is invalid.
         invalid = any(len(path) != len(("stations", "name")) for path, _ in faults)
         return _nothing(question, job, reasons.replace("@1", ""), invalid=invalid)
     wrong = outside(answer)
@@ -295,7 +298,7 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
 
 
 class Figures(NamedTuple):
-    """Figures of a class or transaction: its throughput, response time, number in the system and lost share.
+    """Figures of a class or transaction: throughput, response time, number in the system, and share of lost arrivals.
 
     Attributes
     ----------
@@ -316,7 +319,7 @@ class Figures(NamedTuple):
 
 
 def figures_of(answered: Mapping[str, Any]) -> Figures:
-    """Return the figures of a class or transaction from an answer."""
+    """Return the figures of a class or transaction from the engine's answer."""
     throughput, dropped = answered["throughput_per_s"], answered.get("dropped_per_s") or 0.0
     loss = dropped / (dropped + throughput) if dropped > 0 else 0.0
     return Figures(throughput, answered["response_time_s"], answered["users_in_system"], loss)
@@ -332,7 +335,7 @@ def _value(
     for job_class in found.values():
         classes |= job_class.get("transactions", {})
     if check.name not in classes:
-        return 0.0  # a class without load has no response time and no throughput
+        return 0.0  # A class without load has no response time and a throughput of 0.
     name, figures = check.name, figures_of(classes[check.name])
     if check.is_loss:
         return figures.loss
@@ -346,7 +349,7 @@ def _value(
 
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
-    """Return the ratio of the measured to the computed percentile of an objective; 1 if the percentile was not
+    """Return the ratio of the measured to the computed percentile that an objective limits; 1 if the percentile was not
     measured. [ratio]
     """
     found = question.correction(check)
@@ -357,12 +360,14 @@ def _correction(question: Question, check: Check, methods: dict[str, str]) -> fl
 
 
 def worst(question: Question, found: Sequence[Outcome]) -> Outcome:
-    """Return the outcome closest to a limit, or farthest beyond a limit if an objective is missed."""
+    """Return the outcome in which an objective is closest to its limit. If objectives are violated, return the outcome
+    with the largest violation.
+    """
     return max(found, key=lambda outcome: (not outcome.met(question), outcome.used(question)))
 
 
 def grouped(jobs_by: Sequence[Sequence[Job]], question: Question) -> list[list[Outcome]]:
-    """Solve groups of jobs in one call, and return their outcomes in the same groups."""
+    """Solve groups of models in one call, and return the outcomes in the same groups."""
     flat = iter(outcomes(question, [job for group in jobs_by for job in group]))
     return [[next(flat) for _ in group] for group in jobs_by]
 
@@ -375,7 +380,7 @@ def under_load(
     draw: int | None = None,
     **changes: Any,
 ) -> list[Job]:
-    """Return the jobs of a candidate, one for each scenario.
+    """Return the models to solve for a candidate, one for each scenario.
 
     `scales` are ratios of simulated to computed values, by the tier with lost nodes.
     """

@@ -1,4 +1,4 @@
-"""Correction factors of computed values, and their random values in one draw."""
+"""Correction factors of computed values, and random values of these factors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Factor:
     high: float
 
     def drawn(self, score: float) -> float:
-        """Return a random value of the ratio for a normal score.
+        """Return a random value of this ratio, from a standard normal score.
 
         The distribution is log-normal on each side of the value: the value is its median, and the ends of the interval
         are its 2.5 % and 97.5 % quantiles.
@@ -39,7 +39,8 @@ class Factor:
         """
         low, high = min(self.low, self.value), max(self.high, self.value)
         if low <= 0:
-            low = self.value**2 / high  # no lower end is known, so the same distance as on the other side is assumed
+            # If the lower end is unknown, the distance to the upper end is assumed on this side too.
+            low = self.value**2 / high
         ratio = high / self.value if score > 0 else self.value / low
         return self.value * math.exp(math.log(ratio) * score / _NORMAL_95)
 
@@ -49,7 +50,7 @@ Factors = Mapping[int, Factor]
 
 
 def drawn_factors(found: Factors, corrections: Factors, at: tuple[int, int], lost: str | None) -> Factors:
-    """Return the correction factors for one draw, by the index of the objective.
+    """Return random values of the correction factors for one draw, by the index of the objective.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Distribution of the load on a future day around the fitted growth line, with the outliers of the history."""
+"""Distribution of the load on a future day around the fitted growth line. It includes the outliers of the history."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.analysis.statistics.robust import Floats
 from towtank.distributions import t_quantile, t_tail
 
 _GROUPS = 20
-"""Largest number of groups into which outlying days are gathered; bounds the time to compute dates. [1]"""
+"""Largest number of groups into which outlying days are gathered. It bounds the time to compute dates. [1]"""
 _HALVINGS = 60
 
 
@@ -39,7 +39,7 @@ class FurtherDay:
     misses: Floats
 
     def chances_above(self, beyond: Floats, deviation: Floats) -> Floats:
-        """Return the probability that the load of a day exceeds the growth line by each distance. [ratio]
+        """Return the probability that the load of a future day exceeds the growth line by each given distance. [ratio]
 
         `beyond` holds the distances, as logarithms. [1]
         """
@@ -51,14 +51,14 @@ class FurtherDay:
         return np.asarray((1 - self.share) * ordinary + self.share / len(self.misses) * far, dtype=float)
 
     def quantiles(self, shares: Floats, deviation: Floats) -> Floats:
-        """Return quantiles of the logarithm of the load, relative to the growth line. [1]
+        """Return quantiles of the logarithm of a future day's load, relative to the growth line. [1]
 
         `shares` holds the probabilities; `deviation` has the same shape.
         """
         ordinary = np.asarray(t_quantile(shares, self.freedom) * deviation, dtype=float)
         if not len(self.misses):
             return ordinary
-        # The quantile of a mixture lies between the quantiles of its parts.
+        # The quantile of a mixture lies between the quantiles of its parts, so the search begins with these.
         low, high = ordinary + min(0.0, self.misses.min()), ordinary + max(0.0, self.misses.max())
         for _ in range(_HALVINGS):
             middle = (low + high) / 2

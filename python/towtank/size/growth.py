@@ -24,7 +24,7 @@ FARTHEST_D = 20 * YEAR_D
 
 
 def _logarithms(factors: Floats) -> Floats:
-    """Return the logarithms of factors; for a factor of 0, the logarithm of a tiny positive number."""
+    """Return the logarithms of load factors. A factor of 0 is replaced by a tiny positive number."""
     return np.asarray(np.log(np.maximum(factors, 1e-300)), dtype=float)
 
 
@@ -33,7 +33,7 @@ class GrowthModel(Protocol):
 
     @property
     def source(self) -> str:
-        """Origin of the growth, as text for reports."""
+        """Origin of the growth of the load, as text for reports."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -41,33 +41,32 @@ class GrowthModel(Protocol):
 
     @property
     def yearly(self) -> float:
-        """Growth factor of one year. [1]"""
+        """Growth factor of the load in one year. [1]"""
 
     def factor(self, days: float) -> float:
-        """Return the expected load after `days`, relative to the first day. [1]"""
+        """Return the expected load after `days`, relative to the load on the first day. [1]"""
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probability that the load after `days`, relative to the first day, exceeds each factor.
-        [ratio]
+        """Return the probability that the load after `days` exceeds each factor. Factors are relative to the load on
+        the first day.
         """
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return both ends of the 95 % interval of the growth factor after `days`. [1]"""
+        """Return both ends of the 95 % confidence interval of the growth factor after `days`. [1]"""
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return the quantiles of the load after `days`, relative to the first day; `shares` are in (0, 1).
-        [1]
+        """Return quantiles of the load after `days`, relative to the load on the first day. `shares` are the
+        probabilities of the quantiles, in (0, 1). [1]
         """
 
     @property
     def certain(self) -> bool:
-        """True if the growth has no interval."""
+        """True if the growth is stated without an interval, and so counts as certain."""
 
 
 @dataclass(frozen=True)
 class GivenGrowth:
-    """Growth that the user states: a log-normal distribution in two pieces, through its median and both
-    interval ends.
+    """Growth that the user states: a log-normal distribution with different widths below and above its median.
 
     Attributes
     ----------
@@ -90,46 +89,45 @@ class GivenGrowth:
     notes: tuple[str, ...] = ()
 
     def _widths(self, above: npt.NDArray[np.bool_]) -> Floats:
-        """Return the standard deviation of the logarithm of the yearly factor, above or below the median. [1]"""
+        """Return the standard deviation of the logarithm of the yearly growth factor, above or below the median. [1]"""
         lower, upper = math.log(self.yearly / self.low), math.log(self.high / self.yearly)
         return np.asarray(np.where(above, upper, lower) / NORMAL_95, dtype=float)
 
     def factor(self, days: float) -> float:
-        """Return the expected load after `days`, relative to the first day. [1]"""
+        """Return the expected load after `days`, relative to the load on the first day. [1]"""
         return float(self.yearly ** (days / YEAR_D))
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probability that the load after `days`, relative to the first day, exceeds each factor.
-        [ratio]
+        """Return the probability that the load after `days` exceeds each factor. Factors are relative to the load on
+        the first day. [ratio]
         """
         beyond = _logarithms(factors) - math.log(self.yearly) * days / YEAR_D
         widths = self._widths(beyond >= 0) * days / YEAR_D
-        # If an end of the interval equals the median, that side has no width and the probability beyond it is
-        # 0.
+        # If an end of the interval equals the median, the distribution has no width on that side, and the probability
+        # beyond this end is 0.
         wide = widths > 1e-12
         sharp = (beyond < -1e-9).astype(float)
         return np.asarray(np.where(wide, normal_tail(beyond / np.where(wide, widths, 1.0)), sharp), dtype=float)
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return both ends of the 95 % interval of the growth factor after `days`. [1]"""
+        """Return both ends of the 95 % confidence interval of the growth factor after `days`. [1]"""
         return float(self.low ** (days / YEAR_D)), float(self.high ** (days / YEAR_D))
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return the quantiles of the load after `days`, relative to the first day. [1]"""
+        """Return quantiles of the load after `days`, relative to the load on the first day. [1]"""
         scores = normal_quantile(shares)
         logarithms = math.log(self.yearly) + scores * self._widths(scores > 0)
         return np.asarray(np.exp(logarithms * days / YEAR_D), dtype=float)
 
     @property
     def certain(self) -> bool:
-        """True if the growth has no interval: both ends are equal."""
+        """True if the growth has no interval, that is if both ends equal the median."""
         return self.low == self.high
 
 
 @dataclass(frozen=True)
 class HistoricGrowth:
-    """Growth extrapolated from a history: a line through the logarithms of the loads, with a seasonal
-    pattern.
+    """Growth extrapolated from a history, by a line through the logarithms of the loads and a seasonal pattern.
 
     Attributes
     ----------
@@ -162,12 +160,12 @@ class HistoricGrowth:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that qualify the answer."""
+        """Notes on the growth that qualify the sizing answer."""
         return self.history.notes
 
     @property
     def otherwise(self) -> HistoricGrowth | None:
-        """Growth in the other form, linear or exponential; None if only one form was fitted."""
+        """Growth of the form that was not chosen, linear or exponential; None if only one form was fitted."""
         if not self.history.margin:
             return None
         other = "exponential" if self.history.trend.form == "linear" else "linear"
@@ -175,11 +173,12 @@ class HistoricGrowth:
 
     @property
     def yearly(self) -> float:
-        """Growth factor of one year, without the seasonal pattern. [1]"""
+        """Growth factor of the load in one year, without the seasonal pattern. [1]"""
         return self.history.yearly
 
     def factor(self, days: float) -> float:
-        """Return the median of the highest load in the season that ends after `days`, relative to the first day. [1]
+        """Return the median of the highest load in the season that ends after `days`, relative to the load on the first
+        day. [1]
 
         Without a season, this is the value of the growth line after `days`.
         """
@@ -188,16 +187,15 @@ class HistoricGrowth:
         return float(self.drawn(days, np.array([0.5]))[0])
 
     def _cycle(self, days: float) -> list[date]:
-        """Return the days of the season that ends after `days`; days before the start are left out."""
+        """Return the days of the season that ends after `days`, without days before the start."""
         last = self.start + timedelta(days=days)
         count = min(self.history.cycle_d, max(1, math.ceil(days) + 1))
         return [last - timedelta(days=back) for back in range(count)]
 
     def _peaks(self, days: float) -> tuple[list[date], Floats]:
-        """Return days of the season that ends after `days`, and the number of days that each of them
-        represents.
+        """Return days of the season that ends after `days`, and the number of days that each of them represents.
 
-        For a yearly season, these are the days with the highest expected load of each month.
+        For a yearly season, the returned days are the days with the highest expected load of each month.
         """
         if days not in self._seasons:
             self._seasons[days] = self._season(days)
@@ -215,10 +213,10 @@ class HistoricGrowth:
         return [max(month, key=lambda each: levels[each]) for month in months.values()], np.array(counts)
 
     def _highest(self, days: float) -> HighestDay:
-        """Return the distribution of the highest load in a season; each table is computed once.
+        """Return the distribution of the highest load in a season, as a table that is computed once.
 
-        With a weekly season, one table is used for all days of the same weekday within four weeks, as their tables are
-        similar. Otherwise each day has a table, since a year begins and ends with a partial month.
+        With a weekly season, one table is used for all days of the same weekday within four weeks, as their tables
+        are similar. Otherwise each day has a table, since a year begins and ends with a partial month.
         """
         peaks, counts = self._peaks(days)
         weekly = self.history.season == "weekly"
@@ -231,7 +229,7 @@ class HistoricGrowth:
         return self._tables[key]
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return quantiles of the highest load in the season that ends after `days`, relative to the first
+        """Return quantiles of the highest load in the season that ends after `days`, relative to the load on the first
         day. [1]
         """
         peaks, _ = self._peaks(days)
@@ -246,7 +244,7 @@ class HistoricGrowth:
 
     @property
     def certain(self) -> bool:
-        """Always False, since the residuals of a history give an interval."""
+        """Always False, since the residuals of a history make its growth uncertain."""
         return False
 
     @property
@@ -254,7 +252,8 @@ class HistoricGrowth:
         return float(self.history.level([self.start])[0])
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probabilities that the load, relative to the first day, exceeds each of the factors. [ratio]
+        """Return the probabilities that the load exceeds each of the factors. Factors are relative to the load on the
+        first day. [ratio]
 
         The load is the highest in the season that ends after `days`; without a season, the load on that day.
         """
@@ -269,7 +268,7 @@ class HistoricGrowth:
         return highest if self.history.season == "none" else 1 - self._highest(days).below(1 - highest)
 
     def interval(self, days: float) -> tuple[float, float]:
-        """Return both ends of the 95 % interval of the growth factor after `days`. [1]"""
+        """Return both ends of the 95 % confidence interval of the growth factor after `days`. [1]"""
         then = [self.start + timedelta(days=days)]
         middle = float(self.history.level(then)[0]) - self._level
         low, high = self.history.further.quantiles(np.array([0.025, 0.975]), np.repeat(self.history.deviation(then), 2))
@@ -277,21 +276,21 @@ class HistoricGrowth:
 
 
 def _times_until(growing: GrowthModel, days: float) -> tuple[float, float, float]:
-    """Return three times: today, the end of the first season, and the horizon.
+    """Return three times, counted from today: zero, the end of the first season, and the horizon. [d]
 
-    The load is highest at one of these times. [d]
+    The load until the horizon is highest at one of these times.
     """
     season = growing.history.cycle_d if isinstance(growing, HistoricGrowth) else 0
     return 0.0, min(float(season), days), days
 
 
 def highest_factor(growing: GrowthModel, days: float) -> float:
-    """Return the highest expected load from today until the horizon, relative to today; at least 1. [1]"""
+    """Return the highest expected load from today until the horizon, relative to the load of today; at least 1. [1]"""
     return max(growing.factor(time) for time in _times_until(growing, days))
 
 
 def highest_drawn(growing: GrowthModel, days: float, shares: Floats) -> Floats:
-    """Return the quantiles of the highest load from today until the horizon, relative to today. [1]"""
+    """Return quantiles of the highest load from today until the horizon, relative to the load of today. [1]"""
     return np.asarray(
         np.max([growing.drawn(time, shares) for time in _times_until(growing, days)], axis=0), dtype=float
     )
@@ -299,7 +298,7 @@ def highest_drawn(growing: GrowthModel, days: float, shares: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class LimitDates:
-    """Dates on which a load exceeds a limit.
+    """Dates on which a growing load exceeds a limit.
 
     Attributes
     ----------
@@ -353,9 +352,9 @@ def reached(
 
 
 def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | None = None) -> Floats:
-    """Return the probability that the load of a day exceeds each limit. [ratio]
+    """Return the probability that the load on a day exceeds each limit. [ratio]
 
-    If `shares` gives the growth draw of each limit, each result is 0 or 1.
+    If `shares` gives a random draw of growth for each limit, each result is 0 or 1.
     """
     chances = growing.chances_above(day, factors)
     return chances if shares is None else np.asarray(chances > 1 - shares, dtype=float)
@@ -364,8 +363,8 @@ def missed(growing: GrowthModel, day: int, factors: Floats, shares: Floats | Non
 def _first(
     growing: GrowthModel, limits: Sequence[float] | Floats, chance: float, shares: Floats | None = None
 ) -> int | None:
-    """Return the first day on which the mean probability of exceeding the limits is above `chance`; None if
-    there is none.
+    """Return the first day on which the mean probability of exceeding the limits is above `chance`; None if there is no
+    such day.
     """
 
     factors = np.asarray(limits, dtype=float)
@@ -373,8 +372,8 @@ def _first(
     def above(day: int) -> bool:
         return float(np.mean(missed(growing, day, factors, shares))) > chance
 
-    # With a yearly season, a day with a high load belongs to the seasons that end within a year of it, so longer
-    # steps also find it.
+    # With a yearly season, a day with a high load counts in every season that ends within a year after it. Steps of
+    # 28 days therefore find the day as well as steps of a week.
     step = 28 if isinstance(growing, HistoricGrowth) and growing.history.season == "yearly" else 7
     found = next(
         (day for day in range(0, int(FARTHEST_D), step) if any(above(later) for later in _week(day, growing))), None
@@ -385,6 +384,8 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return the day that is checked for a week: its last day with a weekly season, otherwise its first day."""
+    """Return the day of a week on which the load is checked: the last day with a weekly season, otherwise the first
+    day.
+    """
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
     return range(day + 6, day + 7) if weekly else range(day, day + 1)

@@ -1,4 +1,4 @@
-"""Distribution of the highest load in a season whose days deviate from the growth line independently."""
+"""Distribution of the highest load in a season. The loads of its days deviate from the growth line independently."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from towtank.analysis.statistics.robust import Floats
 from towtank.size.further_day import FurtherDay
 
 _NODES = 7
-"""Number of quadrature nodes for the error of the growth line, which is common to all days of a season. [1]"""
+"""Number of quadrature nodes for the error of the growth line. This error is common to all days of a season. [1]"""
 _POINTS = 300
-"""Number of loads at which the distribution is tabulated. [1]"""
+"""Number of loads at which the distribution of the highest load is tabulated. [1]"""
 _FAR = 8.0
-"""Range of the table on both sides of the highest day, in standard deviations. [1]"""
+"""Range of tabulated loads above and below the load of the highest day, in standard deviations. [1]"""
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ class HighestDay:
     def below(self, alone: Floats) -> Floats:
         """Return the probability that the loads of all days are below a limit.
 
-        `alone` is the probability for the day that most easily exceeds the limit.
+        `alone` is the same probability for a single day: the day that most easily exceeds the limit.
         """
         return np.asarray(np.interp(alone, [0.0, *self.alone, 1.0], [0.0, *self.together, 1.0]), dtype=float)
 
     def of_one(self, together: Floats) -> Floats:
-        """Return the probability for the day that most easily exceeds a limit, from the probability that all days stay
-        below the limit.
+        """Return the probability that the day that most easily exceeds a limit stays below it, from the probability
+        that all days stay below it.
         """
         return np.asarray(np.interp(together, [0.0, *self.together, 1.0], [0.0, *self.alone, 1.0]), dtype=float)

@@ -1,4 +1,6 @@
-"""Reads the history of a load from a CSV file and fits its growth, allowing for steps and outliers."""
+"""Reads the history of a load from a CSV file and fits its growth. Lasting steps and outliers do not count as
+growth.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,17 @@ _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _SPACINGS = ((300.0, "years"), (27.0, "months"), (6.5, "weeks"))
-"""Smallest median time between loads [d], and the unit in which the number of loads is then stated."""
+"""Smallest median time between loads [d], and the unit that is used for the number of loads from this time on."""
 ROWS_AT_MOST = 100_000
-# Number of parameters that a step counts as: one for its size, and two for its place, which is searched for. [1]
+# Number of parameters that a step counts as: one for its size, and two for its position, which is searched for. [1]
 _OF_A_STEP = 3
-# Fewest residuals for a test of correlation between neighbours.
+# Smallest number of residuals for which correlation between neighbours is tested.
 _SERIES = 30
-# Number of excluded days that a note names; the note counts further days.
+# Largest number of excluded days that a note lists by date. The note counts further days.
 _NAMED = 3
-# Share of excluded days above which a note states that they are expected to recur. [ratio]
+# Share of excluded days in all days above which a note states that such days are expected to recur. [ratio]
 _OFTEN = 0.02
-# Largest logarithm whose exponential fits a double.
+# Largest number whose exponential fits a double.
 _LARGEST = 700.0
 
 
@@ -90,7 +92,7 @@ class History:
         assert chosen is not None
         if curve is not None and straight is not None:
             both = curve.kept & straight.kept
-            # Steps count as parameters, so that a form is not chosen only because it has more steps than the other.
+            # Steps count as parameters, so that a form of growth is not chosen only because it has more steps.
             more = _OF_A_STEP * (len(curve.steps) - len(straight.steps))
             margin = evidence(curve.left[both], straight.left[both], more)
             chosen = straight if margin > SURE else curve
@@ -107,13 +109,13 @@ class History:
         object.__setattr__(self, "notes", self._notes())
 
     def _fit(self, form: Form) -> _Fit | None:
-        """Fit the growth in one form; None if the best straight line does not grow."""
+        """Fit the growth in one form, linear or exponential; None if the best straight line does not grow."""
         logs, times = np.log(self.loads), self._times(self.days)
         trend = Trend()
         kept = ~foreign(self._columns(self.days, trend, ()), logs)
         steps: tuple[date, ...] = ()
         bent = False
-        # The line depends on the kept days and the steps, which depend on the line. Two iterations suffice.
+        # The line depends on the outliers and the steps, and these depend on the line. Two iterations suffice.
         for _ in range(2):
             better = self._trend(form, times[kept], self._columns(self.days, trend, steps)[kept], logs[kept])
             if better is None:
@@ -137,7 +139,7 @@ class History:
         return fitted_line(times, rows[:, 1:], logs) if form == "linear" else Trend()
 
     def _notes(self) -> tuple[str, ...]:
-        """Return notes on steps of the load, excluded days and correlated residuals."""
+        """Return notes on lasting steps of the load, excluded days and correlated residuals."""
         first = len(self.parameters) - len(self.steps)
         found = [
             f"the load changes by {self._step_size(first + place)} on {day} and stays at the new level; this step "
@@ -174,14 +176,14 @@ class History:
         return np.asarray(known[self._kept] - self._rows @ self.parameters, dtype=float)
 
     def _times(self, days: Sequence[date]) -> Floats:
-        """Return the times since the first day. [d]"""
+        """Return the time of each day since the first day of the history. [d]"""
         return np.array([(day - self.days[0]).days for day in days], dtype=float)
 
     def _design(self, days: Sequence[date]) -> Floats:
         return self._columns(days, self.trend, self.steps)
 
     def _columns(self, days: Sequence[date], trend: Trend, steps: Sequence[date]) -> Floats:
-        """Return the design matrix: the trend, a column for each part of the season and for each step."""
+        """Return the design matrix: columns for the trend, for each part of the season, and for each step."""
         parts = _PARTS[self.season]
         place = [0 if parts == 1 else day.weekday() if parts == 7 else day.month - 1 for day in days]
         after = np.array([[float(day >= step) for step in steps] for day in days]).reshape(len(days), len(steps))
@@ -189,18 +191,20 @@ class History:
 
     @property
     def slope(self) -> float:
-        """Growth rate of the logarithm of the load; for linear growth, the rate on the last day. [1/d]"""
+        """Growth rate of the logarithm of the load. For linear growth, this is the rate on the last day. [1/d]"""
         if self.trend.form == "exponential":
             return float(self.parameters[0])
         return float(self.parameters[0] + self.trend.rate) / (1 + self.trend.rate * self.length_d)
 
     @property
     def yearly(self) -> float:
-        """Growth factor of one year without the season; for linear growth, of the year after the last day. [1]"""
+        """Growth factor of one year without the season. For linear growth, this is the factor of the year after the
+        last day. [1]
+        """
         return self._in_a_year(float(self.parameters[0]))
 
     def _in_a_year(self, parameter: float) -> float:
-        """Return the growth factor of one year for a value of the first parameter."""
+        """Return the growth factor of one year for a given value of the slope."""
         if self.trend.form == "exponential":
             return math.exp(min(parameter * YEAR_D, _LARGEST))
         rate = self.trend.rate + parameter
@@ -235,14 +239,14 @@ class History:
 
     @property
     def yearly_interval(self) -> tuple[float, float]:
-        """95 % interval of the yearly growth factor without the season, from the least-squares slope. [1]"""
+        """95 % interval of the yearly growth factor without the season, computed from the least-squares slope. [1]"""
         half = self._half_width(0)
         low, high = (self._in_a_year(float(self.parameters[0]) + sign * half) for sign in (-1, 1))
         return low, high
 
     @property
     def cycle_d(self) -> int:
-        """Length of the season. [d]"""
+        """Length of the season of the load. [d]"""
         return _CYCLE_D[self.season]
 
     @property
@@ -262,8 +266,8 @@ class History:
         return (self.days[-1] - self.days[0]).days
 
     def busiest_day(self) -> date:
-        """Return the day with the highest expected load in the last week; without a weekly season, the last
-        day.
+        """Return the day with the highest expected load in the last week of the history; without a weekly season, the
+        last day.
         """
         if self.season != "weekly":
             return self.days[-1]
@@ -272,7 +276,7 @@ class History:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom of the fit. [1]"""
+        """Degrees of freedom of the fit of the growth. [1]"""
         return int(self._rows.shape[0] - self._rows.shape[1])
 
     @property
@@ -284,28 +288,30 @@ class History:
         return FurtherDay(self.freedom, float(np.mean(far)), np.asarray(misses, dtype=float))
 
     def level(self, days: Sequence[date]) -> Floats:
-        """Return the logarithm of the expected load on each day."""
+        """Return the logarithm of the expected load on each of the given days."""
         known = self.trend.offset(self._times(days))
         return np.asarray(known + self._design(days) @ self.parameters, dtype=float)
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the logarithm of a load around the line, without the error of the line. [1]"""
+        """Standard deviation of the logarithm of a load around the growth line, without the error of the line. [1]"""
         return math.sqrt(max(float(self._residuals @ self._residuals) / self.freedom, 1e-24))
 
     def deviation(self, days: Sequence[date]) -> Floats:
         """Return the standard deviation of the logarithm of the load on a future day that is no outlier. [1]"""
         scale = float(self._residuals @ self._residuals) / self.freedom
         rows = self._design(days)
-        # Loads exactly on the line leave no residual. A lower bound of the deviation keeps later divisions
-        # finite.
+        # Loads exactly on the line leave no residuals. A lower bound of the standard deviation avoids a division by
+        # zero later.
         spread = scale * (1 + np.einsum("ij,jk,ik->i", rows, self._inverse, rows))
         return np.asarray(np.sqrt(np.maximum(spread, 1e-24)), dtype=float)
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """Growth fitted in one form; `rows` are the design of the kept days, `left` the residuals of all days."""
+    """Growth fitted in one form, linear or exponential. `rows` is the design matrix of the days that are no outliers;
+    `left` holds the residuals of all days.
+    """
 
     trend: Trend
     steps: tuple[date, ...]
@@ -362,7 +368,9 @@ def _missing(path: Path, name: str, head: list[str]) -> Fault:
 def _read_line(
     at: tuple[Path, int], names: tuple[str, str], cells: dict[str, str], found: dict[date, float], faults: list[Fault]
 ) -> None:
-    """Read the date and the load of one line into `found`, or append the faults of the line to `faults`."""
+    """Read the date and the load of a line in the history into `found`, or append the faults of the line to
+    `faults`.
+    """
     texts = [cells.get(name, "").strip() for name in names]
 
     def add(column: int, message: str) -> None:
@@ -370,7 +378,7 @@ def _read_line(
 
     day = None
     try:
-        # A month without a day is read as the first day of the month.
+        # A date that gives only year and month is read as the first day of the month.
         day = date.fromisoformat(f"{texts[0]}-01" if _MONTH.fullmatch(texts[0]) else texts[0])
     except ValueError:
         add(0, f"must be a date such as 2026-01-31 or a month such as 2026-01, got {shown(texts[0])} instead")

@@ -16,22 +16,24 @@ Mask = npt.NDArray[np.bool_]
 _LASTING = 7
 """Smallest number of observations between two steps. [1]"""
 _PLACES = 500
-"""Largest number of places at which a step is tried, evenly spaced; limits memory for a long history. [1]"""
+"""Largest number of days at which a step is tried, evenly spaced. It limits memory for a long history. [1]"""
 _STEPS_AT_MOST = 8
 _LEVEL = 0.001
-"""Highest p-value at which a step counts, after correction for the number of places tried."""
+"""Highest p-value at which a step is significant, after correction for the number of days tried."""
 _LEAST_STEP = math.log(1.05)
-"""Smallest step or outlier that matters for sizing: 5 %, as a logarithm. [1]"""
+"""Smallest step, and smallest deviation of an outlier, that matters for sizing: 5 %, as a logarithm. [1]"""
 _WINDOW = 28
-"""Number of observations on each side of a step in which it must appear as a jump. [1]"""
+"""Number of observations before and after a step in which it must appear as a jump. [1]"""
 _JUMP_LEVEL = 0.001
-"""Highest p-value at which the jump next to a step counts."""
+"""Highest p-value at which the jump at a step is significant."""
 _BENDS_AT_MOST = 4
 """Highest number of powers of time that the trend may gain instead of steps. [1]"""
 _ENOUGH = 10
-"""Degrees of freedom below which the scatter of the days is too uncertain to exclude outliers. [1]"""
+"""Fewest degrees of freedom for the exclusion of outliers. With fewer, the scatter of the days is too uncertain. [1]"""
 _FAR = 4.0
-"""Robust standard deviations beyond which a day is an outlier: 1 in 16,000 for normal deviations. [1]"""
+"""Number of robust standard deviations from the line beyond which a day is an outlier; for normal deviations 1 day in
+16,000. [1]
+"""
 
 
 def foreign(design: Floats, logs: Floats) -> Mask:
@@ -118,7 +120,7 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _is_bent(design: Floats, logs: Floats) -> bool:
-    """Return True if a square of time describes the growth better, by enough to matter.
+    """Return True if a square of time describes the growth better, by enough to matter for sizing.
 
     The autocorrelation is computed from residuals of a fit with further powers of time. In the residuals of a straight
     line, the bend itself would make neighbours similar.
@@ -139,13 +141,13 @@ def _is_bent(design: Floats, logs: Floats) -> bool:
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
-    """Return True if the load jumps at a step: lines through the observations just before and just after it differ
-    significantly, and by at least half the step.
+    """Return True if the load jumps at a step. Two lines through the observations just before and just after it must
+    then differ significantly, and by at least half the step.
     """
     rows = np.column_stack([design, columns(len(logs), np.array([place]))])
     fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
     size = float(fitted[-1])
-    # Season and other steps are subtracted. Only the trend may differ on both sides.
+    # Season and all other steps are subtracted. Only the trend may differ before and after this step.
     time = rows[:, 0]
     series = logs - rows @ fitted + size * rows[:, -1] + fitted[0] * time
     near = slice(max(0, place - _WINDOW), min(len(logs), place + _WINDOW))
@@ -162,12 +164,14 @@ def _jumps(design: Floats, logs: Floats, place: int) -> bool:
 
 
 def columns(count: int, places: Floats) -> Floats:
-    """Return one column for each place, with 0 before the place and 1 from the place on."""
+    """Return a column for a step at each place. The column is 0 before the place and 1 from the place on."""
     return np.asarray(np.arange(count)[:, None] >= places[None, :], dtype=float)
 
 
 def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
-    """Return the index of the most significant additional step; None if no step is significant."""
+    """Return the index of the first observation after the most significant additional step; None if no step is
+    significant.
+    """
     freedom = len(logs) - design.shape[1] - 1
     if freedom < _LASTING or not len(places):
         return None
@@ -176,7 +180,7 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
     rows = columns(len(logs), places)
     rows = rows - basis @ (basis.T @ rows)
     power = np.einsum("ij,ij->j", rows, rows)
-    # A step that season or trend explain completely has a zero column after projection.
+    # A step that season or trend explain completely has a zero column after projection, so it cannot be estimated.
     able = power > 1e-9 * len(logs)
     if not able.any():
         return None
@@ -193,7 +197,7 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
 
 
 def evidence(one: Floats, other: Floats, more: int = 0) -> float:
-    """Return the Bayesian information criterion of one fit minus the criterion of another fit. [1]
+    """Return the difference between the Bayesian information criteria of two fits, first minus second. [1]
 
     Parameters
     ----------

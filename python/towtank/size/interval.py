@@ -23,17 +23,17 @@ from towtank.units import format_duration, format_rate, format_size
 Json = dict[str, Any]
 ENDS = (0.025, 0.975)
 _NO_WIDTH = 1e-9
-"""Relative width below which an interval is rounding error and the value counts as equal in all draws.
+"""Relative width below which an interval is only rounding error. The value then counts as equal in all random draws.
 [ratio]
 """
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
-# Rounding error when a share of the draws is converted to a number of draws.
+# Largest rounding error when a share of the random draws is converted to a number of draws.
 _ROUNDING = 1e-9
 _WILSON = 1.959964
-# Share from which a value may be rendered as "above 99.9 %".
+# Share above which a value may be rendered as "above 99.9 %".
 _ALMOST_ALL = 0.999
-# Most digits of a percentage just below 100. A percentage that needs more digits is rendered as "above 99.9
-# %".
+# Most digits of a percentage just below 100. A percentage that would need more digits, so as not to appear as 100, is
+# rendered as "above 99.9 %".
 _MOST_DIGITS = 6
 # Whole numbers up to this limit are exact as doubles, and are rendered in full.
 _WHOLE = 1e15
@@ -53,20 +53,20 @@ class Interval:
     high: float
 
     def times(self, factor: float) -> Interval:
-        """Return the interval multiplied by a factor of at least 0."""
+        """Return this interval multiplied by a factor of at least 0."""
         return Interval(self.low * factor, self.high * factor)
 
     def around(self, value: float) -> Interval:
-        """Return the interval, widened if needed so that it contains `value`."""
+        """Return this interval, widened if needed so that it contains `value`."""
         return Interval(min(self.low, value), max(self.high, value))
 
     def document(self) -> Json:
-        """Return the interval for JSON, with None for an infinite end."""
+        """Return this interval for JSON, with None for an infinite end."""
         return {"low": _finite(self.low), "high": _finite(self.high)}
 
     @property
     def is_point(self) -> bool:
-        """True if the value is the same in all draws."""
+        """True if the value is the same in all random draws."""
         width = self.high - self.low
         return math.isfinite(width) and width <= _NO_WIDTH * max(abs(self.low), abs(self.high))
 
@@ -89,7 +89,7 @@ def _finite(value: float) -> float | None:
 
 
 def interval_document(interval: Interval | None) -> Json | None:
-    """Return an interval as JSON; None if the interval is unknown."""
+    """Return an interval for JSON; None if the interval is unknown."""
     return None if interval is None else interval.document()
 
 
@@ -102,7 +102,7 @@ def interval_of(found: Json | Sequence[float] | None) -> Interval | None:
 
 
 def between(values: Iterable[float]) -> Interval:
-    """Return the interval that contains 95 % of the draws; needs at least one draw."""
+    """Return the interval that contains 95 % of the random draws; at least one draw is required."""
     drawn = np.sort(np.array(list(values), dtype=float))
     outside = draws_outside(len(drawn))
     return Interval(float(drawn[outside]), float(drawn[-1 - outside]))
@@ -114,8 +114,8 @@ def draws_outside(count: int) -> int:
 
     Notes
     -----
-    The ends are draws themselves, not interpolated. So at least 97.5 % of the draws meet a limit at or above the upper
-    end, and fewer meet a lower limit: intervals and probabilities agree.
+    The ends of the interval are draws themselves, not interpolated. So at least 97.5 % of the draws meet a limit at or
+    above the upper end, and fewer meet a lower limit: intervals and probabilities agree.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def _known(interval: Interval | None) -> Interval | None:
 
 
 def duration_text(seconds: float | None, interval: Interval | None = None) -> str:
-    """Render a time with its interval; with three digits if the interval is unknown."""
+    """Render a time with its interval. If the interval is unknown, the time has three digits."""
     if seconds is None or not math.isfinite(seconds):
         return "no steady state"
     known = _known(interval)
@@ -166,7 +166,7 @@ def duration_text(seconds: float | None, interval: Interval | None = None) -> st
 
 
 def rate_text(per_second: float | None, interval: Interval | None = None) -> str:
-    """Render a rate with its interval; with three digits if the interval is unknown."""
+    """Render a rate with its interval. If the interval is unknown, the rate has three digits."""
     if per_second is None:
         return "no steady state"
     known = _known(interval)
@@ -176,12 +176,12 @@ def rate_text(per_second: float | None, interval: Interval | None = None) -> str
 
 
 def _exact(value: float, interval: Interval | None) -> bool:
-    """Return True if a value has no error: it is a whole number, or equal in all draws."""
+    """Return True if a value is shown with all digits: it is a whole number, or equal in all random draws."""
     return interval is not None or float(value).is_integer()
 
 
 def share_text(ratio: float | None, interval: Interval | None = None) -> str:
-    """Render a ratio in per cent with its interval; with three digits if the interval is unknown."""
+    """Render a ratio in per cent with its interval. If the interval is unknown, the ratio has three digits."""
     if ratio is None:
         return "-"
     known = _known(interval)
@@ -219,7 +219,7 @@ def _whole(value: float) -> bool:
 
 
 def size_text(size_bytes: float, interval: Interval | None = None) -> str:
-    """Render a size in binary units with its interval; with three digits if the interval is unknown."""
+    """Render a size in binary units with its interval. If the interval is unknown, the size has three digits."""
     known = _known(interval)
     if known is None:
         length, unit = next(((length, unit) for unit, length in _UNITS if size_bytes >= length), (1, "B"))

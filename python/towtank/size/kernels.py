@@ -1,4 +1,4 @@
-"""Benchmark kernels of `towtank rate`, with their unit, their area and the resource that they measure."""
+"""Benchmark kernels of `towtank rate`, with their unit, their group (`area`) and the resource that they measure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Kernel:
     name : str
         Name in machine files and in the engine.
     area : str
-        Area of the kernel; all kernels of an area together count once in a rating.
+        Group of similar kernels; all kernels of an area together count once in a rating.
     resource : str
         Resource whose speed the kernel measures: `cpu` for processors with caches, memory and the work of the operating
         system; `disk` for the storage device.
@@ -62,13 +62,13 @@ KERNELS = {
     )
 }
 
-# Name of the rating scale of each resource.
+# Name of the rating scale of each resource that kernels measure.
 SCALES: dict[Resource, str] = {"cpu": "towtank", "disk": "towtank-disk"}
 
 
 def chosen(name: str) -> list[Kernel]:
-    """Return the kernels of a kernel name, an area, a resource or a Towtank scale; empty if the name is
-    unknown.
+    """Return the kernels that a name selects: a kernel, an area (group of kernels), a resource or a Towtank scale.
+    Empty if the name is unknown.
     """
     return [
         kernel
@@ -78,6 +78,6 @@ def chosen(name: str) -> list[Kernel]:
 
 
 def names() -> list[str]:
-    """Return every name that `chosen` accepts, first the scales and resources."""
+    """Return every name that `chosen` accepts: scales and resources first, then areas and kernels."""
     wide = [*SCALES.values(), *SCALES]
     return list(dict.fromkeys([*wide, *(kernel.area for kernel in KERNELS.values()), *KERNELS]))

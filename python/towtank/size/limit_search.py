@@ -1,4 +1,6 @@
-"""Searches for the load at which a candidate misses an objective, with the best estimates and in every draw."""
+"""Searches for the load at which a candidate violates an objective, with the best estimates and in every
+random draw.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +24,32 @@ from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 
 LIMIT_PRECISION = 2.0**-10
-"""Relative precision of the load limit with the best estimates. [ratio]"""
+"""Relative precision of the highest allowed load, computed with the best estimates. [ratio]"""
 END_PRECISION = 2.0**-8
-"""Relative precision of both ends of the interval of a load limit; suffices for the printed digits. [ratio]"""
+"""Relative precision of both ends of the interval of a load limit. It suffices for the printed digits. [ratio]"""
 DRAW_PRECISION = 2.0**-3
-"""Relative width of the bracket in which the load limit of a draw is interpolated. [ratio]"""
+"""Relative width of the range of loads in which the load limit of a random draw is interpolated. [ratio]"""
 _STEPS = (1.1, 1.3)
-"""Factors of the first steps from the start of a search; later steps have a factor of two. [1] A small step finds a
-nearby limit without solving a network with twice the users."""
+"""Factors of the first steps from the start of a search for a load limit; later steps have a factor of two. [1] A small
+step finds a nearby limit without solving a network with twice the users.
+"""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
-"""Highest number of users in the search for a limit; `_TIMES_AT_MOST` times the load if that is more. [1] The time of
-a solution grows with the number of users, so the search for a limit that does not exist would take long."""
+"""Highest number of users in the search for a load limit, or `_TIMES_AT_MOST` times the load if that is more. [1] The
+time of a solution grows with the number of users, so the search for a limit that does not exist would take long.
+"""
 _TIMES_AT_MOST = 8.0
 _DRAWS_AT_MOST = 16.0
-"""Highest load in the search for the limit of a draw, relative to the limit with the best estimates. [ratio]"""
+"""Highest load in the search for the load limit of a random draw, relative to the limit with the best estimates.
+[ratio]
+"""
 _USERS_OF_INTERVALS = 20_000_000
-"""Highest sum of users over all solutions for the interval of a limit. [1] The time of a solution grows with the
-number of users. With 200 draws, a limit above 25,000 users has no interval. This bound does not apply to the search
-for dates.
+"""Highest sum of users over all solutions for the interval of a load limit. [1] The time of a solution grows with the
+number of users. With 200 random draws and about four solutions for each, a limit above 25,000 users has no interval.
+This bound does not apply to the search for dates.
 """
 _SOLUTIONS_OF_A_DRAW = 4
-"""Approximate number of solutions that each draw takes in the search for an interval. [1]"""
+"""Approximate number of solutions that each random draw takes in the search for an interval. [1]"""
 
 NO_LIMIT = "no objective limits the load"
 
@@ -51,8 +57,9 @@ _Bools = npt.NDArray[np.bool_]
 
 
 def within(question: Question, outcome: Outcome) -> bool:
-    """Return True if all objectives and utilization limits hold, apart from throughput objectives. Throughput
-    objectives do not bound the load from above."""
+    """Return True if all objectives except throughput objectives hold, and all utilization limits hold. A throughput
+    objective does not bound the load from above.
+    """
     if outcome.why_not or outcome.too_busy(question):
         return False
     checks = zip(question.checks, outcome.values, strict=True)
@@ -60,9 +67,9 @@ def within(question: Question, outcome: Outcome) -> bool:
 
 
 def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
-    """Return the share of the draws that miss only a throughput objective. [ratio] None without draws or without a
-    throughput objective. These draws do not affect the load limit, which depends only on response times and
-    utilizations.
+    """Return the share of the random draws that violate only a throughput objective. [ratio] None without draws or
+    without a throughput objective. These draws do not affect the load limit, which depends only on response times
+    and utilizations.
     """
     if drawn is None or not any(check.upward for check in question.checks):
         return None
@@ -71,16 +78,18 @@ def missed_by_throughput(question: Question, drawn: Draws | None) -> float | Non
 
 
 def is_bounded(question: Question, load: Load) -> bool:
-    """Return True if a higher load can miss an objective for response time or utilization, or overload an open class.
-    In a closed class utilization never exceeds 100 %, however many users there are. In an open class the load can
-    exceed the capacity."""
+    """Return True if a higher load can violate an objective for response time or utilization, or overload an open
+    class. In a closed class utilization never exceeds 100 %, however many users there are. In an open class the load
+    can exceed the capacity.
+    """
     times = any(not check.upward for check in question.checks)
     return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
-    """Return the largest ratio of a response time to its limit and, with all nodes up, of a utilization to its
-    limit. [ratio]"""
+    """Return the largest ratio of a response time to its limit. With all nodes running, ratios of utilizations to their
+    limits count too. [ratio]
+    """
     if outcome.why_not:
         return math.inf
     pairs = zip(question.checks, outcome.values, strict=True)
@@ -92,8 +101,8 @@ def nearness(question: Question, outcome: Outcome) -> float:
 
 @dataclass
 class _Bracket:
-    """Bracket of the load limit in each draw: objectives hold at `low` and fail at `high`. The solutions at both ends
-    are kept.
+    """Range of the load limit in each random draw: objectives hold at load factor `low` and fail at `high`. The
+    solutions at both factors are kept.
     """
 
     low: Floats
@@ -102,7 +111,7 @@ class _Bracket:
     at_high: dict[int, Sequence[Outcome]] = field(default_factory=dict)
 
     def note(self, place: int, factor: float, found: Sequence[Outcome], *, holds: bool) -> None:
-        """Narrow the bracket of a draw by a solution; a solution outside the bracket is ignored."""
+        """Narrow the range of a draw's load limit by a solution; a solution outside this range is ignored."""
         if holds and factor >= self.low[place]:
             self.low[place], self.at_low[place] = factor, found
         if not holds and factor <= self.high[place]:
@@ -111,7 +120,7 @@ class _Bracket:
 
 @dataclass(frozen=True)
 class _Settings:
-    """Settings of a search for a load limit: first factor, precision, and largest factor."""
+    """Settings of a search for a load limit: first load factor, precision, and largest load factor."""
 
     near: float
     precision: float
@@ -120,7 +129,7 @@ class _Settings:
 
 @dataclass
 class Limits:
-    """Search for the highest load factor of a candidate at which all response times and utilizations are in
+    """Search for the highest load factor of a candidate at which all response times and utilizations are within their
     limits.
 
     Attributes
@@ -155,25 +164,26 @@ class Limits:
 
     @property
     def varies(self) -> bool:
-        """True if the limit differs between draws; growth alone does not change the limit."""
+        """True if the load limit differs between random draws. Draws that vary only in growth have the same limit."""
         return bool(set(self.question.counted) - {"growth"})
 
     @property
     def able(self) -> bool:
-        """True if the limit differs between draws, and the draws have few enough users to be solved."""
+        """True if the load limit differs between random draws, and the draws have few enough users to be solved."""
         users = self._start * self._users
         return self.varies and users * len(self.question.draws) * _SOLUTIONS_OF_A_DRAW <= _USERS_OF_INTERVALS
 
     @property
     def best(self) -> float:
-        """Load limit with the best estimates, as a factor of the load, found by bisection. [1] 0 if even a millionth
-        of the load is too much; infinite if no objective limits the load."""
+        """Load limit with the best estimates, as a factor of the load, found by bisection. [1] The factor is 0 if even
+        a millionth of the load is too much, and infinite if no objective limits the load.
+        """
         bracket = self._best_bracket()
         return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
 
     @property
     def no_limit(self) -> str:
-        """Reason why no load limit exists with the best estimates; empty if there is a limit."""
+        """Reason why no load limit exists with the best estimates; empty if a limit exists."""
         if math.isfinite(self.best):
             return ""
         if not self.is_bounded:
@@ -188,8 +198,9 @@ class Limits:
 
     @property
     def why_no_interval(self) -> str:
-        """Reason why a limit that differs between draws has no interval; empty if the limit has an interval or
-        does not vary."""
+        """Reason why a load limit that differs between random draws has no interval; empty if the limit has an interval
+        or does not vary.
+        """
         if not self.varies or math.isinf(self.best) or self.interval() is not None:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
@@ -208,17 +219,21 @@ class Limits:
 
     @property
     def is_bounded(self) -> bool:
-        """True if a higher load can miss an objective."""
+        """True if a higher load can violate an objective."""
         return is_bounded(self.question, self._load)
 
     @property
     def _start(self) -> float:
-        """Factor at which the search for the limit of a draw starts: the limit with the best estimates, or 1. [1]"""
+        """Load factor at which the search for the limit of a random draw starts: the limit with the best estimates, or
+        1. [1]
+        """
         return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
 
     @property
     def _farthest(self) -> float:
-        """Largest load factor tried with the best estimates; the first factor if no objective bounds the load. [1]"""
+        """Largest load factor tried with the best estimates; the first factor of the search if no objective bounds the
+        load. [1]
+        """
         if not self.is_bounded:
             return self.near
         return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
@@ -233,7 +248,7 @@ class Limits:
         return self._best
 
     def know(self, drawn: Draws | None) -> None:
-        """Reuse the solutions from which the probability was computed: every draw under its own grown load."""
+        """Reuse the solutions from which the probability was computed: every random draw under its own grown load."""
         if drawn is None or not self.varies:
             return
         grown = self.growth()
@@ -242,12 +257,14 @@ class Limits:
             self._bracket().note(place, float(grown[place]), group, holds=holds)
 
     def growth(self) -> Floats:
-        """Return the load of each draw relative to the load to carry. [ratio]"""
+        """Return the load of each random draw relative to the required load. [ratio]"""
         grown = self.question.growth_draws
         return np.array(grown) if grown else np.ones(len(self.question.draws))
 
     def _bracket(self) -> _Bracket:
-        """Return the brackets of all draws; the bracket of the best estimates if the limit is equal in all draws."""
+        """Return the range of the load limit in all draws. If the limit is equal in all draws, this is the range of the
+        best estimates.
+        """
         if self._draws is None:
             count = len(self.question.draws)
             low, high = np.zeros(count), np.full(count, math.inf)
@@ -258,8 +275,9 @@ class Limits:
         return self._draws
 
     def interval(self) -> Interval | None:
-        """Return the 95 % interval of the load limit, widened to contain the best estimate; None without an
-        interval."""
+        """Return the 95 % interval of the load limit, widened to contain the best estimate; None if there is no
+        interval.
+        """
         if not self.varies or math.isinf(self.best):
             return None
         found = self.spare(np.ones(len(self.question.draws)))
@@ -283,11 +301,14 @@ class Limits:
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
 
     def _statistic(self, place: int, loads: Floats) -> float:
-        """Return the relative load limit that is larger than the limits of `place` draws (an order statistic)."""
+        """Return the order statistic of the relative load limits: the limit that is larger than those of
+        `place` draws.
+        """
         bracket = self._bracket()
 
         def ends() -> tuple[float, float]:
-            # Sorted lower ends are lower bounds of the sorted limits; likewise for the upper ends.
+            # Each draw has a lower and an upper bound of its limit. Sorted lower bounds are lower bounds of the sorted
+            # limits, and sorted upper bounds are upper bounds.
             return float(np.sort(bracket.low / loads)[place]), float(np.sort(bracket.high / loads)[place])
 
         near = self._start / float(np.median(loads))
@@ -303,12 +324,14 @@ class Limits:
         how: _Settings,
         draws: Sequence[int | None],
     ) -> tuple[float, float]:
-        """Narrow both ends to a precision. Only draws whose bracket contains the tried factor are solved."""
+        """Narrow the range between the lower and the upper bound of a load limit to a precision. A draw is solved at a
+        load factor only if its range contains the factor.
+        """
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
-            # The load itself (factor 1) is always solved, however close the limit is, so that the interval shows if
-            # the objectives hold there.
+            # The load itself (factor 1) is always solved, however close the load limit is, so that the interval shows
+            # if the objectives hold at this load.
             if high <= low * (1 + how.precision) and not low < 1 < high:
                 return low, high
             if low > 0 and math.isfinite(high):
@@ -324,7 +347,7 @@ class Limits:
             self._solve(bracket, factors, (bracket.low < factors) & (factors < bracket.high), draws)
 
     def _solve(self, bracket: _Bracket, factors: Floats, open_ones: _Bools, draws: Sequence[int | None]) -> None:
-        """Solve the selected draws, each at its own load factor."""
+        """Solve the model of each selected draw at the draw's own load factor."""
         places = [int(place) for place in np.flatnonzero(open_ones)]
         load = self._load
         groups = [
@@ -343,7 +366,7 @@ class Limits:
             bracket.note(place, float(factors[place]), found, holds=holds)
 
     def narrowed(self, precision: float = DRAW_PRECISION) -> None:
-        """Narrow the load limit of every draw to a relative precision."""
+        """Narrow the range of the load limit of every random draw to a relative precision."""
         bracket = self._bracket()
         for step in chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS))):
             wide = (bracket.high > bracket.low * (1 + precision)) & self._within_reach(bracket)
@@ -353,13 +376,15 @@ class Limits:
         self._narrowed = True
 
     def _within_reach(self, bracket: _Bracket) -> _Bools:
-        """Return a mask of the draws whose limit has an upper bound, or whose lower bound is below the highest load
-        tried."""
+        """Return a mask of the random draws whose load limit has an upper bound, or whose lower bound is below the
+        highest load tried.
+        """
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
-        """Halve the brackets of the selected draws that are wider than `LIMIT_PRECISION`. Return True if there were
-        any."""
+        """Halve the range of the load limit of each selected draw whose range is wider than `LIMIT_PRECISION`. Return
+        True if there was such a draw.
+        """
         bracket = self._bracket()
         wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION)) & self._within_reach(bracket)
         if wide.any():
@@ -373,12 +398,14 @@ class Limits:
 
     @property
     def ends(self) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the bracket of each draw, as load factors. [1]"""
+        """Lower and upper bounds of the load limit of each random draw, as load factors. [1]"""
         return self._bracket().low, self._bracket().high
 
     @property
     def of_draws(self) -> Floats:
-        """Load limit of each draw, interpolated in its bracket; infinite if the search found no limit. [1]"""
+        """Load limit of each random draw, interpolated between its bounds; infinite if the search found no
+        limit. [1]
+        """
         bracket, found = self._bracket(), []
         for place, (low, high) in enumerate(zip(bracket.low, bracket.high, strict=True)):
             finite = low > 0 and math.isfinite(high)
@@ -387,7 +414,9 @@ class Limits:
         return np.array(found, dtype=float)
 
     def _part(self, place: int) -> float:
-        """Return the position of a draw's load limit in its bracket, interpolated in logarithms. [ratio]"""
+        """Return the position of a draw's load limit between its lower (0) and upper (1) bound, interpolated in
+        logarithms. [ratio]
+        """
         bracket = self._bracket()
         if place not in bracket.at_low or place not in bracket.at_high:
             return 0.5
@@ -400,7 +429,9 @@ class Limits:
         return math.log(1 / low) / math.log(high / low)
 
     def used(self, name: str, lost: str | None) -> list[float]:
-        """Return the utilization of a station at the limit of each draw, interpolated in its bracket. [ratio]"""
+        """Return the utilization of a station at the load limit of each draw, interpolated between the bounds of the
+        limit. [ratio]
+        """
         bracket, found = self._bracket(), []
         for place in range(len(bracket.low)):
             low, high = (_used(side.get(place, ()), name, lost) for side in (bracket.at_low, bracket.at_high))
@@ -411,20 +442,20 @@ class Limits:
 
 
 def _used(group: Sequence[Outcome], name: str, lost: str | None) -> float | None:
-    """Return the utilization of a station in a scenario; None without a solution or a steady state. [ratio]"""
+    """Return the utilization of a station in a failure scenario; None without a solution or a steady state. [ratio]"""
     steady = (outcome for outcome in group if outcome.job.lost == lost and not outcome.why_not)
     return next((outcome.utilization.get(name, 1.0) for outcome in steady), None)
 
 
 def _middle(low: float, high: float) -> float:
-    """Return the geometric mean of both ends of a bracket; the lower end if an end is unknown."""
+    """Return the geometric mean of the lower and the upper bound; the lower bound if either bound is unknown."""
     if low <= 0 or math.isinf(high):
         return low
     return math.sqrt(low * high)
 
 
 def _between(low: float, high: float, step: float, start: float) -> float:
-    """Return the next factor to try: the middle of a bracket, or a step beyond its only known end."""
+    """Return the next load factor to try: the geometric mean of both bounds, or a step beyond the only known bound."""
     if low > 0 and math.isfinite(high):
         return math.sqrt(low * high)
     if low > 0:

@@ -1,4 +1,4 @@
-"""Computes the load that the hardware must carry from the load of today: mix, peak, growth and headroom."""
+"""Computes the load that the hardware must serve, from the load of today: mix, peak, growth and headroom."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Load:
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def times(self, factor: float) -> Load:
-        """Return the load with all users and rates multiplied by a factor."""
+        """Return this load with all users and rates multiplied by a factor."""
         return replace(
             self,
             users={name: factor * amount for name, amount in self.users.items()},
@@ -50,7 +50,7 @@ class Load:
         )
 
     def changes(self, demand: Mapping[tuple[str, str | None], float] | None = None) -> Changes:
-        """Return the load as changes of the model for the solver.
+        """Return this load as changes of the model for the solver.
 
         Numbers of users are rounded up to whole users.
         """
@@ -59,8 +59,8 @@ class Load:
 
     @property
     def total(self) -> tuple[float, str]:
-        """Sum of the users of all classes with unit `users`; without users, sum of the arrival rates with
-        unit `1/s`.
+        """Sum of the users of all classes, with unit `users`. Without users, the sum of the arrival rates, with unit
+        `1/s`.
         """
         return (sum(self.users.values()), "users") if self.users else (sum(self.rate.values()), "1/s")
 
@@ -98,8 +98,8 @@ def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
 
 
 def mixed_names(basis: Basis) -> list[str]:
-    """Return the names that a mix may use: the transactions if the model has a single class, otherwise the
-    classes.
+    """Return the names that a transaction mix may contain: the transactions if the model has a single class, otherwise
+    the classes.
     """
     if len(basis.classes) == 1 and basis.transactions:
         return list(basis.transactions)
@@ -107,9 +107,7 @@ def mixed_names(basis: Basis) -> list[str]:
 
 
 def shares_of(basis: Basis, mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Return the shares of transactions, by class; a transaction that the mix does not name has share 0.
-    [ratio]
-    """
+    """Return the shares of transactions, by class; a transaction without a share in the mix has share 0. [ratio]"""
     return {basis.transactions[name]: {each: mix.get(each, 0.0) for each in basis.transactions} for name in mix}
 
 
@@ -136,8 +134,8 @@ def load_now(file: SizingFile, basis: Basis) -> Load:
 
 
 def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None) -> dict[str, float]:
-    """Return the load of each class: as requested, or the total split by the requested mix or else by the mix of the
-    model.
+    """Return the load of each class. If only the total is requested, it is split by the requested mix, or else by the
+    mix of the model.
     """
     if isinstance(asked, dict):
         return {**model, **{name: float(amount) for name, amount in asked.items()}}
@@ -150,7 +148,7 @@ def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None)
 
 
 def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval | None:
-    """Return the interval of the highest load until a day; None if the growth has no interval."""
+    """Return the interval of the highest load from today until a day; None if the growth has no interval."""
     if growing.certain:
         return None
     low, high = highest_drawn(growing, days, np.array(ENDS))
@@ -158,11 +156,11 @@ def _grown_interval(growing: GrowthModel, days: float, total: float) -> Interval
 
 
 def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, str]) -> float:
-    """Return the factor of the highest load until a day, and add its calculation steps."""
+    """Return the expected growth factor of the load at a day, and add its calculation steps."""
     total, unit = load
     grown = growing.factor(days)
     if isinstance(growing, HistoricGrowth):
-        # A seasonal peak exceeds the load that yearly growth alone would give.
+        # A history may have a season, whose peak exceeds the load that yearly growth alone would give.
         values, formula = {"N": total, "f": grown}, "N f"
         source = f"{growing.source}; f of the highest load in the season that ends then"
     else:
@@ -176,7 +174,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
         )
     )
     if highest > grown:
-        # If the load shrinks, the load is highest before the horizon, and the hardware must carry that load.
+        # If the load shrinks, it is highest before the horizon, and the hardware must serve this highest load.
         values = {"N": total, "f": highest}
         source = "the load shrinks: highest load until the horizon"
         steps.add(Step("load until the horizon", "N f", values, total * highest, unit, source, interval))
@@ -184,7 +182,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
 
 
 def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: GrowthModel | None) -> Load:
-    """Return the load that the hardware must carry at the horizon, and add its calculation steps."""
+    """Return the load that the hardware must serve at the horizon, and add its calculation steps."""
     asked, (total, unit) = file.load, now.total
     source = "asked" if asked.users is not None or asked.rate is not None else "model"
     steps.add(Step("load now", "N0", {"N0": total}, total, unit, source))

@@ -25,7 +25,7 @@ PositiveSize = Annotated[Size, AfterValidator(_above_zero)]
 
 
 class Bracketed(FileModel):
-    """Value with an interval around it."""
+    """Value of a machine file with an interval around it."""
 
     value: Positive = Field(description="Best estimate of the value.")
     low: Positive | None = Field(None, description="Lower end of the interval of `value`.")
@@ -44,7 +44,7 @@ class Bracketed(FileModel):
 
 
 class RatingFile(Bracketed):
-    """Rating of the whole machine on one scale."""
+    """Rating of the whole machine on one rating scale."""
 
     source: str | None = Field(
         None, min_length=1, description="Publication that states the rating; default: `source` of the machine."
@@ -59,7 +59,7 @@ class KernelFile(FileModel):
 
 
 class MeasuredFile(FileModel):
-    """Measurements of the machine by `towtank rate`."""
+    """Measurements of a machine by `towtank rate`."""
 
     at: str = Field(min_length=1, description="Time of the measurement, for example `2026-01-31T12:00:00Z`.")
     towtank: str = Field(min_length=1, description="Version of Towtank that measured the rating.")
@@ -88,7 +88,7 @@ class DiskFile(FileModel):
 
 
 class PriceFile(FileModel):
-    """Price of the machine; Towtank ships no prices."""
+    """Price of a machine. The machine files shipped with Towtank contain no prices."""
 
     amount: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         description="Price of one machine for the period `per`."
@@ -98,7 +98,7 @@ class PriceFile(FileModel):
 
 
 def _rating(value: Any) -> Any:
-    """Accept a plain number as a rating without an interval."""
+    """Accept a plain number as a rating that has no interval."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return {"value": value} if plain else value
 
@@ -107,7 +107,7 @@ Rating = Annotated[RatingFile, BeforeValidator(_rating, json_schema_input_type=f
 
 
 class MachineEntry(FileModel):
-    """Machine, existing or planned."""
+    """Machine of a machine file, existing or planned."""
 
     title: str | None = Field(None, description="Description of the machine in one line.")
     cpus: Count | None = Field(

@@ -70,12 +70,12 @@ class Machine:
 
     @classmethod
     def of(cls, name: str, entry: MachineEntry, source: str | None = None) -> Machine:
-        """Return the machine for an entry of a machine file; `source` applies if the entry states no source."""
+        """Return the machine for an entry of a machine file; `source` is used if the entry states no source."""
         values = {key: getattr(entry, key) for key in MachineEntry.model_fields}
         return cls(name, **{**values, "source": entry.source or source})
 
     def speed_against(self, other: Machine, scale: str = "towtank", kernel: str | None = None) -> Ratio:
-        """Return the speed of a CPU of this machine relative to a CPU of the other machine.
+        """Return the speed of a CPU of this machine relative to a CPU of another machine.
 
         Parameters
         ----------
@@ -112,8 +112,8 @@ class Machine:
         ]
         by_kernel = self._kernel_ratios(other, chosen(scale))
         if by_kernel:
-            # The time of a real workload is a mix of the kernels' times, so its ratio lies between the
-            # extremes of the kernels.
+            # The time of a real workload is a mix of the kernels' times, so its speed ratio lies between the lowest and
+            # the highest ratio of the kernels.
             least, greatest = self._extremes(other, by_kernel)
             low, high = min(low, least), max(high, greatest)
         part = "machine" if scale == SCALES["disk"] else "CPU"
@@ -139,7 +139,9 @@ class Machine:
         return Ratio(value, low, high, f"kernels of {name}", ratios)
 
     def _extremes(self, other: Machine, ratios: Mapping[str, float]) -> tuple[float, float]:
-        """Return the lowest and highest ratio over the kernels, including the intervals of both measurements."""
+        """Return the lowest and highest speed ratio over the kernels, including the intervals of both machines'
+        measurements.
+        """
         lows, highs = [], []
         for name, ratio in ratios.items():
             mine, theirs = _kernel(self, name).all, _kernel(other, name).all
@@ -148,8 +150,8 @@ class Machine:
         return min(lows), max(highs)
 
     def _kernel_ratios(self, other: Machine, kernels: Sequence[Kernel]) -> dict[str, float]:
-        """Return the speed ratio for each kernel measured on both machines: per CPU, or per machine for
-        disks.
+        """Return the speed ratio for each kernel measured on both machines: per CPU, or per machine for disk
+        kernels.
         """
         if self.measured is None or other.measured is None:
             return {}

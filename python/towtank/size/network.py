@@ -1,4 +1,4 @@
-"""Puts the stations of a model on other hardware, under a changed load."""
+"""Replaces the hardware of the stations in a model, and changes the load."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Changes:
 def on_layouts(
     document: Json, layouts: Mapping[str, Layout], changes: Changes, factors: Mapping[str, float] | None = None
 ) -> Json:
-    """Return the model, for the engine, with its stations on other hardware.
+    """Return a model for the engine, with the hardware of its stations replaced.
 
     Parameters
     ----------
@@ -94,14 +94,16 @@ def on_layouts(
 
 
 def _strength(station: Json, layout: Layout | None) -> Json:
-    """Return the number of servers of a node; for a station with load-dependent speed, its rates."""
+    """Return the servers of a node as keys of the model: their number or, for a station with load-dependent speed, its
+    rates.
+    """
     if layout is None:
         return {}
     if station["rates"]:
         return {"rates": rates_with(station["rates"], layout.servers)}
     found: Json = {"servers": layout.servers}
     if station.get("at_once"):
-        # Each server keeps its limit of concurrent jobs.
+        # The limit of concurrent jobs per server stays the same, so the station's limit grows with the servers.
         found["at_once"] = max(layout.servers, round(station["at_once"] * layout.servers / station["servers"]))
     return found
 
@@ -147,9 +149,7 @@ def _mixed(job_class: Json, changes: Changes) -> Json:
 
 
 def _with_nodes(document: Json, names: Mapping[str, list[str]], layouts: Mapping[str, Layout]) -> Json:
-    """Replace each station in pools and branches by all its nodes, and multiply pool sizes by the number of
-    nodes.
-    """
+    """Replace each station in pools and branches by all its nodes, and multiply pool sizes by the number of nodes."""
 
     def spread(each: list[str]) -> list[str]:
         return [node for name in each for node in names.get(name, [name])]

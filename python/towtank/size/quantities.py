@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from towtank.units import shown
 
 YEAR_D = 365.25
-"""Days in a year. [d]"""
+"""Mean number of days in a year. [d]"""
 _DAYS = {"day": 1.0, "week": 7.0, "month": YEAR_D / 12, "year": YEAR_D}
 _NUMBER = r"(\d{1,12}(?:\.\d{1,12})?)"
 _SPAN = re.compile(rf"\s*{_NUMBER}\s*(day|week|month|year)s?\s*")
@@ -98,7 +98,7 @@ def day(value: object) -> str:
 
 
 def format_numbers(values: list[int]) -> str:
-    """Render whole numbers; consecutive numbers as a range.
+    """Render whole numbers, with consecutive numbers as a range.
 
     Examples
     --------

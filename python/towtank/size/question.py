@@ -1,4 +1,4 @@
-"""Sizing question: everything that is equal for all candidates."""
+"""Sizing question: the requirements and inputs that are equal for all candidates."""
 
 from __future__ import annotations
 
@@ -31,44 +31,44 @@ class Check:
 
     @property
     def upward(self) -> bool:
-        """True if a larger value is better, as for throughput."""
+        """True if a larger value of the objective is better, as for throughput."""
         return self.objective.metric == "throughput"
 
     @property
     def is_percentile(self) -> bool:
-        """True if the objective is about a percentile of the response time."""
+        """True if the objective limits a percentile of the response time."""
         return self.objective.metric.startswith("p")
 
     @property
     def is_wait(self) -> bool:
-        """True if the objective is about a percentile of the waiting time."""
+        """True if the objective limits a percentile of the waiting time."""
         return self.objective.metric.startswith(WAIT)
 
     @property
     def is_loss(self) -> bool:
-        """True if the objective is about the share of arrivals that full stations drop."""
+        """True if the objective limits the share of arrivals that full stations drop."""
         return self.objective.metric == LOSS
 
     @property
     def unit(self) -> str:
-        """Unit of the value: `1/s`, `ratio` or `s`."""
+        """Unit of the objective's value: `1/s`, `ratio` or `s`."""
         return "1/s" if self.upward else "ratio" if self.is_loss else "s"
 
     @property
     def share(self) -> float:
-        """Probability of the percentile, in (0, 1)."""
+        """Probability of the percentile that the objective limits, in (0, 1)."""
         return float(self.objective.metric.removeprefix(WAIT).removeprefix("p")) / 100
 
     @property
     def text(self) -> str:
-        """Text of the objective, with the name of the class."""
+        """Text of the objective, with the name of the class that it concerns."""
         if self.name is None or self.objective.transaction is not None:
             return self.objective.text
         metric = WAIT if self.is_wait else self.objective.metric
         return self.objective.text.replace(metric, f"{metric} of {self.name}", 1)
 
     def ratio(self, value: float) -> float:
-        """Return the ratio of a value to its limit, inverted if larger values are better.
+        """Return the ratio of a value to the limit of the objective, inverted if larger values are better.
 
         The objective holds if the ratio is at most 1.
         """
@@ -127,27 +127,27 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Return the ratio of the measured to the computed percentile of an objective, with its lowest and highest
-        value.
+        """Return the ratio of the measured to the computed percentile that an objective limits, with the lowest and
+        highest value of the ratio.
 
         None if the metric is no percentile, or was not measured. [ratio]
         """
         return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
 
     def drawn_load(self, draw: int | None, load: Load) -> Load:
-        """Return a load, multiplied by the growth of a draw."""
+        """Return a load, multiplied by the growth in a random draw."""
         return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:
-        """Return the failure scenarios of a candidate: None for all nodes running, then each tier that must
-        survive a loss.
+        """Return the failure scenarios of a candidate: None for all nodes running, and each tier that must survive a
+        loss of nodes.
         """
         lost = self.file.nodes_lost
         tiers = [tier.name for tier, option in zip(self.tiers, candidate, strict=True) if tier.scales and lost]
         return [None, *tiers]
 
     def factors(self, candidate: Candidate, draw: int) -> dict[str, float]:
-        """Return the factor of the service demand of each station in a draw, by station name.
+        """Return the factor of the service demand of each station in a random draw, by station name.
 
         The factor varies with the error of the demands and with the error of the machine's speed.
         """

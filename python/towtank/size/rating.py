@@ -1,8 +1,9 @@
-"""Rating of a machine in capacity units, from the rates of its kernels.
+"""Rating of a machine in capacity units, from the rates of its benchmark kernels.
 
-The value of a kernel is the median over its rounds, and the value of a round is the median over its slices. So a
-disturbance has no effect if it is shorter than half of the slices, or affects less than half of the rounds. The
-interval spans from the lowest to the highest round.
+Each kernel is measured in several rounds, and each round is divided into slices of time. The value of a kernel is the
+median over its rounds, and the value of a round is the median over its slices. So a disturbance has no effect if it is
+shorter than half of the slices, or affects less than half of the rounds. The interval spans from the lowest to the
+highest round.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from towtank.errors import EngineError
 from towtank.size.kernels import KERNELS, SCALES, Resource, chosen
 from towtank.size.machines import geometric_mean
 
-# Capacity units of one CPU of the reference machine, while its other CPUs are idle.
+# Rating of one CPU of the reference machine, in capacity units, while the other CPUs of this machine are idle.
 REFERENCE_UNITS = 100.0
 MODES = ("single", "all")
 Json = dict[str, Any]
@@ -25,7 +26,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Value with the lowest and highest value of its rounds."""
+    """Median of the values of several rounds, with the lowest and highest value."""
 
     value: float
     low: float
@@ -34,17 +35,17 @@ class Estimate:
 
     @classmethod
     def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> Estimate:
-        """Return the estimate from one value per round: their median, unless `value` is given."""
+        """Return the estimate from a value for each round: their median, unless `value` is given."""
         middle = median(rounds) if value is None else value
         return cls(middle, min(middle, *rounds), max(middle, *rounds), tuple(rounds))
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval, relative to the value. [ratio]"""
+        """Half the width of the interval of this estimate, relative to its value. [ratio]"""
         return (self.high - self.low) / 2 / self.value
 
     def document(self) -> Json:
-        """Return the rate for JSON: median, interval and value of every round."""
+        """Return the estimate for JSON: median, interval and value of every round."""
         return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
 
 
@@ -71,7 +72,7 @@ def coverage(rounds: int) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """Rates of a kernel, on one CPU alone and on all CPUs at once."""
+    """Rates of a benchmark kernel, on one CPU alone and on all CPUs at once."""
 
     single: Estimate
     all: Estimate
@@ -95,7 +96,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Results of all turns of the kernels, as the engine reports them.
+    """Results of all turns (measured executions) of the benchmark kernels, as the engine reports them.
 
     Attributes
     ----------
@@ -128,17 +129,17 @@ class Measurement:
 
     @property
     def cpus(self) -> int:
-        """Number of CPUs available to the kernels. [1]"""
+        """Number of CPUs available to the benchmark kernels. [1]"""
         return len(self.begin["cpus"])
 
     @property
     def rounds(self) -> int:
-        """Number of rounds requested. [1]"""
+        """Number of measuring rounds that were requested. [1]"""
         return int(self.begin["rounds"])
 
 
 def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
-    """Return the rates of all measured kernels, in the order of `KERNELS`."""
+    """Return the rates of all measured benchmark kernels, in the order of `KERNELS`."""
     rates: dict[tuple[str, str], list[float]] = {}
     for turn in measurement.turns:
         rates.setdefault((turn["kernel"], turn["mode"]), []).append(median(turn["slices"]))
@@ -151,8 +152,8 @@ def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
 
 
 def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> dict[str, float]:
-    """Return the ratio of each kernel area to the reference: the geometric mean over the kernels of the area.
-    [1]
+    """Return the ratio of the machine to the reference machine for each area (group of kernels). It is the geometric
+    mean over the kernels of the area. [1]
     """
     by_area: dict[str, list[float]] = {}
     for kernel in chosen(resource):
@@ -190,7 +191,7 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
 
 
 def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) -> dict[str, Rating]:
-    """Return the rating on each scale. A scale with a kernel that was not measured is left out.
+    """Return the rating on each scale; a scale is left out if any of its kernels was not measured.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
 
 
 def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resource: Resource) -> Estimate:
-    """Return the rating for the rates of kernels; the interval spans the ratings of single rounds."""
+    """Return the rating for the rates of kernels. Its interval spans the ratings of single rounds."""
     rounds = min(len(estimate.rounds) for estimate in vector.values())
     by_round = [
         capacity_units({name: estimate.rounds[number] for name, estimate in vector.items()}, reference, resource)

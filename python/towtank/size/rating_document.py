@@ -38,7 +38,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rated:
-    """Rated machine: rates of the kernels, ratings by scale, doubts, and facts about the host."""
+    """Rated machine: rates of the benchmark kernels, ratings by scale, doubts, and properties of the host."""
 
     measurement: Measurement
     measured: Mapping[str, Measured]
@@ -57,7 +57,7 @@ class Rated:
         measurement : Measurement
             Report of the engine.
         facts : dict
-            Facts of the host.
+            Properties of the host.
         at : str
             Time of the rating, in ISO 8601.
         reference : dict of str to float
@@ -70,7 +70,7 @@ class Rated:
 
     @property
     def invalid_because(self) -> list[str]:
-        """Kinds of the doubts that make the rating invalid, as text."""
+        """Text with the kinds of the doubts that make the rating invalid."""
         return [str(doubt.kind) for doubt in self.doubts if doubt.level == Level.INVALID]
 
     def unit_of(self, kernel: str) -> str:
@@ -127,7 +127,7 @@ def _rating(rating: Rating, cpus: int) -> Json:
 
 
 def _areas(rated: Rated) -> Json:
-    """Return the ratio of each kernel area to the reference machine, for the scales that have a rating."""
+    """Return the ratio to the reference machine for each area (group of kernels), for the scales that have a rating."""
     areas: Json = {}
     for resource, scale in SCALES.items():
         if scale in rated.ratings:
@@ -152,7 +152,7 @@ def _kernel(rated: Rated, name: str) -> Json:
 
 
 def against_document(rated: Rated, other: Machine) -> Json:
-    """Compare this machine with another by ratings and kernels, for JSON.
+    """Compare the rated machine with another by ratings and kernels, for JSON.
 
     `refused` states the reason why a scale cannot be compared.
     """
@@ -206,10 +206,10 @@ def _short(estimate: Estimate) -> Json:
 
 
 def machine_text(rated: Rated, name: str, **other: str) -> str:
-    """Render a machine file as YAML. Keys of `other`, for example `title`, replace measured values."""
+    """Render a machine file as YAML. The keys in `other`, for example `title`, replace measured values."""
     content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
     yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None  # values of one kernel on one line
+    yaml.default_flow_style = None  # The values of a kernel are written on one line.
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     yaml.width = 160
     stream = io.StringIO()
@@ -218,6 +218,8 @@ def machine_text(rated: Rated, name: str, **other: str) -> str:
 
 
 def machine_name(facts: Mapping[str, Any]) -> str:
-    """Return a machine name made from the host name; the name contains letters, digits, `_` and `-` only."""
+    """Return a machine name derived from the host name. The returned name contains only letters, digits, `_`
+    and `-`.
+    """
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(facts.get("name", ""))).strip("-_")[:60]
     return name if re.match(r"[A-Za-z]", name) else f"machine-{name}".rstrip("-")

@@ -1,4 +1,4 @@
-"""Detects doubts about the rating of a machine."""
+"""Detects doubts about the rating of a machine, such as other programs that ran during the measurement."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from towtank.analysis.doubts import Level, percent
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.rating import Measured, Measurement, Rating
 
-# Share of the CPU time used by other programs at which a rating changes by as much as its repeatability. [ratio]
+# Share of the CPU time used by other programs above which the rating is doubtful. At this share, a rating changes
+# by as much as its repeatability. [ratio]
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
 CLOCK_AT_MOST = 0.05
-# Half-widths of intervals, relative to the value: the promised repeatability, the limit for a valid rating, and
-# the limit for a single kernel. [ratio]
+# Limits of the half-width of an interval, relative to the value. `REPEATABLE_WITHIN` is the promised repeatability,
+# `RATING_WITHIN` the limit for a valid rating, and `KERNEL_WITHIN` the limit for a single kernel. [ratio]
 REPEATABLE_WITHIN = 0.03
 RATING_WITHIN = 0.10
 KERNEL_WITHIN = 0.10
-# The STREAM benchmark requires arrays of at least four times the size of the last-level cache.
+# Smallest size of an array, in sizes of the last-level cache. The STREAM benchmark requires at least four.
 CACHES_AT_LEAST = 4
 FILE_SYSTEMS_IN_MEMORY = ("tmpfs", "ramfs")
 
@@ -78,12 +79,12 @@ EXPLANATIONS = {
         "rate outside of the container, or state the limit as the machine's CPUs",
     ),
 }
-"""Reason why each kind of doubt matters, and the action to take."""
+"""For each kind of doubt, the reason why it matters and the action to take."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Doubt with the observed number and the limit that the number exceeds."""
+    """Doubt about a rating, with the observed number and the limit that this number exceeds."""
 
     kind: Kind
     level: Level
@@ -119,7 +120,7 @@ def rating_doubts(
     rated : dict of str to Rating
         Ratings by scale.
     facts : dict
-        Facts of the host, including the `file_system` of the folder used by the kernels.
+        Properties of the host, including the `file_system` of the folder used by the kernels.
     """
     return [
         *_company(measurement),
@@ -133,9 +134,9 @@ def rating_doubts(
 
 
 def _company(measurement: Measurement) -> Iterator[Doubt]:
-    """Yield doubts about CPU time that other programs or the hypervisor took.
+    """Yield doubts about CPU time that other programs or the hypervisor took from the benchmark kernels.
 
-    Turns of benchmark kernels that write files are ignored, because threads of the operating system write for them.
+    Kernels that write files are ignored, because threads of the operating system write for them.
     """
     turns = [
         turn["conditions"]
@@ -156,7 +157,7 @@ def _company(measurement: Measurement) -> Iterator[Doubt]:
 
 
 def _clock(measurement: Measurement) -> Iterator[Doubt]:
-    """Yield doubts about changes of the CPU clock.
+    """Yield doubts about changes of the CPU clock during the measurement.
 
     The median of each round ignores single disturbed readings.
     """
@@ -176,7 +177,8 @@ def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
     for scale, rating in rated.items():
         width = rating.whole.half_width
         if width > REPEATABLE_WITHIN:
-            # Disk ratings vary much more than CPU ratings, so a wide interval is only a note.
+            # Disk ratings vary much more than CPU ratings, so a wide interval of a disk rating does not make it
+            # invalid.
             severe = width > RATING_WITHIN and scale == SCALES["cpu"]
             level = Level.INVALID if severe else Level.SUSPECT if scale == SCALES["cpu"] else Level.NOTE
             limit = RATING_WITHIN if severe else REPEATABLE_WITHIN

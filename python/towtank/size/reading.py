@@ -18,7 +18,7 @@ _BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
-    """Read a sizing file with command-line options, which override the file. Faults are part of the result.
+    """Read a sizing file with command-line options, which override the file. Faults are part of the returned result.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[Sizing
 
 
 def check_sizing(document: Document) -> list[Fault]:
-    """Return the faults of a sizing file that do not depend on the model."""
+    """Return the faults of a sizing file that can be found without the model."""
     checked = validate_tree(document.root, SizingFile)
     faults = list(checked.faults)
     if checked.model is not None:
@@ -46,7 +46,7 @@ def check_sizing(document: Document) -> list[Fault]:
 
 
 def contradictions(tree: Node, file: SizingFile) -> list[Fault]:
-    """Return one fault for each contradiction between keys of a sizing file."""
+    """Return a fault for each contradiction between keys of a sizing file."""
     found = []
 
     def add(path: tuple[str | int, ...], message: str) -> None:
@@ -105,7 +105,7 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
 
 
 def _lay(tree: Node, key: str, value: Any) -> None:
-    """Put the value of a command-line option into the tree."""
+    """Put the value of a command-line option into the YAML tree of a sizing file."""
     if key in _BY_TIER:
         _lay_tiers(tree, key, value)
         return
@@ -150,7 +150,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """Return a YAML node with the text, or with its number if the text is a whole number."""
+    """Return a YAML node that contains the text, or its number if the text is a whole number."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

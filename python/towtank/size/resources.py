@@ -1,4 +1,4 @@
-"""Computes memory, disks, connections and connection pools of a candidate, step by step."""
+"""Computes memory, disks, connections and connection pools of candidate hardware, step by step."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ from towtank.size.tiers import Option, Tier
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
-"""Share of transactions that wait, as assumed for the first guess by square-root staffing; the solver then
-determines the final size. [ratio]
+"""Share of transactions that wait, assumed for the first guess of a server number by square-root staffing. The solver
+then determines the final number. [ratio]
 """
 HOLDING_SHARE = 0.01
-"""Default limit of the mean wait for a unit of a pool, relative to the mean time for which a unit is held. [ratio]"""
+"""Default limit of the mean wait for a unit of a pool, relative to the mean time for which a transaction holds a unit.
+[ratio]
+"""
 _POOL_STEPS = 16
-"""Highest number of doubling steps in the search for a pool size that suffices in the draws. [1]"""
+"""Highest number of doubling steps in the search for a pool size that suffices in the random draws. [1]"""
 
 
 def staffing_factor(waits: float) -> float:
@@ -109,13 +111,13 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
 
 
 def disks_needed(room: float, disk_size: int) -> int:
-    """Return the number of disks that a capacity needs. [1]"""
+    """Return the number of disks that provide a given capacity. [1]"""
     return max(1, math.ceil(room / disk_size - 1e-9))
 
 
 def connections(question: Question, outcome: Outcome) -> float:
-    """Return the number of open connections. [1] Each user holds a connection. A transaction of an open class holds a
-    connection until the keep-alive time ends.
+    """Return the number of open connections. [1] Each user of a closed class holds a connection. A transaction of an
+    open class holds a connection until the keep-alive time ends.
     """
     keep = question.file.keep_alive or 0.0
     found = 0.0
@@ -127,7 +129,7 @@ def connections(question: Question, outcome: Outcome) -> float:
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """Memory needed by a node of a tier.
+    """Memory that a node of a tier needs.
 
     Attributes
     ----------
@@ -142,7 +144,7 @@ class MemoryNeed:
 
     @property
     def total(self) -> float:
-        """Memory of the node, including the free share. [byte]"""
+        """Memory that the node needs in total, including the share that stays free. [byte]"""
         return sum(self.parts.values()) / (1 - self.free)
 
 
@@ -155,8 +157,8 @@ def memory_of(
     *,
     interval: Callable[[str | None], Interval | None] = lambda _: None,
 ) -> MemoryNeed:
-    """Return the memory that a node of a tier needs in the scenario of the outcome. For the calculation steps,
-    `interval` returns the interval of a part by its name, or of the sum for None.
+    """Return the memory that a node of a tier needs in the failure scenario of an outcome. For the calculation steps,
+    `interval` returns the interval of a part of the memory by its name, or of the sum for None.
     """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)
@@ -220,8 +222,8 @@ def _memory_part(
 def most_memory(
     question: Question, tier: Tier, option: Option, outcomes: Sequence[Outcome], drawn: Draws | None = None
 ) -> tuple[float, Interval | None]:
-    """Return the memory of a node in the scenario that needs most memory, and its interval; None without draws.
-    [byte]
+    """Return the memory of a node in the scenario that needs most memory, and the interval of this memory; None without
+    random draws. [byte]
     """
 
     def most(group: Sequence[Outcome]) -> float:
@@ -232,12 +234,12 @@ def most_memory(
 
 
 def needed_text(need: float, known: Interval | None) -> str:
-    """Render the memory needed, with its interval if it varies between draws."""
+    """Render the needed memory, with its interval if it varies between random draws."""
     return format_size(need) if known is None or known.is_point else size_text(need, known)
 
 
 def memory_misses(question: Question, outcomes: list[Outcome], drawn: Draws | None = None) -> list[str]:
-    """Return one text for each tier whose machines have less memory than needed."""
+    """Return a text for each tier whose machines have less memory than needed."""
     texts = []
     for number, tier in enumerate(question.tiers):
         option = outcomes[0].job.candidate[number]
@@ -319,8 +321,10 @@ def pool_size(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Return the smallest pool size whose mean wait is within the limit in every scenario and in enough draws. All
-    nodes share one pool. The limit of the wait is computed with all nodes running, and applies to every scenario."""
+    """Return the smallest pool size whose mean wait is within the limit in every failure scenario and in enough draws.
+    All nodes share one pool. The limit of the wait is computed with all nodes running, and applies to every
+    scenario.
+    """
     held, rate = _held(wanted, outcomes[0])
     share = HOLDING_SHARE * held / rate if rate else 0.0
     limit = wanted.wait_at_most if wanted.wait_at_most is not None else share
@@ -340,12 +344,14 @@ def pool_size(
 
 
 def _without(question: Question, lost: str | None) -> str:
-    """Describe the lost nodes of a scenario; empty if no nodes are lost."""
+    """Describe the lost nodes of a failure scenario; empty if no nodes are lost."""
     return f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
 
 
 def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outcome, limit: float) -> PoolSize:
-    """Return the smallest pool size whose mean wait is within the limit in one scenario, for the best estimates."""
+    """Return the smallest pool size whose mean wait is within the limit in one failure scenario, for the best
+    estimates.
+    """
     name, wanted = pool
     work, _ = _held(wanted, outcome)
     guess = square_root_staffing(work) if work else 1
@@ -354,7 +360,7 @@ def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outc
 
 
 def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
-    """Add the calculation steps of the first guess of a pool size."""
+    """Add the calculation steps for the first guess of a connection pool's size."""
     name = found.name
     values = {"X": rate, "h": found.work / rate if rate else 0.0}
     source = "Little's law; h: residence at the held stations, solved"
@@ -370,7 +376,9 @@ def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
 def _sure_pool(
     question: Question, wanted: WantedPoolFile, of: tuple[list[Job], Draws], found: PoolSize, steps: Steps
 ) -> PoolSize:
-    """Return the smallest pool size that suffices in the requested share of the draws, in every scenario."""
+    """Return the smallest pool size that suffices in the requested share of the random draws, in every failure
+    scenario.
+    """
     jobs, drawn = of
     assert found.size is not None
     pool, asked, count = (found.name, wanted), question.file.probability, len(drawn.groups)
@@ -390,7 +398,9 @@ def _sure_pool(
 
 
 class _Needs:
-    """Search for the pool size that suffices in each draw; results for other sizes are reused if they decide."""
+    """Search for the pool size that suffices in each random draw. A draw is not solved again if results for other sizes
+    show that a size suffices or is too small.
+    """
 
     def __init__(
         self, question: Question, pool: tuple[str, WantedPoolFile], jobs: list[list[Job]], limit: float, least: int
@@ -400,12 +410,14 @@ class _Needs:
         self._enough: list[float] = [math.inf] * len(jobs)
 
     def waits(self, size: int, places: Sequence[int] | None = None) -> list[float]:
-        """Return the mean wait for a unit in each draw, in the scenario with the longest wait. [s]"""
+        """Return the mean wait for a pool unit in each random draw, in the failure scenario with the longest
+        wait. [s]
+        """
         chosen = range(len(self._jobs)) if places is None else places
         return longest_waits(self._question, self._pool, [self._jobs[place] for place in chosen], size)
 
     def _missing(self, size: int) -> int:
-        """Return the number of draws for which a pool size is too small. [1]"""
+        """Return the number of random draws for which a pool size is too small. [1]"""
         open_ones = [n for n in range(len(self._jobs)) if self._short[n] < size < self._enough[n]]
         for place, wait in zip(open_ones, self.waits(size, open_ones), strict=True):
             if wait <= self._limit:
@@ -415,7 +427,9 @@ class _Needs:
         return sum(size <= short for short in self._short)
 
     def least(self, missing: int) -> int | None:
-        """Return the smallest pool size that is too small in at most `missing` draws; None if there is none. [1]"""
+        """Return the smallest pool size that is too small in at most `missing` draws; None if the search finds no such
+        size. [1]
+        """
         low, high = self._least - 1, self._least
         for step in range(_POOL_STEPS):
             if self._missing(high) <= missing:
@@ -433,7 +447,7 @@ class _Needs:
 
 
 def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, size: int) -> dict[str, Any]:
-    """Return the model of a job with an additional pool."""
+    """Return the model of a candidate with an additional pool."""
     name, wanted = pool
     model, layouts = model_of(question, job), layouts_of(question, job)
     holds = []
@@ -446,15 +460,16 @@ def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, si
 def longest_waits(
     question: Question, pool: tuple[str, WantedPoolFile], groups: Sequence[Sequence[Job]], size: int
 ) -> list[float]:
-    """Return the longest mean wait for a pool unit in each group of jobs. [s]"""
+    """Return the longest mean wait for a pool unit in each group of models. [s]"""
     models = [with_pool(question, pool, job, size) for group in groups for job in group]
     answers = iter(solve_models(models) if models else [])
     return [max(longest_wait(next(answers), pool[0])[0] for _ in group) for group in groups]
 
 
 def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
-    """Return the longest mean wait for a pool unit over all classes [s]; infinite with a reason without a steady
-    state."""
+    """Return the longest mean wait for a pool unit over all classes [s], and an empty text. Without a steady state the
+    wait is infinite, and the text states the reason.
+    """
     if "faults" in answer:
         return math.inf, "; ".join(fault["message"] for fault in answer["faults"])
     return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
@@ -463,8 +478,9 @@ def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
 def _solved_pool(
     question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
 ) -> tuple[int | None, float, str]:
-    """Return the smallest pool size, its mean wait [s], and the reason if no size suffices. The search bisects,
-    because waits fall with the size."""
+    """Return the smallest pool size, its mean wait [s], and the reason if no size suffices. The size is found by
+    bisection, because a larger pool has shorter waits.
+    """
 
     def wait(size: int) -> tuple[float, str]:
         return longest_wait(solve_models([with_pool(question, pool, job, size)])[0], pool[0])

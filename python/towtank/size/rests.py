@@ -18,8 +18,8 @@ MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
 
 
 def rests_on(settled: SizingProblem) -> list[Json]:
-    """Return the origin of load, growth, demands, stations and machines, and if their uncertainty is
-    included.
+    """Return the origin of load, growth, demands, stations and machines. Each entry states if the probability includes
+    its uncertainty.
     """
     counted = settled.question.counted
     parts = {

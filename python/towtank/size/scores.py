@@ -1,4 +1,4 @@
-"""Random draws of uncertain quantities: evenly spaced quantiles in random order."""
+"""Random values of uncertain quantities: evenly spaced quantiles in random order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shares(count: int, name: str) -> tuple[float, ...]:
 
     Notes
     -----
-    The sample of a quantity has exact quantiles. Quantities with different names have independent orders.
+    The quantiles of these values are exact. Quantities with different names have independent orders.
     """
     order = np.random.default_rng([SEED, crc32(name.encode())]).permutation(count)
     return tuple(float(share) for share in (order + 0.5) / count)
@@ -27,5 +27,5 @@ def shares(count: int, name: str) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def scores(count: int, name: str) -> tuple[float, ...]:
-    """Return standard normal quantiles at the probabilities that `shares` returns for the quantity."""
+    """Return standard normal quantiles at the probabilities that `shares` returns for the same quantity."""
     return tuple(normal_quantile(share) for share in shares(count, name))

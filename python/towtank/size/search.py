@@ -1,8 +1,8 @@
 """Searches for the cheapest candidate that meets the objectives, and for good alternatives.
 
 First, every option of a tier is tried with the strongest options of all other tiers, and dropped if even this
-combination misses an objective. The remaining candidates are tried in order of cost. A candidate is skipped if it is
-in no respect stronger than a candidate that clearly missed. The first candidate that meets everything with the
+combination violates an objective. The remaining candidates are tried in order of cost. A candidate is skipped if it is
+in no respect stronger than a candidate that clearly failed. The first candidate that meets all requirements with the
 requested probability is the answer. Its percentiles are simulated, and also its means if they are inaccurate.
 """
 
@@ -24,16 +24,16 @@ from towtank.size.simulated import Simulated, job_with, needs_simulation, simula
 from towtank.size.tiers import Candidate, Option
 
 CANDIDATES_AT_MOST = 1_000_000
-"""Largest number of candidates that can be sorted within seconds. [1]"""
+"""Largest number of candidates that the search accepts. This number can be sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
 """Ratio of a computed value to its limit above which a candidate is rejected without simulation. [ratio]
 
-This concerns percentiles and values that are not exact.
+This ratio applies to percentiles and to values that are not exact.
 """
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
-"""Shortfall of the probability below the requested probability above which no simulation is needed. [ratio]"""
+"""Shortfall below the requested probability above which a candidate is rejected without simulation. [ratio]"""
 PARETO_COST = 1.5
 PARETO_AT_MOST = 300
 PARETO_SHOWN = 8
@@ -43,7 +43,7 @@ Scales = dict[str | None, Factors]
 
 @dataclass(frozen=True)
 class Found:
-    """Candidate with its solution in every scenario.
+    """Candidate hardware with its solution in every failure scenario.
 
     Attributes
     ----------
@@ -69,16 +69,16 @@ class Found:
 
     @property
     def probability(self) -> float | None:
-        """Share of the draws in which all objectives hold; None if unknown. [ratio]"""
+        """Share of the random draws in which all objectives hold; None if unknown. [ratio]"""
         return None if self.summary is None else self.summary.probability
 
     def intervals(self, lost: str | None = None) -> Intervals | None:
-        """Return the intervals of a scenario; None without draws."""
+        """Return the intervals of a failure scenario; None without random draws."""
         return None if self.summary is None else self.summary.scenarios[lost]
 
     @property
     def scales(self) -> Scales:
-        """Ratios of simulated to computed values, by scenario. [ratio]"""
+        """Ratios of simulated to computed values, by failure scenario. [ratio]"""
         return {
             outcome.job.lost: simulation.scale
             for outcome, simulation in zip(self.outcomes, self.simulated, strict=False)
@@ -88,7 +88,7 @@ class Found:
 
 @dataclass
 class Search:
-    """Result of a search, with counts of the candidates at each stage.
+    """Result of a search for hardware, with counts of the candidates at each stage.
 
     Attributes
     ----------
@@ -98,10 +98,10 @@ class Search:
     candidates : int
         Number of all candidates. [1]
     cut : int
-        Candidates dropped because one of their options misses an objective even with the strongest options of all other
-        tiers. [1]
+        Candidates dropped because one of their options violates an objective even with the strongest options of all
+        other tiers. [1]
     passed_over : int
-        Candidates skipped because they are in no respect stronger than a candidate that missed an objective. [1]
+        Candidates skipped because they are in no respect stronger than a candidate that violated an objective. [1]
     tried : int
         Candidates that were solved. [1]
     simulations : int
@@ -157,12 +157,12 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
 
 
 def _order(question: Question, option: Option) -> tuple[float, ...]:
-    """Return the sort key of an option: cost, then nodes, then CPUs."""
+    """Return the sort key of a hardware option: cost, then nodes, then CPUs."""
     return (question.cost.of_option(option), option.nodes, option.cpus, option.speed)
 
 
 def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator[Candidate]:
-    """Yield all candidates in order of cost; each is generated when needed."""
+    """Yield all candidates in order of cost. A candidate is generated only when it is needed."""
     if not all(lists):
         return
     first = (0,) * len(lists)
@@ -182,7 +182,7 @@ def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator
 
 
 def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
-    """Return, for each tier, the options that suffice if all other tiers have their strongest option.
+    """Return, for each tier, the hardware options that suffice if all other tiers have their strongest option.
 
     The options are found by bisection over the number of CPUs.
     """
@@ -199,9 +199,9 @@ def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
 
 
 def _least(question: Question, strongest: Candidate, number: int, chains: list[list[Option]]) -> list[int]:
-    """Return the index of the first option that may suffice, for each chain of options that differ only in CPUs.
+    """Return the index of the first option that may suffice, for each series of options that differ only in CPUs.
 
-    All chains are bisected together.
+    All series are bisected together.
     """
     low, high = [0] * len(chains), [len(chain) for chain in chains]
     while any(a < b for a, b in zip(low, high, strict=True)):
@@ -221,9 +221,10 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 
 
 def _misses_clearly(question: Question, outcome: Outcome) -> bool:
-    """Return True if a value misses its limit by so much that neither simulation nor draws could change this.
+    """Return True if a value violates its limit by so much that neither simulation nor random draws could change this.
 
-    False for a candidate whose model is invalid, because this shows nothing about weaker candidates.
+    False for a candidate whose model is invalid, because an invalid model shows nothing about weaker
+    candidates.
     """
     if outcome.invalid:
         return False
@@ -235,8 +236,8 @@ def _strength(candidate: Candidate) -> tuple[float, ...]:
 
 
 def _try(question: Question, state: Search, group: list[Candidate], *, exhaustive: bool, simulation: bool) -> None:
-    """Try candidates in order until one meets all objectives; skip those that are weaker than a rejected
-    candidate.
+    """Try candidates in order until one meets all objectives; skip candidates that are in no respect stronger than a
+    rejected candidate.
     """
     able = []
     for candidate in group:
@@ -258,7 +259,9 @@ def _try(question: Question, state: Search, group: list[Candidate], *, exhaustiv
 
 
 def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
-    """Add a rejected candidate to the weak candidates, and remove weak candidates that are in no respect stronger."""
+    """Add a rejected candidate to the weak candidates, and remove all weak candidates that are in no respect stronger
+    than it.
+    """
     state._weak = [weak for weak in state._weak if not all(a <= b for a, b in zip(weak, mine, strict=True))]
     state._weak.append(mine)
 
@@ -266,7 +269,7 @@ def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
 def _judged(question: Question, state: Search, found: Found, *, simulation: bool) -> Found:
     """Return a candidate with its probability and the reasons against it.
 
-    A candidate near a limit is simulated.
+    A candidate with a value near its limit is simulated.
     """
     does = found.outcomes
     busy = [outcome for outcome in does if outcome.too_busy(question)]
@@ -281,8 +284,8 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
     chance = _chance(question, draws)
-    # Before the first simulation, the error of computed percentiles is unknown, so a low probability does not
-    # reject a candidate.
+    # Before the first simulation, the error of computed percentiles is unknown. A low probability may be due to this
+    # error, so it does not reject a candidate.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
@@ -299,7 +302,7 @@ def _with_draws(question: Question, found: Found, draws: Draws | None) -> Found:
 
 
 def _with_reasons(question: Question, found: Found) -> Found:
-    """Return the candidate with the reasons why it fails; the values in the reasons have intervals."""
+    """Return the candidate with the reasons why it fails. The values in these reasons have intervals."""
     reasons = _reasons(question, found.outcomes, found.summary)
     chance, asked = found.probability, question.file.probability
     if chance is not None and chance < asked and not reasons:
@@ -310,9 +313,10 @@ def _with_reasons(question: Question, found: Found) -> Found:
 
 
 def _last_scales(state: Search) -> Scales:
-    """Return the ratios of simulated to computed values of the last simulated candidate; empty if there is none.
+    """Return the ratios of simulated to computed values of the last simulated candidate; empty if no candidate was
+    simulated.
 
-    The percentiles of other candidates deviate similarly.
+    The ratios of other candidates are similar.
     """
     return next((rejected.scales for rejected in reversed(state.rejected) if rejected.simulated), {})
 
@@ -329,7 +333,7 @@ def _simulated(question: Question, state: Search, found: Found) -> Found:
 
 
 def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | None = None) -> tuple[str, ...]:
-    """Return one text for each objective that fails in the worst scenario."""
+    """Return a text for each objective that fails in the worst failure scenario."""
     hardest = worst(question, does)
     intervals = None if summary is None else summary.scenarios[hardest.job.lost]
     without = f" with {question.file.nodes_lost} of the nodes of {hardest.job.lost} lost" if hardest.job.lost else ""
@@ -337,7 +341,9 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return the good candidates that no other candidate beats in all of cost, use of the objectives, and headroom."""
+    """Return the good candidates that no other candidate beats in cost, use of the objectives, and headroom
+    together.
+    """
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
     wanted: list[Candidate] = []
@@ -377,7 +383,7 @@ def _spread(front: list[Found], count: int) -> list[Found]:
 
 
 def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
-    """Return a candidate with intervals, including those in the reasons against it; unchanged without draws."""
+    """Return a candidate with intervals, also in the reasons against it; unchanged without random draws."""
     if found.summary is not None or not question.draws:
         return found
     draws = drawn(question, found.candidate, scales)
@@ -391,7 +397,8 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
 
 
 def _merits(question: Question, found: Found) -> tuple[float, float, float]:
-    """Return cost, largest ratio of a value to its limit, and highest utilization; lower is better.
+    """Return cost, largest ratio of a value to its limit, and highest utilization of a candidate; lower values are
+    better.
 
     The ratio and the utilization are rounded.
     """
@@ -401,7 +408,9 @@ def _merits(question: Question, found: Found) -> tuple[float, float, float]:
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """Return the answer with the next cheaper option in one tier, for each tier that has a cheaper option."""
+    """Return variants of the answer: for each tier that has a cheaper option, the answer with the next cheaper option
+    there.
+    """
     seen = {other.candidate: other for other in rejected if other.simulated}
     tried = []
     for number, tier in enumerate(question.tiers):
@@ -425,7 +434,7 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
 
 
 def strongest(question: Question) -> Found:
-    """Return the combination of the strongest options of all tiers, with the objectives that it misses.
+    """Return the combination of the strongest options of all tiers, with the objectives that it violates.
 
     The combination may not be a candidate itself.
     """

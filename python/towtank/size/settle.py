@@ -1,4 +1,4 @@
-"""Turns a sizing file and a model into a sizing question: objectives, load, hardware options and draws."""
+"""Turns a sizing file and a model into a sizing question: objectives, load, hardware options and random draws."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 @dataclass(frozen=True)
 class SizingProblem:
-    """Sizing question with the load of today and its growth.
+    """Sizing question with the load of today and the growth of this load.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class SizingProblem:
 
 
 def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingProblem:
-    """Return the sizing question: everything that is equal for all candidates.
+    """Return the sizing question: the requirements and inputs that are equal for all candidates.
 
     Parameters
     ----------
@@ -100,7 +100,8 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
     steps = Steps()
     now = load_now(file, basis)
     carried = load_at_horizon(steps, file, now, growing)
-    # Data grow over the years without a seasonal pattern, and do not shrink with the load.
+    # The growth factor of data excludes the season and is at least 1: stored data have no seasonal pattern, and do not
+    # shrink with the load.
     growth = 1.0 if growing is None else max(1.0, growing.yearly ** (file.load.horizon / YEAR_D))
     room = disk_room(file, growth, steps) if file.data is not None else None
     hardware = _Hardware(machines, _ratios(file, machines, steps), room)
@@ -136,8 +137,8 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
 
 
 def _is_answered(check: Check, basis: Basis) -> bool:
-    """Return True if the model gives a value for a check; no wait exists for a class that visits no station with a
-    queue.
+    """Return True if the model gives a value for an objective. A class that visits no station with a queue has no
+    waiting time.
     """
     return not check.is_wait or check.name is None or waits_in_turn(basis.document, check.name)
 
@@ -181,7 +182,7 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
 
 
 def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> dict[str, tuple[str, ...]]:
-    """Return the stations of each tier, by tier name. Without tiers in the file, every queue is a tier."""
+    """Return the stations of each tier, by tier name. Without tiers in the sizing file, every queue is a tier."""
     if not file.tiers:
         able = [name for name in basis.queues if servers_of(basis.stations[name]) is not None]
         if not able:
@@ -228,7 +229,7 @@ def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> GrowthModel
 
 
 def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
-    """Return the day to which the given load applies, and a text with the reason for the day."""
+    """Return the day of the present load, from which growth counts, and a text with the reason for this day."""
     if file.load.start:
         return date.fromisoformat(file.load.start), file.load.start
     if not isinstance(growing, HistoricGrowth):
@@ -244,7 +245,7 @@ def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
 
 @dataclass(frozen=True)
 class _Hardware:
-    """Hardware data for the tiers: machines, their speed ratios, and the required disk capacity in bytes."""
+    """Hardware data that all tiers use: machines, their speed ratios, and the required disk capacity in bytes."""
 
     machines: Mapping[str, Machine]
     ratios: Mapping[str, Ratio]
@@ -254,7 +255,7 @@ class _Hardware:
 def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> dict[str, Ratio]:
     """Return the speed of each machine relative to the measured machine, by name.
 
-    Raises ModelError if machines have no common rating.
+    Raises ModelError if two machines have no rating in common.
     """
     if file.measured_on is None:
         return {}
@@ -311,7 +312,7 @@ def _tier(
 
 
 def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the options whose number of servers does not exceed the capacity for jobs of any station."""
+    """Return the hardware options whose number of servers does not exceed the capacity for jobs of any station."""
     rooms = [room for station in stations if (room := basis.stations[station].get("capacity")) is not None]
     able = tuple(option for option in options if all(option.cpus <= room for room in rooms))
     if not able:
@@ -324,7 +325,7 @@ def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequen
 
 
 def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
-    """Return the currency and period of the prices. Raises ModelError if machines differ in this."""
+    """Return the currency and period of the prices. Raises ModelError if the prices of two machines differ in these."""
     names = {option.machine for tier in tiers for option in tier.options if option.machine and option.price is not None}
     units = sorted(
         {f"{p.currency}{'' if p.per == 'once' else f' / {p.per}'}" for n in names if (p := machines[n].price)}
@@ -351,7 +352,7 @@ def _with_draws(question: Question) -> Question:
 
 
 def _corrections(question: Question) -> dict[int, Factor]:
-    """Return the relative error of each percentile that measurements correct, by the index of the objective."""
+    """Return the relative error of each correction of a percentile by measurements, by the index of the objective."""
     fitted, found = question.basis.fitted, {}
     for number, check in enumerate(question.checks):
         known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)
@@ -362,7 +363,7 @@ def _corrections(question: Question) -> dict[int, Factor]:
 
 
 def _with_growth(question: Question, growing: GrowthModel | None) -> Question:
-    """Add random draws of the growth until the horizon: evenly spaced quantiles in random order."""
+    """Add random draws of the load's growth until the horizon: evenly spaced quantiles in random order."""
     horizon = question.file.load.horizon
     if growing is None or growing.certain or not horizon:
         return question
@@ -380,6 +381,6 @@ def _with_growth(question: Question, growing: GrowthModel | None) -> Question:
 
 
 def as_it_is(question: Question) -> tuple[Option, ...]:
-    """Return the hardware described by the model, as one option for each tier."""
+    """Return the hardware that the model describes, as one option for each tier."""
     stations = question.basis.stations
     return tuple(Option(1, max(servers_of(stations[name]) or 1 for name in tier.stations)) for tier in question.tiers)

@@ -24,14 +24,14 @@ SEED = 1
 RELAXATIONS = 24.0
 """Smallest length of the measured part of a simulation, in relaxation times of the network. [1]
 
-The simulator uses the same limit.
+The simulator uses the same value.
 """
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """Simulation of one scenario of a candidate.
+    """Simulation of a candidate in one failure scenario.
 
     Attributes
     ----------
@@ -55,7 +55,9 @@ class Simulated:
 
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
-    """Simulate the scenario of an outcome; None if no objective needs a simulation, or without a steady state."""
+    """Simulate a candidate in the failure scenario of an outcome; None if no objective needs a simulation, or without a
+    steady state.
+    """
     checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
     if not checks or outcome.why_not:
         return None
@@ -72,7 +74,8 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     for number, check in checks.items():
         value, low, high = _figure(classes, check)
         if not value or low is None or high is None:
-            continue  # a simulated percentile without an error is not better than the computed percentile
+            # A simulated percentile without an interval is no better than the computed percentile, which is kept.
+            continue
         values[number] = value
         intervals[number] = (low, high)
         old = outcome.job.scale[number].value if number in outcome.job.scale else 1.0
@@ -81,8 +84,8 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
 
 
 def _is_short(answer: dict[str, Any]) -> bool:
-    """Return True if means may be off by more than their intervals: the run is too short or violates Little's
-    law.
+    """Return True if the error of simulated means may exceed their intervals: the simulation is too short or violates
+    Little's law.
     """
     little = (job_class.get("little") for job_class in answer["classes"].values())
     measured = answer["simulation"]["measured_relaxations"]
@@ -91,7 +94,7 @@ def _is_short(answer: dict[str, Any]) -> bool:
 
 
 def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
-    """Return the objectives, by index, whose value a simulation may change and measurements do not correct."""
+    """Return the objectives, by index, whose value a simulation may change and no measurement corrects."""
     return {
         number: check
         for number, check in enumerate(question.checks)
@@ -103,12 +106,16 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
 
 
 def _has_figures(outcome: Outcome, check: Check) -> bool:
-    """Return True if the simulator gives the value of an objective: for a class, or for the total throughput."""
+    """Return True if the simulator gives the value of an objective. The objective concerns a class with a response
+    time, or the total throughput.
+    """
     return check.name in outcome.response_s or check.name is None
 
 
 def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
-    """Return the simulated value of an objective and both ends of its interval; None if unavailable. [s] or [1/s]"""
+    """Return the simulated value of an objective and both ends of its interval; None for each unavailable number. [s]
+    or [1/s]
+    """
     metric = check.objective.metric
     if check.is_percentile:
         job_class = classes[str(check.name)]
@@ -124,18 +131,21 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
     known = [(low, high) for low, high in ends if low is not None and high is not None]
     if len(known) < len(ends):
         return None, None, None
-    # Errors of several classes are correlated, so the sum of the interval ends is used as an upper bound.
+    # The throughputs of several classes have correlated errors. The sum of the interval ends is an upper bound of the
+    # error of their sum.
     return sum(answered[key] for answered in chosen), sum(low for low, _ in known), sum(high for _, high in known)
 
 
 def _ends(answered: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
-    """Return the ends of the interval of a figure of a class; None if unavailable."""
+    """Return the ends of the confidence interval of a simulated figure of a class; None if unavailable."""
     low, high = answered["confidence_interval"].get(key) or (None, None)
     return low, high
 
 
 def _loss(job_class: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
-    """Return the simulated loss of a class with the ends of its interval; None if unavailable. [ratio]"""
+    """Return the simulated share of lost arrivals of a class with the ends of its interval; None if unavailable.
+    [ratio]
+    """
     low, high = _ends(job_class, "dropped_per_s")
     figures = figures_of(job_class)
     if low is None or high is None:
@@ -145,10 +155,10 @@ def _loss(job_class: Mapping[str, Any]) -> tuple[float | None, float | None, flo
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
-    """Return True if a simulation may change a value of the outcome that no measurement corrects."""
+    """Return True if a simulation may change a value that no measurement corrects."""
     return bool(_open(question, outcome))
 
 
 def job_with(candidate: Candidate, question: Question, lost: str | None, found: Simulated | None) -> Job:
-    """Return the job of a scenario, with the ratios of simulated to computed values."""
+    """Return the model to solve for a failure scenario, with the ratios of simulated to computed values."""
     return Job(candidate, question.load, lost, scale=found.scale if found else {})

@@ -20,10 +20,10 @@ from towtank.size.sizing_file import WantedPoolFile
 from towtank.size.steps import Step, Steps
 
 _ROUNDS = 12
-"""Highest number of simulated pool sizes; each is larger than the previous size by an eighth. [1]"""
+"""Highest number of simulated pool sizes. Each size is larger than the previous size by an eighth. [1]"""
 _FINER = 0.25
-"""Precision of a second simulation, if the interval of the wait contains the limit, as a share of the usual
-precision. [ratio]
+"""Precision of a second simulation, as a share of the usual precision. It is run if the interval of the wait contains
+the limit of the wait. [ratio]
 
 Few jobs wait, so the mean wait is much less precise than the response time to which the precision refers.
 """
@@ -47,7 +47,7 @@ def simulated_pool(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Enlarge a pool until its simulated wait is within the limit; unchanged if its computed wait is
+    """Enlarge a pool until its simulated mean wait is within the limit; return it unchanged if its computed wait is
     accurate.
 
     Notes
@@ -91,8 +91,8 @@ def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Seque
 def _drawn_waits(
     question: Question, pool: tuple[str, WantedPoolFile], drawn: Draws | None, jobs: Sequence[Job], found: _Wait
 ) -> list[float]:
-    """Return the mean wait in each draw, scaled by the simulation and its random error; empty without draws.
-    [s]
+    """Return the mean wait for a pool unit in each random draw, corrected by the simulation and its random error; empty
+    without draws. [s]
     """
     groups = [] if drawn is None else [[outcome.job for outcome in group] for group in drawn.groups]
     if not found.value or math.isinf(found.value):
@@ -108,7 +108,9 @@ def _drawn_waits(
 def _simulated_wait(
     question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int, limit: float
 ) -> _Wait:
-    """Return the longest simulated mean wait over classes and scenarios; infinite if unknown. [s]"""
+    """Return the longest simulated mean wait for a pool unit over classes and failure scenarios; infinite if unknown.
+    [s]
+    """
     models = [with_pool(question, pool, job, size) for job in jobs]
     value, interval = max((_wait(model, pool[0], PRECISION) for model in models), key=lambda wait: wait[0])
     if interval.low <= limit < interval.high < math.inf:
@@ -118,8 +120,8 @@ def _simulated_wait(
 
 
 def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
-    """Simulate a model, and return the mean wait of the class that waits longest for a pool, with its
-    interval. [s]
+    """Simulate a model, and return the mean wait for a pool unit with its interval, for the class that waits longest.
+    [s]
     """
     simulated = simulate_models([model], SimulationSettings(precision=precision, events=EVENTS, seed=SEED))
     unknown = math.inf, Interval(math.inf, math.inf)
@@ -132,7 +134,7 @@ def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, In
     longest = max(waits, key=lambda place: waits[place])
     low, high = pool["confidence_interval"][f"waiting_time_s.{longest}"]
     if high is None:
-        # If the error of the wait exceeds the wait, the simulator gives no interval for the wait, but an interval
-        # for the number of waiting jobs.
+        # If the error of the wait exceeds the wait itself, the simulator gives no interval for the wait. The interval
+        # is then computed from that of the number of waiting jobs.
         low, high = 0.0, waits[longest] * pool["confidence_interval"]["waiting"][1] / pool["waiting"]
     return waits[longest], Interval(low, high)

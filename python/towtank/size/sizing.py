@@ -89,7 +89,8 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     found = search(settled.question, exhaustive=chosen.exhaustive, simulation=chosen.simulation)
     next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
     limits = _limits(settled.question, found.answer, next_ones)
-    # The search for dates narrows the limits of all draws. The intervals of the answer reuse these limits.
+    # The search for dates narrows the load limits of all random draws. It comes first, because the intervals of the
+    # answer reuse these limits.
     days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
@@ -103,7 +104,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 
 
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
-    """Return the load limits of the answer; None without an answer.
+    """Return the load limits of the recommended hardware; None without an answer.
 
     The limits that were found with the first bottleneck are reused.
     """
@@ -150,7 +151,7 @@ def _head(settled: SizingProblem, found: Search) -> Json:
 
 
 def _loads(question: Question, loads: Mapping[str, float]) -> Json:
-    """Return the interval of the load of each class over the draws of the growth, for JSON."""
+    """Return the interval of the load of each class over the random draws of the growth, for JSON."""
     grown = between(question.growth_draws) if question.growth_draws else None
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
@@ -158,7 +159,9 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """Return the parts of the result document that need an answer, and add their calculation steps."""
+    """Return the parts of the result document that exist only if hardware is recommended, and add their calculation
+    steps.
+    """
     question, answer = settled.question, found.answer
     assert answer is not None
     normal = answer.outcomes[0]
@@ -210,14 +213,15 @@ def _answered(
 
 
 def _chance_interval(question: Question, share: float | None) -> Json | None:
-    """Return the interval of a share of the draws, for JSON; the interval accounts for the limited number of
-    draws."""
+    """Return the interval of a share of the random draws, for JSON. It accounts for the limited number of draws."""
     draws = len(question.draws)
     return None if share is None else interval_document(share_between(round(share * draws), draws))
 
 
 def _pool(settled: SizingProblem, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
-    """Return the size of a pool; simulated if enabled and the computed wait is inaccurate."""
+    """Return the size of a connection pool. It is simulated if simulation is enabled and the computed wait is
+    inaccurate.
+    """
     question, steps, drawn = settled.question, settled.steps, answer.drawn
     found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
     if not simulation:
@@ -230,7 +234,8 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 
 
 def _spare(question: Question, limits: Limits) -> Interval | None:
-    """Return the interval of the headroom, the load limit over the load of each draw minus 1; None without draws.
+    """Return the interval of the headroom; None without random draws. The headroom of a draw is its load limit over its
+    load, minus 1.
 
     The lower end is at least 0 if and only if response times and utilizations hold in at least 97.5 % of the
     draws.
@@ -242,7 +247,7 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 
 
 def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
-    """Return the memory of a node of each tier in the scenario that needs most, and add the calculation
+    """Return the memory of a node of each tier in the failure scenario that needs most memory, and add the calculation
     steps. [byte]
     """
     question, found = settled.question, {}
@@ -260,7 +265,7 @@ def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
 def _memory_interval(
     question: Question, answer: Found, of: tuple[Tier, Option], place: int, part: str | None
 ) -> Interval | None:
-    """Return the interval of the memory of a node, in total or for one `part`; None without draws. [byte]"""
+    """Return the interval of the memory of a node, in total or for one `part`; None without random draws. [byte]"""
     if answer.drawn is None:
         return None
 
@@ -272,7 +277,7 @@ def _memory_interval(
 
 
 def _one_queue(settled: SizingProblem, answer: Found) -> Json:
-    """Return the mean response times if all nodes of a tier share one queue, a bound for any load balancer. [s]"""
+    """Return the mean response times if all nodes of a tier share one queue. No load balancer can be faster. [s]"""
     question = settled.question
     unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
     if all(option.nodes == 1 for option in answer.candidate):

@@ -1,5 +1,5 @@
-"""Sizing files: the load to carry, the objectives, the hardware to choose from, and the needs for data, memory
-and pools.
+"""Sizing files: the load to serve, the objectives, the hardware to choose from, and the needs for data, memory and
+pools.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from towtank.units import shown
 SCHEMA: Literal["towtank/sizing/1"] = "towtank/sizing/1"
 
 T = TypeVar("T")
-# One value for all, or a mapping from names to values.
+# A single value for all names, or a mapping from names to values.
 Named = Annotated[
     Annotated[dict[Name, T], Field(min_length=1), Tag("<mapping>")] | Annotated[T, Tag("<plain>")],
     Discriminator(mapping_or_plain),
@@ -45,7 +45,7 @@ def sizing_objective(value: object) -> object:
 
 
 def _headroom(value: object) -> float:
-    """Parse a share that may exceed 100 %."""
+    """Parse a headroom, which is a share that may exceed 100 %."""
     text = value.strip() if isinstance(value, str) else ""
     digits = text.removesuffix("%").strip()
     if not text.endswith("%") or not digits.replace(".", "", 1).isdecimal() or not 0 <= float(digits) <= 1000:
@@ -54,7 +54,7 @@ def _headroom(value: object) -> float:
 
 
 class HistoryFile(FileModel):
-    """Past loads from a CSV file."""
+    """Loads of the past, read from a CSV file."""
 
     csv: str = Field(
         min_length=1,
@@ -82,7 +82,7 @@ class HistoryFile(FileModel):
 
 
 class LoadFile(FileModel):
-    """Load to carry, today and at the horizon. Omitted values are taken from the model."""
+    """Load that the hardware must serve, today and at the horizon. Omitted values are taken from the model."""
 
     users: Named[Count] | None = Field(
         None,
@@ -123,7 +123,7 @@ class LoadFile(FileModel):
 
 
 class TierFile(FileModel):
-    """Tier: a station of the model, and the hardware to choose from."""
+    """Tier: a station of the model, and the hardware to choose from for this station."""
 
     stations: Annotated[list[Name], Field(min_length=1)] | None = Field(
         None,
@@ -148,7 +148,7 @@ class TierFile(FileModel):
 
 
 class MemoryFile(FileModel):
-    """Memory consumer on every node of a tier."""
+    """Program or data that uses memory on every node of a tier."""
 
     what: str = Field(min_length=1, description="Name of the consumer of memory, for example `sessions`.")
     size: Size | None = Field(
@@ -184,7 +184,7 @@ class DataFile(FileModel):
 
 
 class WantedPoolFile(FileModel):
-    """Pool whose size the sizing computes."""
+    """Pool of units, such as connections, whose size the sizing computes."""
 
     holds: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         description=(
@@ -198,7 +198,7 @@ class WantedPoolFile(FileModel):
 
 
 class DiskKindFile(FileModel):
-    """Type of disk for what-if questions."""
+    """Type of disk to which what-if questions can refer."""
 
     service_time: Duration = Field(gt=0, description="Mean service time of one disk operation.")
 

@@ -39,7 +39,7 @@ class Step:
     interval: Interval | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the step for JSON."""
+        """Return the calculation step for JSON."""
         return {
             "step": self.step,
             "formula": self.formula,
@@ -54,15 +54,15 @@ class Step:
 
 @dataclass
 class Steps:
-    """Calculation steps, in the order of the calculation."""
+    """List of calculation steps, in the order of the calculation."""
 
     made: list[Step] = field(default_factory=list)
 
     def add(self, step: Step) -> float:
-        """Append a step and return the value of the step."""
+        """Append a calculation step and return its value."""
         self.made.append(step)
         return step.value
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return the steps for JSON."""
+        """Return the calculation steps for JSON."""
         return [step.document() for step in self.made]

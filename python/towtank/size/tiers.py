@@ -43,12 +43,16 @@ class Option:
 
     @property
     def capacity(self) -> float:
-        """Number of CPUs of all nodes, converted to CPUs as fast as those of the model. [1]"""
+        """Capacity of the option: the number of CPUs of all nodes, times their speed relative to the CPUs of the model.
+        [1]
+        """
         return self.nodes * self.cpus * self.speed
 
     @property
     def strength(self) -> tuple[float, float, float]:
-        """Nodes, CPUs and speed. An option is at least as fast as another if none of these numbers is lower."""
+        """Number of nodes, CPUs of each node, and speed. An option is at least as fast as another if none of these
+        numbers is lower.
+        """
         return (float(self.nodes), float(self.cpus), self.speed)
 
     @property
@@ -57,11 +61,11 @@ class Option:
         return (self.nodes, self.speed, self.machine)
 
     def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
-        """Return nodes, servers and speed of the tier's stations, without `lost` nodes."""
+        """Return nodes, servers and speed of the tier's stations, after `lost` nodes have failed."""
         return Layout(self.nodes - lost, self.cpus, self.speed if speed is None else speed)
 
     def named(self, unit: str = "CPU") -> str:
-        """Render the option, such as `3 x 8 CPUs`."""
+        """Render the hardware option, such as `3 x 8 CPUs`."""
         count = f"{self.cpus} {unit}{'s' if self.cpus != 1 else ''}"
         what = f"{self.machine} ({count})" if self.machine else count
         return f"{self.nodes} x {what}" if self.nodes != 1 or self.machine else what
@@ -99,22 +103,21 @@ class Tier:
 
     @property
     def strongest(self) -> Option:
-        """Smallest hardware that is at least as strong as every option; the hardware need not be one of the
-        options.
+        """Smallest hardware that is at least as strong as every option. It need not be an option itself.
 
-        Used for bounds.
+        It is used to reject options that fail even in combination with it.
         """
         nodes, cpus, speeds = zip(*(option.strength for option in self.options), strict=True)
         return Option(int(max(nodes)), int(max(cpus)), max(speeds))
 
     @property
     def scales(self) -> bool:
-        """True if some option has more than one node."""
+        """True if at least one option has more than one node."""
         return any(option.nodes > 1 for option in self.options)
 
 
 Candidate = tuple[Option, ...]
-"""Hardware of all tiers: an option for each tier, in the order of the tiers."""
+"""Candidate hardware: one option for each tier, in the order of the tiers."""
 
 
 def machine_options(
@@ -191,5 +194,5 @@ def in_words(tiers: Sequence[Tier], candidate: Candidate) -> str:
 
 
 def room(option: Option) -> str:
-    """Render the memory of a node; `free to choose` if the option does not fix it."""
+    """Render the memory of a node; `free to choose` if the hardware option does not fix the memory."""
     return "free to choose" if option.memory_bytes is None else format_size(option.memory_bytes)

@@ -12,11 +12,15 @@ import scipy
 Floats = npt.NDArray[np.float64]
 Form = Literal["exponential", "linear"]
 SURE = 6.0
-"""Difference of the information criteria above which one form is chosen: odds of 20 to 1. [1]"""
+"""Difference of the information criteria of exponential and linear growth above which the better form is chosen; it
+means odds of 20 to 1. [1]
+"""
 _LEAST_LEFT = 1e-3
-"""Smallest load on a straight line, relative to its first day, since a load cannot reach 0. [ratio]"""
+"""Smallest load that a straight line may reach, relative to its load on the first day, since a load cannot be 0.
+[ratio]
+"""
 _RATES = (1e-4, 1e4)
-"""Range of the growth over the length of a history that is searched for a line. [ratio]"""
+"""Range of total growth over the length of a history in which the slope of a straight line is searched. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,14 @@ class Trend:
     rate: float = 0.0
 
     def offset(self, times: Floats) -> Floats:
-        """Return the known part of the logarithm: ln(1 + k t) for a line, 0 for exponential growth. [1]"""
+        """Return the part of the logarithm of the load that the fit need not determine: ln(1 + k t) for a line, 0 for
+        exponential growth. [1]
+        """
         return np.log(self._left(times)) if self.form == "linear" else np.zeros(len(times))
 
     def column(self, times: Floats) -> Floats:
-        """Return the derivative of the logarithm by the rate: t / (1 + k t) for a line, t for exponential growth.
-        [d]
+        """Return the derivative of the logarithm of the load by the growth rate: t / (1 + k t) for a line, t for
+        exponential growth. [d]
         """
         return times / self._left(times) if self.form == "linear" else np.asarray(times, dtype=float)
 

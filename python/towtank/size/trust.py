@@ -22,20 +22,22 @@ from towtank.size.trend import SURE
 
 Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
-"""Highest load that is sized, relative to the highest measured throughput. [ratio]
+"""Highest throughput that is sized, relative to the highest measured throughput. [ratio]
 
 This is a convention: the measured demands do not include effects that first appear at ten times the measured
 work (locks, garbage collection, network).
 """
 FARTHEST_CPUS = 4.0
-"""Ratio of CPUs to measured CPUs above which a doubt about contention between CPUs is added. [ratio]"""
+"""Ratio of recommended to measured CPUs above which a doubt about contention between CPUs is added. [ratio]"""
 
 FORMS_APART = 1.05
-"""Ratio of the loads at the horizon by linear and by exponential growth above which both are reported. [ratio]"""
+"""Ratio of the predicted loads at the horizon, by linear and by exponential growth, above which both are reported.
+[ratio]
+"""
 LOSS_UNASKED = 0.001
-"""Share of dropped arrivals above which a sizing without an objective for losses has a doubt. [ratio]"""
+"""Share of dropped arrivals above which a doubt is added to a sizing without an objective for losses. [ratio]"""
 FARTHEST_HORIZON = 3.0
-"""Longest horizon without a doubt, relative to the length of the load history. [ratio]
+"""Longest horizon of a sizing that raises no doubt, relative to the length of the load history. [ratio]
 
 This is a convention: a short history does not show if its growth continues.
 """
@@ -70,13 +72,13 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
 
 
 def _asked(question: Question) -> float:
-    """Return the throughput under the requested load on the strongest hardware. [1/s]"""
+    """Return the throughput that the requested load has on the strongest hardware. [1/s]"""
     strongest = tuple(tier.strongest for tier in question.tiers)
     return sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
 
 
 def no_probability(question: Question) -> str:
-    """Return the reason why no probability can be computed; empty if it can be computed."""
+    """Return the reason why no probability can be computed for the answer; empty if it can be computed."""
     basis, fitted = question.basis, question.basis.fitted
     if basis.guess or fitted is None:
         return basis.guess
@@ -92,12 +94,12 @@ def no_probability(question: Question) -> str:
 
 
 def without_draws(question: Question) -> Question:
-    """Return the question without draws, so that only best estimates are computed."""
+    """Return the sizing question without random draws, so that only best estimates are computed."""
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
 def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json:
-    """Return the support of the answer by measurements: range, errors, assumptions and doubts, for JSON.
+    """Return how far measurements support the sizing answer, for JSON: range, errors, assumptions and doubts.
 
     `limits` are the load limits of the answer.
     """
@@ -137,7 +139,7 @@ def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json
 
 
 def _no_interval(question: Question, answer: Found | None) -> str | None:
-    """Return the reason why values have no intervals; None if the values have intervals."""
+    """Return the reason why the values of an answer have no intervals; None if they have intervals."""
     if question.draws:
         return None
     reason = no_probability(question) or "the model's demands are given without error"
@@ -148,7 +150,9 @@ def _no_interval(question: Question, answer: Found | None) -> str | None:
 
 
 def _times(answer: Found, highest: float) -> Json | None:
-    """Return the interval of the throughput, relative to the highest measured throughput; None without draws."""
+    """Return the interval of the throughput of the answer, relative to the highest measured throughput; None without
+    random draws.
+    """
     if answer.drawn is None:
         return None
     return answer.drawn.interval(lambda group: sum(group[0].throughput.values())).times(1 / highest).document()
@@ -202,7 +206,7 @@ def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
 
 
 def _form_doubts(growing: HistoricGrowth, horizon: float) -> list[str]:
-    """Return the doubt whether growth is linear or exponential, with the load at the horizon for both forms."""
+    """Return the doubt that growth may be linear or exponential, with the load at the horizon for both forms."""
     history, other = growing.history, growing.otherwise
     if other is None or not horizon:
         return []
@@ -252,7 +256,9 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
 
 
 def _losses(question: Question, outcome: Outcome) -> list[str]:
-    """Return a doubt for each class whose arrivals are dropped by full stations, if no objective limits the loss."""
+    """Return a doubt for each class whose arrivals full stations drop, unless an objective limits the loss of the
+    class.
+    """
     limited = {check.name for check in question.checks if check.is_loss}
     return [
         f"{name}: full stations drop {share_text(loss)} of the arrivals, so {rate_text(outcome.throughput[name])} of "
@@ -264,7 +270,7 @@ def _losses(question: Question, outcome: Outcome) -> list[str]:
 
 
 def _stated(answer: Found) -> str:
-    """Describe the error that the approximate solution states, and if the values include it; empty without
+    """Describe the error that an approximate solution states for itself, and if intervals include it; empty without
     error.
     """
     within = max(outcome.within for outcome in answer.outcomes)
@@ -273,7 +279,8 @@ def _stated(answer: Found) -> str:
     if within < 1:
         stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
     else:
-        # A time that is too small is off by at most 100 %, so an error of 100 % or more does not bound the time.
+        # A computed time that is too small is off by at most 100 %. A stated error of 100 % or more therefore gives no
+        # bound of the true time.
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated
@@ -283,7 +290,7 @@ def _stated(answer: Found) -> str:
 
 
 def _doubts_of_simulations(question: Question, answer: Found) -> list[str]:
-    """Return the warnings of the simulations as doubts."""
+    """Return the warnings of the simulator about the answer as doubts."""
     doubts: list[str] = []
     for outcome, found in zip(answer.outcomes, answer.simulated, strict=False):
         if found is None or not found.doubts:

@@ -4,14 +4,18 @@ By default the answer is changed; `as it is, cpu x1.5` changes the present hardw
 
 Grammar of a change (several are separated by commas):
 
-    as it is                       the present hardware, instead of the answer cpu [of TIER] xFACTOR          speed of
-    the CPUs of one tier, or of all cpus TIER=NUMBER               CPUs of each node nodes TIER=NUMBER
-    nodes memory TIER=SIZE               memory of each node disk TIER=KIND                 kind of disk, of
-    `disk_kinds` disk of TIER xFACTOR           speed of the disks of a tier users [CLASS=]NUMBER           users of a
-    class, or of all classes in the same mix rate [CLASS=]RATE              arrival rate of a class, or of all classes
-    in the same mix think [CLASS=]TIME             think time of a class, or of all classes mix CLASS=SHARE CLASS=SHARE
-    shares of the classes, or of the transactions of a single class demand STATION[.CLASS] xFACTOR service demand at a
-    station
+    as it is                       the present hardware, instead of the answer
+    cpu [of TIER] xFACTOR          speed of the CPUs of one tier, or of all tiers
+    cpus TIER=NUMBER               number of CPUs of each node
+    nodes TIER=NUMBER              number of nodes
+    memory TIER=SIZE               memory of each node
+    disk TIER=KIND                 kind of disk, a name from `disk_kinds`
+    disk of TIER xFACTOR           speed of the disks of a tier
+    users [CLASS=]NUMBER           users of a class, or of all classes in the same mix
+    rate [CLASS=]RATE              arrival rate of a class, or of all classes in the same mix
+    think [CLASS=]TIME             think time of a class, or of all classes
+    mix CLASS=SHARE CLASS=SHARE    shares of the classes, or of the transactions of a single class
+    demand STATION[.CLASS] xFACTOR service demand at a station
 """
 
 from __future__ import annotations
@@ -68,7 +72,7 @@ class Variant:
     notes: tuple[str, ...] = ()
 
     def slower(self, station: str, name: str | None, factor: float) -> Variant:
-        """Return the variant with the demand at a station multiplied by a factor."""
+        """Return this variant with the service demand at a station multiplied by a factor."""
         key = (station, name)
         return replace(self, demand={**self.demand, key: self.demand.get(key, 1.0) * factor})
 
@@ -77,7 +81,7 @@ Change = Callable[[Variant], Variant]
 
 
 def read_what_if(text: str, question: Question) -> Change:
-    """Parse a what-if question, and return its changes as one function from variant to variant.
+    """Parse a what-if question. Return its changes as a single function that maps a variant to the changed variant.
 
     Raises
     ------
@@ -238,7 +242,8 @@ def _with_memory(variant: Variant, tier: str, size: int, question: Question) -> 
 
 
 def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
-    """Return the ratio of cache misses with another memory size to the misses now.
+    """Return the ratio of cache misses with another memory size to the misses with the present size, with a text about
+    both hit ratios.
 
     The hit ratio is interpolated linearly between the memory sizes of the sizing file.
     """
@@ -294,7 +299,7 @@ def _load(word: str, name: str | None, value: str, question: Question) -> Change
 
 
 def _with(load: Load, key: str, new: Mapping[str, float]) -> Load:
-    """Return a load with other users or other arrival rates."""
+    """Return a load with another number of users or other arrival rates."""
     return replace(load, users=new) if key == "users" else replace(load, rate=new)
 
 

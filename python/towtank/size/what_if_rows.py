@@ -59,7 +59,7 @@ def _place(fault: Fault) -> tuple[int, int, str]:
 
 
 def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[Json]:
-    """Return one row with the figures of the unchanged hardware, and one row for each what-if question.
+    """Return a row with the figures of the unchanged hardware, and a row for each what-if question.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
     scales = simulation.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
-        # The present hardware may have no spare nodes, so all its nodes run in this evaluation.
+        # The present hardware may have no spare nodes, so a loss of nodes is not evaluated for it.
         asked = replace(asked, file=question.file.model_copy(update={"nodes_lost": 0}))
     numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]
@@ -142,7 +142,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
 def _objectives(
     question: Question, outcome: Outcome, intervals: Intervals | None, by: Callable[[int], str]
 ) -> list[Json]:
-    """Return the objectives in a scenario, each with its interval and the method that gave its value."""
+    """Return the objectives in a failure scenario, each with its interval and the method that gave its value."""
     return [
         {
             **document,
@@ -157,7 +157,7 @@ def _objectives(
 
 
 def _short(how: str) -> str:
-    """Return a short name for the method that gave a percentile."""
+    """Return a short name for the method that computed a percentile."""
     return "approximate, times the ratio of the simulation of the answer" if how.endswith(SCALED) else "approximate"
 
 
@@ -169,11 +169,13 @@ class _Simulation:
     scales: Scales
 
     def of(self, variant: Variant) -> Scales:
-        """Return the ratios of simulated to computed values; empty for hardware that was not simulated."""
+        """Return the ratios of simulated to computed values for a variant; empty for hardware that was not
+        simulated.
+        """
         return self.scales if variant.hardware == self.base.hardware else {}
 
     def by(self, question: Question, variant: Variant, outcome: Outcome, number: int) -> str:
-        """Return the method that gave the value of an objective."""
+        """Return the method that gave the value of an objective, such as simulation."""
         percentile = question.checks[number].is_percentile
         how = outcome.method if percentile else "solved" if outcome.exact else "approximate"
         if number not in outcome.job.scale:
@@ -181,7 +183,7 @@ class _Simulation:
         return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{how}, {SCALED}"
 
     def notes(self, question: Question, variant: Variant, outcome: Outcome) -> list[str]:
-        """Return notes on values that are approximate although the answer itself was simulated."""
+        """Return notes on values of a variant that are approximate although the answer itself was simulated."""
         if not any(self.scales.values()):
             return []
         methods = {check.text: self.by(question, variant, outcome, place) for place, check in enumerate(question.checks)
@@ -205,7 +207,7 @@ def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> Json:
 
 
 def _band(interval: Interval | None) -> list[float] | None:
-    """Return both ends of an interval as a list; None without an interval or if an end is infinite."""
+    """Return both ends of an interval as a list; None if there is no interval or an end is infinite."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [interval.low, interval.high]

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Disk:
-    """Disk behind a cache.
+    """Disk that serves the misses of a cache.
 
     Attributes
     ----------
@@ -42,8 +42,7 @@ class Disk:
         return miss_ratio * self.reads
 
     def figures(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
-        """Return the disk's visits, its service demand if `time_s` is given, and its utilization if the rate of
-        references is given too.
+        """Return the visits to the disk and, if their inputs are given, its service demand and its utilization.
 
         The service demand is visits times `time_s`. The utilization is the rate of misses times `time_s`.
         """

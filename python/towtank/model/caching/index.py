@@ -1,4 +1,6 @@
-"""Computes whether an index fits completely into the page cache, and its hit ratio if it does not fit."""
+"""Computes whether an index fits completely into the page cache, and the hit ratio of the page cache if the index is
+larger.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ from towtank.model.caching.disk import Disk
 from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
 
 SKEWS = (0.0, 0.6, 0.8, 1.0)
-"""Exponents of Zipf's law that are assumed if the popularity of pages is unknown: 0 for equal popularity, the
-others as usual for content. [1]
+"""Exponents of Zipf's law that are assumed if the popularity of the index pages is unknown. 0 means that all pages
+are equally popular; 0.6 to 1.0 are usual for content. [1]
 """
 NEAR = 0.05
-"""Spare memory, as a share of the index size, below which a warning is given, because an index grows. [ratio]"""
+"""Smallest spare memory, as a share of the index size, that gives no warning. An index grows, so it soon fills less
+spare memory. [ratio]
+"""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Index:
 
     @property
     def room_bytes(self) -> int:
-        """Memory available to the page cache. [byte]"""
+        """Memory of the host that is available to the page cache. [byte]"""
         return self.memory_bytes - self.heap_bytes
 
     @property
@@ -52,7 +56,8 @@ class Index:
 
 
 def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
-    """Return a JSON document that states if an index fits into memory, and its hit ratio for each skew.
+    """Return a JSON document that states if an index fits into the page cache, and the hit ratio for each exponent of
+    Zipf's law.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Computes the miss ratios of caches for a trace of references. The trace is a CSV file, an access log or a stream."""
+"""Computes the miss ratios of caches for a trace of references. The trace is a CSV file, an access log or a
+stream of CSV lines.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ from towtank.model.caching.engine import run_caches
 SCHEMA = "towtank/model-cache/1"
 STREAM = "-"
 _READ = 200, 206
-"""HTTP status codes of responses for which the server read a file."""
+"""HTTP status codes of the responses for which a web server reads a file."""
 
 
 @dataclass(frozen=True)
 class CacheRequest:
-    """Request for the analysis of a trace.
+    """Settings for the analysis of a trace.
 
     Attributes
     ----------
@@ -35,7 +37,7 @@ class CacheRequest:
     warm_up : int
         Number of references at the start that fill the caches and are not counted. [1]
     disk : Disk or None
-        Disk for which visits and demands are added.
+        Disk whose visits and demands are added to the result.
     """
 
     entries: tuple[int, ...] = ()
@@ -47,7 +49,7 @@ class CacheRequest:
     disk: Disk | None = None
 
     def options(self) -> list[str]:
-        """Return the request as command-line options of the engine."""
+        """Return these settings as command-line options of the engine."""
         options = ["--metadata-bytes", str(self.metadata_bytes), "--warm-up", str(self.warm_up)]
         for name, sizes in (("--entries", self.entries), ("--bytes", self.bytes)):
             if sizes:
@@ -61,14 +63,14 @@ class CacheRequest:
 
 @dataclass
 class _LogLines:
-    """Trace lines made from the file reads in an access log."""
+    """Lines of a trace of references, made from the file reads in an access log."""
 
     path: Path
     left_out: dict[str, int] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield a header line, and one line for each read of a file."""
+        """Yield the header of a trace, and then one line for each file read in the access log."""
         from towtank.workload.importers.accesslog.lines import read_lines  # noqa: PLC0415
         from towtank.workload.importers.draft import Notes  # noqa: PLC0415
 
@@ -133,7 +135,7 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
         got = "a folder" if path.is_dir() else "a path that does not exist"
         raise StudyError.at(path, f"must be a file with a trace, got {got}")
     if not path.is_file():
-        # A pipe can be read only once, so its first line cannot be inspected to detect an access log.
+        # A pipe can be read only once. Reading its first line to detect an access log would lose that line.
         with path.open("rb") as stream:
             return run_caches(options, source=stream), []
     try:
@@ -146,7 +148,8 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     lines = _LogLines(path)
     outcome = run_caches(options, lines=lines)
     for fault in outcome.get("faults", []):
-        # Line numbers refer to the generated trace and not to the log, so they would mislead the user.
+        # Line numbers of the generated trace are removed. They are not the line numbers of the log, so they would
+        # mislead the user.
         fault["line"] = fault["column"] = 0
     return outcome, lines.warnings()
 
@@ -188,8 +191,6 @@ def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, An
 
 
 def zipf_hit_ratios(keys: int, skew: float, entries: tuple[int, ...]) -> list[float]:
-    """Return the hit ratio of a cache for each number of entries, by Che's approximation for Zipf's law.
-    [ratio]
-    """
+    """Return the hit ratio of a cache for each cache size in entries, by Che's approximation for Zipf's law. [ratio]"""
     options = ["--zipf", f"{keys}:{skew!r}", "--entries", ",".join(map(str, entries))]
     return [row["hit_ratio"] for row in run_caches(options)["answer"]]

@@ -1,4 +1,4 @@
-"""Prediction for more or larger servers from measurements with fewer or smaller servers: only the bottleneck tier
+"""Prediction for more or larger servers from measurements with fewer or smaller servers. Only the bottleneck tier
 grows.
 
 The measured throughput over users is fitted by the closed curve: a bottleneck with demand S, and time O elsewhere.
@@ -42,7 +42,7 @@ from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/prediction/1"
 FILE = "prediction.json"
-# Number of replicates for which the network is solved. Five of them lie below the 2.5 % percentile.
+# Number of replicates for which the network is solved. With 200, five replicates lie below the 2.5 % quantile.
 _DRAWS = 200
 MOST_USERS = 20_000
 Json = dict[str, Any]
@@ -71,8 +71,8 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     shared, total = _shared(configuration, asked)
     parameters = replicates(fit, _DRAWS)
     if work is not None:
-        # The CPU time of a transaction varies with the load and is unknown for the prediction, so each replicate
-        # draws it at random.
+        # The CPU time of a transaction varies with the load, and its value in the predicted configuration is unknown.
+        # So each replicate varies it at random, by the spread of the measured values.
         unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
         parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
@@ -99,7 +99,7 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
 def _work(configuration: Configuration, asked: Json) -> Floats | None:
     """Return the CPU time per transaction on the service's hosts at each load, relative to the mean over all loads.
 
-    None if a run lacks CPU use or throughput. The order is that of the observations: ascending load.
+    The result is None if a run lacks CPU use or throughput. The values are in ascending order of load.
     """
     runs = {str(run["run"]): run for run in configuration.runs}
     cpus, rates = [], []
@@ -126,7 +126,7 @@ def _points(fit: Fit) -> list[Json]:
 def _solved(
     parameters: Floats, growth: Growth, shared: list[Shared], loads: Floats, think_s: float, *, drift: bool = True
 ) -> Floats:
-    """Return the throughput of each replicate at each load, an array of shape (n_draws, n_loads). [1/s]"""
+    """Return the predicted throughput of each replicate at each load, an array of shape (n_draws, n_loads). [1/s]"""
     most = int(np.ceil(loads.max()))
     if most > MOST_USERS:
         raise ModelError(f"a network is solved for up to {MOST_USERS} users, got {most} instead")
@@ -139,8 +139,8 @@ def _solved(
         own = sum(host.time_s(work) for host, work in zip(shared, each, strict=True))
         stations = [growth.station(float(demand))] * growth.servers_to
         stations += [host.station(work, host.cpus_then) for host, work in zip(shared, each, strict=True)]
-        # The fitted time elsewhere includes the time at shared hosts, which are separate stations here, so it is
-        # subtracted.
+        # The fitted time outside the bottleneck includes the time at shared hosts. Shared hosts are separate stations
+        # here, so their time is subtracted.
         elsewhere = think_s + max(0.0, float(other) - own)
         found[number] = throughputs(loads, stations, elsewhere)
     return found
@@ -174,7 +174,7 @@ def _requests(configuration: Configuration) -> float:
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
-    """Return the hosts whose number stays the same, and a pair for the physical machine: the CPU time per transaction
+    """Return the hosts whose number does not grow, and for the physical machine a pair: the CPU time per transaction
     and the number of CPUs.
     """
     runs = [run for run in configuration.runs if run.get("hosts")]
@@ -203,9 +203,10 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
 
 
 def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float) -> Shared | None:
-    """Return a host with its CPU time per transaction over all runs, which is a ratio of sums, and its standard error.
+    """Return a host with its CPU time per transaction and the standard error of that time.
 
-    None if CPU use or CPUs of the host are unknown.
+    The time is total CPU time over total transactions of all runs. The result is None if CPU use or CPUs of
+    the host are unknown.
     """
     uses = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
     rows = [
@@ -235,11 +236,12 @@ def _is_of(run: RunFolder, place: Json) -> bool:
     try:
         return bool(place.items() <= run.manifest.get("factors", {}).items())
     except (OSError, ValueError, StudyError):
-        return False  # the manifest is unreadable because writing it was interrupted, so the run holds no results
+        return False  # An unreadable manifest means that writing it was interrupted, so the run holds no results.
 
 
 def write_prediction(path: Path) -> Json | None:
-    """Write the prediction that a study requests into its results folder, and return it; None without a request.
+    """Write the prediction that a study requests into its results folder, and return it; None if the study requests
+    none.
 
     If the prediction is impossible, the document states the reason.
     """

@@ -1,4 +1,4 @@
-"""Network for a prediction of more servers: a station for each bottleneck server and each shared host."""
+"""Network for a prediction of more servers. Each bottleneck server and each shared host is a station."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.quota_curve import QuotaCurve, others_use
 from towtank.model.quota import PERIOD_S, Quota
 
-# Highest number of iterations until throughput and the time saved by quotas agree, and the relative change of
-# throughput that ends the iteration. [ratio]
+# `_ROUNDS` is the highest number of iterations until throughput and the time saved by quotas agree. `_AGREES`
+# is the relative change of throughput that ends the iteration. [ratio]
 _ROUNDS, _AGREES = 12, 1e-4
-# The queue of a host that was always busy cannot be computed from its utilization, so the utilization is
-# capped here.
+# Highest utilization from which the queue of a host is computed. At utilization 1 the queue has no finite value.
 _MOST_USED = 0.95
 Json = dict[str, Any]
 
@@ -48,7 +47,7 @@ class Station:
 
     @classmethod
     def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> Station:
-        """Return the station of a host, from the CPU time per transaction.
+        """Return the station of a host, computed from the CPU time per transaction.
 
         The requests of a transaction are distributed over `among` stations. Consecutive requests that reach the
         same station count as one job with the sum of their work.
@@ -59,8 +58,8 @@ class Station:
         return cls(demand / among, servers, demand * together, Quota.of_linux(cpus, period_s) if cpus < 1 else None)
 
     def spared_s(self, rate: float) -> float:
-        """Return the time per transaction that a CPU quota saves, compared with a slow server, at a throughput; 0
-        without a quota. [s]
+        """Return the time per transaction that a host with a CPU quota saves at a throughput, compared with a
+        constantly slower server; 0 without a quota. [s]
         """
         if self.quota is None:
             return 0.0
@@ -97,24 +96,25 @@ class Shared:
     period_s: float = PERIOD_S
 
     def document(self) -> Json:
-        """Return the host for the JSON of the prediction, with its service time."""
+        """Return this shared host for the JSON of the prediction, with its service time."""
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:
-        """Return the time of a transaction at the host as it was measured, including waits for the CPU quota. [s]"""
+        """Return the time of a transaction at the measured host, including waits for the CPU quota. [s]"""
         station = self.station(demand_s, self.cpus)
         if station.quota is None:
             return station.demand_s
         return station.quota.residence(station.job_s, min(self.utilization, _MOST_USED))
 
     def station(self, demand_s: float, cpus: float) -> Station:
-        """Return the station of this host for a CPU time per transaction and a number of CPUs."""
+        """Return this shared host as a station, for a CPU time per transaction and a number of CPUs."""
         return Station.of(demand_s, cpus, self.period_s)
 
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
-        """Draw random CPU times per transaction. [s]
+        """Return random CPU times per transaction. [s]
 
-        Their spread is the standard error of `demand_s` and a drift, which is larger the less busy the host was.
+        They vary by the standard error of `demand_s`, and by a drift of the demand towards full utilization. The
+        drift is larger the less busy the host was.
         """
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
@@ -122,7 +122,9 @@ class Shared:
 
 @dataclass(frozen=True)
 class Growth:
-    """Number of servers and CPUs per server, measured and predicted; CPUs are None without a CPU limit. [1]"""
+    """Number of servers and CPUs per server, in the measured and in the predicted configuration; CPUs are None without
+    a CPU limit. [1]
+    """
 
     servers_from: int
     servers_to: int
@@ -146,17 +148,21 @@ class Growth:
 
     @property
     def fitted(self) -> int:
-        """Number of servers of the fitted curve: CPUs of all measured hosts, rounded up for each host. [1]"""
+        """Number of servers of the fitted curve: the sum over all measured hosts of their CPUs, each rounded up. [1]"""
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:
-        """Return the closed curve to fit to the measurements."""
+        """Return the closed curve that is fitted to the measurements, with a CPU quota if a measured host has less than
+        one CPU.
+        """
         if self.cpus_from is None or self.cpus_from >= 1:
             return ClosedCurve(self.fitted, think_s)
         return QuotaCurve(self.fitted, think_s, quota=Quota.of_linux(self.cpus_from, self.cpu_period_s))
 
     def station(self, demand_s: float) -> Station:
-        """Return a station of the predicted configuration, computed from the fitted demand of the curve."""
+        """Return the station of a bottleneck server in the predicted configuration, computed from the fitted demand of
+        the curve.
+        """
         if self.cpus_from is None or self.cpus_to is None:
             return Station(demand_s / self.servers_to, 1, demand_s, None)
         work = demand_s * self.cpus_from / math.ceil(self.cpus_from)
@@ -181,7 +187,7 @@ def throughputs(loads: Floats, stations: list[Station], elsewhere_s: float) -> F
 
 
 def _exact(loads: Floats, stations: list[Station], elsewhere_s: float) -> Floats:
-    """Return the throughput of the network without quotas, interpolated between whole numbers of users. [1/s]"""
+    """Return the throughput of the network without CPU quotas, interpolated between whole numbers of users. [1/s]"""
     most = math.ceil(loads.max())
     curve = network_throughput(
         most, [(station.demand_s, station.servers) for station in stations], max(elsewhere_s, 1e-9)

@@ -1,4 +1,4 @@
-"""Fits the points of a CSV file, or chosen configurations of a results folder."""
+"""Fits capacity curves to the points of a CSV file, or to chosen configurations of a results folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def why_no_source(source: Path) -> str | None:
 
 
 def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
-    """Return the options that the kind of source does not allow, each with the reason.
+    """Return the options that do not apply to the kind of source, each with the reason.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
 
 
 def no_such_configuration(configuration: str | None) -> StudyError:
-    """Return the error for text that is part of no configuration's label."""
+    """Return the error for a text that occurs in no configuration's label."""
     message = f"must be part of the label of a configuration, got {configuration!r} instead"
     return StudyError.at(COMMAND_LINE, message, where="--configuration")
 
 
 def the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
-    """Return the only answer.
+    """Return the answer of a list that must contain exactly one.
 
     Raises
     ------

@@ -26,13 +26,14 @@ from towtank.model.fitting.observations import Floats, Observations
 LIMIT = 0.05
 """Largest relative residual of Little's law; the analysis of single runs uses the same limit. [ratio]"""
 UNKNOWN = "users, throughput, response time or think time"
-# Runs agree if no value deviates from the median of the runs by more than this ratio. [ratio]
+# Several runs agree if no value deviates from their median by more than this ratio. [ratio]
 _AGREE = 0.10
-# The CPU counter of a tier is wrong if the tier's demand at one level differs from the other levels by more than
-# this ratio, and by more than this number of their standard deviations. Real demands do not vary that much.
+# The CPU counter of a tier is wrong if the tier's demand at one load level differs from its demand at the other
+# levels by more than `_DEMAND_OFF`, and by more than `_DEMAND_DEVIATIONS` standard deviations. Real demands vary less.
+# [ratio], [1]
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
-# An idle server has some background work. A deviation of CPU use below this share of the busiest tier's use is
-# not reported as a wrong counter, because it does not affect the model. [ratio]
+# Share of the busiest tier's CPU use. A deviation of CPU use below this share may be the background work of
+# an idle server, so it is not reported as a wrong counter. [ratio]
 _BACKGROUND = 0.02
 _UNITS = (
     ("response time", "response_s", 1 / 1000, "in milliseconds"),
@@ -45,19 +46,19 @@ _UNITS = (
     ("think time", "think_s", 1 / 1000, "in milliseconds"),
     ("think time", "think_s", 60.0, "in minutes"),
 )
-"""Units in which counters are often written by mistake: counter, its attribute, factor to the expected unit, and
-name of the mistaken unit.
+"""Units in which counters are often recorded by mistake. Each row has the counter, its attribute, the factor to the
+expected unit, and the name of the mistaken unit.
 """
-# A mistaken unit must explain at least this share of the runs that contradict the law. [ratio]
+# Smallest share of the runs violating Little's law that a mistaken unit must explain. [ratio]
 _MOST = 0.8
-# Residual that no load causes by wrong counts. Above it, a mistaken unit is accepted even if the converted counter
-# then hardly matters in the law. [ratio]
+# Residual of Little's law that miscounting cannot cause. Above it, a mistaken unit is accepted even if the
+# converted value hardly matters in the law. [ratio]
 _FAR_OFF = 5.0
 
 
 @dataclass(frozen=True)
 class Quantities:
-    """Measured quantities of one run to which the laws are applied.
+    """Measured quantities of one run to which the operational laws are applied.
 
     Attributes
     ----------
@@ -98,7 +99,7 @@ class Quantities:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of checking one law on one run.
+    """Result of checking one operational law on one run.
 
     Attributes
     ----------
@@ -116,7 +117,7 @@ class Finding:
     message: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the test of an operational law for JSON: point, law, residual, limit and suspected counter."""
+        """Return the result of this check for JSON: point, law, residual, limit and suspected counter."""
         return {
             "point": self.name,
             "law": self.law,
@@ -143,7 +144,7 @@ def audit(runs: Sequence[Quantities]) -> list[Finding]:
 
 
 def audit_points(points: Observations) -> list[Finding]:
-    """Check Little's law on points with response times. The load is taken as the number of users."""
+    """Check Little's law on points with response times. The load of a point is taken as its number of users."""
     if points.response is None:
         return []
     rows = zip(points.names, points.load, points.throughput, points.response, points.think_s(), strict=True)
@@ -171,7 +172,7 @@ def _little(run: Quantities, peers: list[Quantities]) -> Finding:
 
 
 def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the counter whose error explains best why Little's law fails, and the reason."""
+    """Return the counter whose error explains best why Little's law is violated, and the reason."""
     if run.users_asked and abs(run.users / run.users_asked - 1) > run.limit:
         return "users", f"{run.users_asked:g} were requested and {few_digits(run.users, 4)} counted"
     good = [peer for peer in peers if abs(1 / peer.factor - 1) <= peer.limit]
@@ -191,8 +192,8 @@ def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
 
 
 def _unit(run: Quantities, peers: list[Quantities]) -> tuple[str, str] | None:
-    """Return the counter that was recorded in a mistaken unit, and the reason; None if no unit explains the
-    residual.
+    """Return the counter that was recorded in a mistaken unit, and the reason; None if no mistaken unit explains the
+    residual of Little's law.
     """
     wrong = [each for each in (run, *peers) if _residual(each) > each.limit]
     for counter, attribute, factor, unit in _UNITS:
@@ -204,14 +205,15 @@ def _unit(run: Quantities, peers: list[Quantities]) -> tuple[str, str] | None:
 
 
 def _residual(run: Quantities) -> float:
-    """Return the relative residual of Little's law. [ratio]"""
+    """Return the relative residual of Little's law for a run. [ratio]"""
     return abs(run.users - run.throughput * (run.response_s + run.think_s)) / run.users
 
 
 def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
-    """Return True if Little's law holds once the counter is converted, and the converted counter still matters in it.
+    """Return True if Little's law holds after the unit of a counter is converted, and the converted value still matters
+    in the law.
 
-    If the residual is very large, the second condition is not required.
+    If the residual is very large, the converted value need not matter.
     """
     if _residual(changed) > changed.limit:
         return False
@@ -220,9 +222,9 @@ def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Return True if the CPU time per transaction deviates by the same factor as Little's law.
+    """Return True if the CPU time per transaction deviates from other runs by the same factor as Little's law.
 
-    A wrong throughput explains both deviations, since demand is CPU time over throughput.
+    A wrong throughput explains both deviations, since CPU time per transaction is CPU time over throughput.
     """
     ratios = []
     for tier, used in run.cpus.items():
@@ -233,7 +235,7 @@ def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
 
 
 def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the counter error that all runs may share if every run contradicts Little's law, and the reason."""
+    """Return the counter error that all runs may share, and the reason; used if every run violates Little's law."""
     runs = [run, *peers]
     if len(runs) < 2:
         return UNKNOWN, "a single run does not show which counter is wrong"
@@ -261,7 +263,9 @@ def _drift(run: Quantities, tier: str, residual: float, limit: float) -> Finding
 
 
 def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
-    """Return a finding for each tier whose CPU time per transaction deviates from the median of the other runs."""
+    """Return a finding for each tier of a run whose CPU time per transaction deviates from the median of the other
+    runs.
+    """
     found = []
     for tier, used in run.cpus.items():
         others = [peer.cpus[tier] / peer.throughput for peer in peers if peer.cpus.get(tier)]
@@ -282,8 +286,8 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Return True if the run has the lowest or the highest throughput, where background work or contention may change
-    the demand.
+    """Return True if the run has the lowest or the highest throughput of all runs. There, background work or contention
+    may change the demand.
     """
     rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

@@ -28,12 +28,13 @@ from towtank.model.fitting.selection import Candidate
 
 SCHEMA = "towtank/capacity-model/1"
 LEAST_LEVELS = 3
-"""Fewest load levels for a curve. With fewer levels, any curve passes through the points. [1]"""
+"""Fewest load levels to which a curve is fitted. With fewer levels, any curve passes through the points. [1]"""
 _GRID = 40
-# Fewer loads than in `_GRID`, since the network is solved for every replicate at each load.
+# Number of loads at which the fitted network is evaluated. It is smaller than `_GRID`, since the network is
+# solved for every replicate at each load.
 _NETWORK_GRID = 12
 _BEYOND = 1.25
-# Half the width of a 95 % interval, in standard errors, for large samples.
+# Half the width of a 95 % confidence interval, in standard errors, for large samples.
 _NORMAL = 1.96
 Json = dict[str, Any]
 
@@ -54,7 +55,8 @@ def capacity_document(path: Path) -> Json:
         return {"schema": SCHEMA, "refused": _in_a_line(error, path), "configurations": []}
     found = [_contained(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
     modelled = [configuration for configuration in found if configuration["refused"] is None]
-    # A study with a single load level is reported once, not as a failure of each configuration.
+    # A study with a single load level is reported once here. Otherwise the fit of each configuration would fail
+    # with the same message.
     refused = (
         None
         if modelled
@@ -65,7 +67,7 @@ def capacity_document(path: Path) -> Json:
 
 
 def _in_a_line(error: Exception, path: Path) -> str:
-    """Return the message of an error and its first detail in one line, without the path of the results."""
+    """Return the message of an error and its first detail in one line, without the path of the results folder."""
     message = str(error).removeprefix(f"{path}: ")
     lines = [line.strip() for line in message.split("\n") if line.strip() and not line.startswith("hint")]
     return " ".join(lines[:2]).removesuffix(":")
@@ -96,7 +98,7 @@ def _configuration(answer: Answer, classes: Json) -> Json:
 
 
 def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
-    """Return the document of a network fitted to the configuration; None without runs.
+    """Return the document of a queueing network fitted to the configuration; None without runs.
 
     If the network is accepted, its utilizations replace those of the curve in `document`.
     """
@@ -122,14 +124,14 @@ def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
 
 
 def _measured_use(document: Json, resource: Json) -> list[Json]:
-    """Return the load and the measured utilization of a resource at each level."""
+    """Return the load and the measured utilization of a resource at each load level."""
     by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
     return [{**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate]
 
 
 def grid(candidate: Candidate, think_s: float) -> list[Json]:
-    """Return the predictions of a curve at evenly spaced loads, slightly beyond the measured range, for a
-    figure.
+    """Return the predictions of a curve for a figure, at evenly spaced loads up to slightly beyond the
+    measured range.
     """
     return [row for row in predict(candidate, _loads(candidate), think_s) if "throughput" in row]
 
@@ -170,9 +172,10 @@ def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Js
 
 
 def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
-    """Return the busy servers of the bottleneck in each replicate, computed from the fitted demand of the curve.
+    """Return the number of busy servers of the bottleneck in each replicate, computed from the fitted demand of the
+    curve.
 
-    None if the utilization was not fitted.
+    None if the curve was fitted without utilization.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:
@@ -181,7 +184,8 @@ def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
 
 
 def _of_line(resource: Json, curves: Floats) -> Floats | None:
-    """Return the busy servers of a resource in each replicate, from the straight line of utilization over throughput.
+    """Return the number of busy servers of a resource in each replicate, from a straight line of utilization over
+    throughput.
 
     The slope of the line varies between replicates by its standard error.
     """
@@ -196,7 +200,7 @@ def _of_line(resource: Json, curves: Floats) -> Floats | None:
 
 
 def _bottleneck(candidate: Candidate, document: Json) -> str | None:
-    """Describe the bottleneck, its highest throughput, and the next bottleneck."""
+    """Describe the bottleneck, the highest throughput that it allows, and the next bottleneck."""
     name = document["bottleneck"]
     resource = document["demands"].get(name)
     if resource is None:
@@ -208,7 +212,7 @@ def _bottleneck(candidate: Candidate, document: Json) -> str | None:
         pair = document["confidence_interval"].get("limit_throughput") or (None, None)
         carried = f"{limit:.4g}" if None in pair else number_estimate(limit, *pair)
         words.append(f"the limit of the curve is {carried} transactions/s")
-    # Parts of a tier share the servers of the tier, so they have no separate limit.
+    # Parts of a tier share the servers of the tier, so a part has no throughput limit of its own.
     others = [
         ((other["servers"] - max(0.0, other["background"]["value"] or 0.0)) / other["demand_s"]["value"], key)
         for key, other in document["demands"].items()

@@ -23,24 +23,28 @@ from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
-# Upper bound of background work as a share of the servers. More work than this is part of the load. [ratio]
+# Upper bound of background work as a share of the servers. Measured work above this share must come from the
+# load. [ratio]
 _MOST_BACKGROUND = 0.9
-# Smallest share of the servers that background and other programs leave free; a fit at this bound is not valid.
-# [ratio]
+# Smallest share of the servers that background work and other programs leave free. A fit that reaches this bound is
+# not valid. [ratio]
 _LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
-# Knots of the spline over the logarithm of the ratio; its relative error is about 1e-7.
+# Number of knots of the spline over the logarithm of the ratio (Z + O) / S; the relative error of the spline is
+# about 1e-7.
 _KNOTS = 160
-# Only probabilities near the likeliest number of transactions are summed. This is half the width of the range, in
-# square roots of the number of users.
+# Only probabilities near the likeliest number of transactions are summed. This constant is half the width of
+# that range, in square roots of the number of users.
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
-"""Number of users above which the exact solution takes seconds and equals the asymptotes. [1]"""
+"""Highest number of users for which the curve is solved exactly. For more users, the solution takes seconds and
+equals the asymptotes. [1]
+"""
 
 
 def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
-    """Return the throughput of a closed system with one bottleneck, in units of 1/S.
+    """Return the throughput of a closed system with one bottleneck, in units of 1/S with the service demand S.
 
     Parameters
     ----------
@@ -77,9 +81,10 @@ def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
 
 
 def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of transactions at the bottleneck that have a relevant probability, around the likeliest one.
+    """Return the numbers of transactions at the bottleneck that have a relevant probability, around the likeliest
+    number.
 
-    The number is binomial below saturation; above saturation the number of thinking users is Poisson. Both
+    Below saturation this number is binomial; above saturation the number of thinking users is Poisson. Both
     standard deviations are at most the square root of the number of users.
     """
     if width > users:
@@ -91,25 +96,29 @@ def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray
 
 
 class ThroughputTable:
-    """Results of `scaled_throughput` for one number of users, as a spline over the logarithm of the ratio."""
+    """Throughput for one number of users, as a spline over the logarithm of the ratio (Z + O) / S (time outside the
+    bottleneck over service demand).
+    """
 
     def __init__(self, users: int, servers: int) -> None:
         low, high = math.log(_LOWEST_RATIO), math.log(_HIGHEST_RATIO)
         bend = math.log(max(users / servers - 1, 1.0))
         narrow = 1 / math.sqrt(users)
-        # The knots follow a hyperbolic sine: dense at the bend, sparse on the straight parts of the curve.
+        # The knots are spaced by a hyperbolic sine: dense at the bend of the curve, sparse on its straight parts.
         first, last = math.asinh((low - bend) / narrow), math.asinh((high - bend) / narrow)
         self.knots = bend + narrow * np.sinh(np.linspace(first, last, _KNOTS))
         values = scaled_throughput(users, servers, np.exp(self.knots))
         self._spline = scipy.interpolate.CubicSpline(self.knots, np.log(values))
 
     def __call__(self, ratios: Floats) -> Floats:
-        """Return the number of busy servers X S for ratios (Z + O) / S of any shape. [1]"""
+        """Return the number of busy servers (throughput X times demand S) for ratios (Z + O) / S of any shape. [1]"""
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float)
 
     def with_slope(self, ratios: Floats) -> tuple[Floats, Floats]:
-        """Return X S for ratios of any shape, and its elasticity d log(X S) / d log(ratio), in [-1, 0]."""
+        """Return the number of busy servers X S for ratios (Z + O) / S of any shape, and its elasticity
+        d log(X S) / d log(ratio), in [-1, 0].
+        """
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float), np.asarray(self._spline(logs, 1), dtype=float)
 
@@ -150,13 +159,15 @@ class ClosedCurve:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: times are not negative, and background work leaves some servers free."""
+        """Bounds of the parameters of the curve: times are not negative, and background work leaves some
+        servers free.
+        """
         upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at the bottleneck with the slowdown by background and other programs, S m / (m - b -
-        others); shape (n_problems,). [s]
+        """Return the demand at the bottleneck, increased by the slowdown that background work and other programs cause,
+        S m / (m - b - others); shape (n_problems,). [s]
         """
         demand = np.maximum(parameters[:, 0], 1e-300)
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
@@ -164,7 +175,7 @@ class ClosedCurve:
         return np.asarray(demand * self.servers / np.maximum(left, _LEAST_LEFT * self.servers), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return the busy servers U = b + S X at throughputs of shape (n_problems, n_loads). [1]"""
+        """Return the number of busy servers U = b + S X at throughputs X of shape (n_problems, n_loads). [1]"""
         work = 1.0 if conditions is None else conditions.work
         return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * work * rate, dtype=float)
 
@@ -173,12 +184,14 @@ class ClosedCurve:
         return self.throughput_in(parameters, load, self.usual(len(load)))
 
     def usual(self, count: int) -> Conditions:
-        """Return the think times, mixes and work of other programs that are assumed at loads that were not measured."""
+        """Return the think times, transaction mixes and work of other programs that are assumed at loads that were not
+        measured.
+        """
         return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
 
     def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:
-        """Return the throughput at each number of users, with the think time, the mix and the work of other programs at
-        that load. [1/s]
+        """Return the throughput at each number of users, with the think time, the transaction mix and the work of other
+        programs at that load. [1/s]
 
         A fractional number of users, such as a mean over a window, is interpolated between the whole numbers
         around it.
@@ -196,14 +209,14 @@ class ClosedCurve:
         return np.stack(columns, axis=1)
 
     def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
-        """Return the throughput for a whole number of users; shape (n_problems,). [1/s]"""
+        """Return the throughput for a whole number of users, for each set of parameters; shape (n_problems,). [1/s]"""
         if users == 0:
             return np.zeros(len(parameters))
         demand = work * self.held_up(parameters, others)
         return np.asarray(self.table(users)((think_s + parameters[:, 1]) / demand) / demand, dtype=float)
 
     def table(self, users: int) -> ThroughputTable:
-        """Return the exact solution for a number of users, as a table that is computed once and kept."""
+        """Return the exact throughputs for a number of users as a table, which is computed once and kept."""
         if users > MOST_USERS:
             raise ModelError(f"closed curve: users must be at most {MOST_USERS}, got {users} instead")
         if users not in self._tables:
@@ -211,13 +224,13 @@ class ClosedCurve:
         return self._tables[users]
 
     def response(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
-        """Return the response time R = N / X - Z. [s]"""
+        """Return the response time R = N / X - Z at each number of users. [s]"""
         conditions = replace(self.usual(len(load)), think_s=think_s)
         return np.asarray(load / self.throughput_in(parameters, load, conditions) - think_s, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of the fit: S up to m / X at the highest throughput, O up to the response time at the
-        lowest load.
+        """Return starting points of the fit. S is at most m / X at the highest throughput; O is at most the response
+        time at the lowest load.
         """
         most = self.servers / float(points.throughput.max())
         cycle = float(np.max(points.load / points.throughput - points.think_s()))

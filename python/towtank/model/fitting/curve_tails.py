@@ -1,7 +1,7 @@
 """Compares percentiles of a fitted curve with measured percentiles, to choose the order of service and a correction.
 
-The mean response time of a closed curve is the same for processor sharing and for first come, first served; the
-percentiles differ. Beyond saturation the 95th percentile of processor sharing is twice that of first come,
+A closed curve has the same mean response time for processor sharing and for first come, first served, but
+different percentiles. Beyond saturation the 95th percentile of processor sharing is twice that of first come,
 first served.
 """
 
@@ -23,16 +23,22 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 MAIN = "p95"
-"""Percentile that decides the order of service; every model file contains its ratio of measured to computed."""
+"""Percentile that decides the order of service. Every model file contains the ratio of its measured to its computed
+value.
+"""
 SHARES = {"p50": 0.5, "p90": 0.9, MAIN: 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Percentiles that are compared, as probabilities.
+"""Percentiles of the response time that are compared, by name, as probabilities.
 
-High percentiles can deviate far more than the 95th. [ratio]
+High percentiles can deviate from the computed values far more than the 95th. [ratio]
 """
 Ratios = list[tuple[float, float, float, float]]
-"""For each level: load [1], ratio of the measured to the computed percentile, and the ends of its interval. [ratio]"""
+"""A tuple for each load level: load [1], ratio of the measured to the computed percentile, and the two ends of the
+interval of this ratio. [ratio]
+"""
 SHARING, IN_TURN = "ps", "fcfs"
-"""Orders of service with equal mean response times. `ps` is assumed if no percentiles were measured."""
+"""Processor sharing and first come, first served: orders of service with equal mean response times. `ps` is assumed
+if no percentiles were measured.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,11 +67,11 @@ class Tails:
 
     @property
     def distance(self) -> float:
-        """Mean absolute logarithm of the ratios of measured to computed percentile; 0 if all ratios are 1."""
+        """Mean absolute logarithm of the ratios of measured to computed 95th percentile; 0 if all ratios are 1."""
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """Return the ratios of measured to computed percentiles for JSON: mean, bounds, and ratio at each
+        """Return the ratios of measured to computed percentiles for JSON: mean, bounds, and ratio at each load
         level.
         """
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]
@@ -107,7 +113,7 @@ def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str],
 
 
 def over_levels(rows: Ratios) -> tuple[float, float, float]:
-    """Return the geometric mean of the ratios of all levels, and the lowest and highest end of their
+    """Return the geometric mean of the ratios over all load levels, and the lowest and the highest end of their
     intervals. [ratio]
     """
     table = np.array(rows)

@@ -26,25 +26,25 @@ from towtank.model.fitting.observations import Floats, Observations
 FARTHEST = 2.0
 """Largest load that a law of scalability may predict, relative to the highest measured load. [ratio]
 
-Fitted to six points of the raytracer measurements up to 20 processors, the law predicts a peak of 203 at 24
-processors; the machine reached 310 at 64.
+An example of the error: fitted to measurements of a raytracer on up to 20 processors, the law predicts a
+peak throughput of 203 at 24 processors. The machine reached 310 at 64 processors.
 """
 
 
 class Curve(Protocol):
-    """Interface of families of capacity curves with named parameters."""
+    """Interface of a family of capacity curves with named parameters."""
 
     @property
     def name(self) -> str:
-        """Name of the curve family on the command line."""
+        """Name of this family of curves on the command line."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters, in order."""
+        """Names of the parameters of the curve, in order."""
 
     @property
     def bounds(self) -> Bounds:
-        """Physical bounds of the parameters."""
+        """Bounds of the parameters that are physically possible."""
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
         """Return throughputs of shape (n_problems, n_loads) for parameters of shape (n_problems,
@@ -55,12 +55,12 @@ class Curve(Protocol):
         """Return starting points of a fit, shape (n_starts, n_parameters)."""
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return quantities derived from the parameters, by name, each of shape (n_problems,); NaN if
+        """Return quantities derived from the parameters of the curve, by name, each of shape (n_problems,); NaN if
         undefined.
         """
 
 
-# Names of the parameters in documents, after the letters λ, σ and κ that the literature uses.
+# Names of the parameters in documents, in the order of the letters λ, σ and κ that the literature uses.
 USL_PARAMETERS = ("lambda", "sigma", "kappa")
 
 
@@ -87,8 +87,8 @@ class ScalabilityLaw:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: λ >= 0; σ and κ are in [0, 1] if `bounded`, but σ is at least -1 if
-        `superlinear`.
+        """Bounds of the parameters. λ is at least 0. σ and κ lie in [0, 1] if `bounded`, except that σ may fall to -1
+        if `superlinear`.
         """
         count = len(self.parameters)
         lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
@@ -100,15 +100,15 @@ class ScalabilityLaw:
         return Bounds(lower, upper)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
-        """Return the throughput at each load. [1/s]"""
+        """Return the throughput that the scalability law gives at each load. [1/s]"""
         whole = np.zeros((len(parameters), len(USL_PARAMETERS)))
         whole[:, : parameters.shape[1]] = parameters
         scale, sigma, kappa = whole[:, 0, None], whole[:, 1, None], whole[:, 2, None]
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points: λ near the highest ratio of throughput to load, and σ and κ from 0 to values that
-        bend the curve far below the highest load.
+        """Return starting points of a fit: λ near the highest ratio of throughput to load; σ and κ from 0 to values at
+        which the throughput bends far below the highest load.
         """
         top = max(2.0, float(points.load.max()))
         scale = float(np.max(points.throughput / points.load))
@@ -119,8 +119,8 @@ class ScalabilityLaw:
         return np.array(list(grid), dtype=float)
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return load and throughput of the peak, and the throughput that a curve without a peak approaches, each by
-        its name.
+        """Return the load and the throughput at the peak of the curve, or the throughput that a curve without a peak
+        approaches, by name.
         """
         count = len(parameters)
         none = np.full(count, np.nan)
@@ -148,7 +148,7 @@ WIDER: Mapping[str, ScalabilityLaw] = {
     "amdahl": USL,
     "usl": ScalabilityLaw("usl without bounds", USL_PARAMETERS, bounded=False),
 }
-"""Next larger family of each law, which contains the law as a special case."""
+"""For each scalability law, the next larger family of curves, which contains the law as a special case."""
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,14 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 CONDITION_LIMIT, INFLATION_LIMIT = 30.0, 10.0
-"""Limits of the condition number and of the variance inflation, above which the data do not determine the demands
-of classes (Belsley, Kuh and Welsch; Marquardt).
+"""Limits of the condition number and of the variance inflation factor. Above either limit, the data do not determine
+the demands of classes (Belsley, Kuh and Welsch; Marquardt).
 """
 JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
 """Estimators that must agree for a demand to count as identified.
 
-The other estimators are reported only. They make further assumptions (no background; a discipline), so they
-may differ although the demand is well determined.
+The results of all other estimators are only reported. Those estimators make further assumptions (no background;
+a discipline), so they may differ although the demand is well determined.
 """
 SPREAD_LIMIT = 1.5
 """Ratio of the largest to the smallest estimate of a class's demand above which the demand is not identified.
@@ -39,8 +39,8 @@ SPREAD_LIMIT = 1.5
 REPLICATES = 200
 """Number of bootstrap replicates. [1]
 
-Five of them lie below the 2.5 % percentile. This is precise enough to show the size of an interval, and cheap
-enough for seven estimators.
+With 200, five replicates lie below the 2.5 % quantile. This is precise enough to show the size of an interval,
+and cheap enough for seven estimators.
 """
 
 

@@ -6,7 +6,7 @@ All estimators solve the equation
 
 for the demand D_c of each class c and the background b [1]_. U is the number of busy servers, X_c the throughput of
 class c, and the background is busy time that no transaction explains. The estimators differ in their assumptions. If
-they agree, the demand is known; if not, the data hardly determine the demand, even if the interval of a single
+their results agree, the demand is known. If not, the data hardly determine the demand, even if the interval of a single
 estimator is narrow.
 
 References
@@ -53,13 +53,15 @@ class Series:
     stretches: Floats
 
     def drawn(self, rows: npt.NDArray[np.int64]) -> Series:
-        """Return the series with the intervals at the given row numbers, which may repeat."""
+        """Return a series that contains the intervals at the given row numbers; a row number may occur several
+        times.
+        """
         responses = None if self.responses is None else self.responses[rows]
         return Series(self.busy[rows], self.rates[rows], responses, self.servers, self.stretches[rows])
 
 
 Estimator = Callable[[Series], Floats | None]
-"""Function that returns the background [1] and the demand of each class [s], shape (1 + n_classes,).
+"""Function that estimates the background [1] and the demand of each class [s], shape (1 + n_classes,).
 
 The function returns None if the series does not allow an estimate.
 """
@@ -89,12 +91,16 @@ def non_negative(series: Series) -> Floats:
 
 
 def non_negative_without_background(series: Series) -> Floats:
-    """Estimate demands by non-negative least squares; all busy time is attributed to transactions."""
+    """Estimate demands by non-negative least squares without a background: all busy time is attributed to
+    transactions.
+    """
     return np.concatenate([[0.0], scipy.optimize.nnls(series.rates, series.busy)[0]])
 
 
 def robust(series: Series) -> Floats:
-    """Estimate demands by Huber's estimator, which gives less weight to intervals that contain other work."""
+    """Estimate demands by Huber's estimator, which gives less weight to intervals with busy time that the transactions
+    do not explain.
+    """
     return huber(_design(series), series.busy, ordinary(series))
 
 
@@ -104,7 +110,7 @@ def total(series: Series) -> Floats | None:
 
     Notes
     -----
-    Work is done before the transaction is counted, so counts in short intervals have errors too. In ordinary least
+    A transaction uses busy time before it is counted, so counts in short intervals have errors too. In ordinary least
     squares these errors pull the demands towards zero. Total least squares finds the hyperplane nearest to the
     points by the singular value decomposition [1]_. The method assumes that all columns are equally uncertain
     relative to their standard deviations, and is unstable if the classes are collinear.
@@ -143,7 +149,7 @@ def service_demand_law(series: Series) -> Floats | None:
 
 
 def response_times(series: Series) -> Floats | None:
-    """Estimate demands by D_c = R_c (1 - U), with response time R_c and utilization U; this holds for one
+    """Estimate demands by D_c = R_c (1 - U), with response time R_c and utilization U. This equation holds for one
     processor-sharing server with Poisson arrivals.
     """
     if series.responses is None or series.servers != 1:
@@ -167,7 +173,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "service demand law": service_demand_law,
     "response times R(1-U)": response_times,
 }
-"""Estimators by name. The first estimator gives the demand if the data distinguish the classes."""
+"""Estimators by name. If the data distinguish the classes, the demand of the first estimator is used."""
 
 
 def condition_number(series: Series) -> float:
@@ -186,7 +192,7 @@ def condition_number(series: Series) -> float:
 
 
 def variance_inflation(series: Series) -> list[float]:
-    """Return the factor by which collinear classes inflate the variance of each demand, >= 1. [ratio]
+    """Return the factor by which collinear classes inflate the variance of each estimated demand, >= 1. [ratio]
 
     Notes
     -----
@@ -206,8 +212,8 @@ def variance_inflation(series: Series) -> list[float]:
 
 
 def blocks(series: Series, length: int, count: int, seed: int) -> list[npt.NDArray[np.int64]]:
-    """Return the row numbers of each bootstrap replicate, drawn in blocks of consecutive intervals within a
-    run [1]_.
+    """Return the row numbers of the intervals of each bootstrap replicate, drawn in blocks of consecutive intervals
+    within a run [1]_.
 
     References
     ----------

@@ -1,4 +1,6 @@
-"""Estimates the service demand of a transaction from load levels; a straight line separates background work."""
+"""Estimates the service demand of a transaction from load levels, with a straight line that separates the demand from
+background work.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from towtank.distributions import t_quantile, t_tail
 from towtank.model.fitting.observations import Floats
 
 LEVEL = 0.05
-"""Highest p-value at which a curvature of U over X counts as a load-dependent demand."""
+"""Highest p-value at which a curvature of busy servers U over throughput X counts as a load-dependent demand."""
 _CONFIDENCE = 0.95
 
 
 def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[str, Any] | None:
-    """Fit a straight line U = U_0 + D X through the levels, and test for curvature.
+    """Fit a straight line U = U_0 + D X through the load levels, and test the points for curvature.
 
     Parameters
     ----------
@@ -47,8 +49,8 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         for a, b in zip(x, u, strict=True)
     ]
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
-        # A single level does not determine a line. All busy time is attributed to transactions, and the result has a
-        # note.
+        # A single load level does not determine a straight line. All busy time is attributed to transactions, and a
+        # note states this.
         value = float(np.sum(u) / np.sum(x))
         return {
             "demand_s": _estimate(value, None),
@@ -74,8 +76,9 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
 
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
-    """Return coefficients, covariance matrix (None without degrees of freedom) and residuals of ordinary
-    least squares.
+    """Return the coefficients, the covariance matrix and the residuals of ordinary least squares.
+
+    The covariance matrix is None without degrees of freedom.
     """
     factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
     misses: Floats = np.asarray(target - design @ factors, dtype=float)
@@ -97,10 +100,10 @@ def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dic
 
 
 def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
-    """Test if busy time grows faster or slower than linearly with throughput; None with fewer than four levels.
+    """Test if busy time grows faster or slower than linearly with throughput; None with fewer than four load levels.
 
-    The demands at the lowest and highest load are slopes of the parabola b_0 + b_1 z + b_2 z^2, with t
-    intervals of b_1 + 2 b_2 z.
+    The test fits a parabola b_0 + b_1 z + b_2 z^2. The demands at the lowest and highest load are its slopes,
+    with t intervals of b_1 + 2 b_2 z.
     """
     if len(np.unique(x)) < 4:
         return None
@@ -133,6 +136,6 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
 
 
 def _slope(weights: Floats, factors: Floats, covariance: Floats | None, freedom: int) -> dict[str, Any]:
-    """Return a weighted sum of the regression coefficients, with its interval."""
+    """Return a weighted sum of the regression coefficients, with its confidence interval."""
     error = None if covariance is None else math.sqrt(float(weights @ covariance @ weights))
     return _estimate(float(weights @ factors), error, freedom)

@@ -14,12 +14,12 @@ from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
 from towtank.results import RunFolder
 
-# Length of an interval in mean response times. A transaction is counted at its end, but uses resources before
-# its end, so an interval must be longer than a transaction.
+# Length of an interval as a multiple of the mean response time. A transaction is counted at its end, but uses
+# resources before its end, so an interval must be longer than a transaction.
 _RESPONSES_PER_INTERVAL = 2.0
 _LEAST_INTERVALS = 4
 WORTH_A_DEMAND = 0.05
-"""Utilization of a disk below which no demand is reported. [ratio]"""
+"""Lowest utilization of a disk at which its demand is reported. [ratio]"""
 
 
 @dataclass
@@ -69,8 +69,8 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     count = len(chosen) // length
     if count < _LEAST_INTERVALS:
         return None
-    # The remainder of the window is distributed over the intervals, so that the series covers the whole window, like
-    # the results.
+    # The seconds that remain after division into intervals of equal length are distributed over the intervals. The
+    # series then covers the whole measurement window, as the other results do.
     firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:
@@ -109,8 +109,8 @@ def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: boo
     """Return the intervals of all runs for one resource, and the names of the classes; None if there are too few
     intervals.
 
-    If `timed`, the series includes response times. Use this for the bottleneck, where most of the response
-    time is spent.
+    If `timed`, the series includes response times. They are meaningful only for the bottleneck, where
+    transactions spend most of their response time.
     """
     names = sorted({name for run in runs for name, counts in run.counts.items() if counts.any()})
     busy, rates, responses, stretches = [], [], [], []
@@ -128,7 +128,7 @@ def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: boo
             responses.append(np.where(counts > 0, sums / counts, np.nan))
         stretches.append(np.full(int(seen.sum()), float(number)))
     rows = sum(len(shares) for shares in busy)
-    # Fewer than three intervals per unknown are too few for an estimate.
+    # The unknowns are one demand for each class and the background. An estimate needs three intervals for each unknown.
     if not names or rows < 3 * (len(names) + 1):
         return None
     times = np.concatenate(responses) if timed else None

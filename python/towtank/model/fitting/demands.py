@@ -1,4 +1,4 @@
-"""Estimates service demands from a results folder: demands at resources from the load levels, demands of classes
+"""Estimates service demands from a results folder. Demands at resources come from the load levels, demands of classes
 from short intervals of the runs.
 """
 
@@ -79,7 +79,7 @@ def _why_none(configuration: Configuration) -> str:
 
 
 def resource_demands(configuration: Configuration) -> dict[str, Any]:
-    """Return the service demand of the mean transaction at every resource, from the load levels."""
+    """Return the service demand of the mean transaction at every resource, estimated from the load levels."""
     points = configuration.points
     rates = np.array([from_document(point["throughput_per_s"]).value or np.nan for point in points], dtype=float)
     found: dict[str, Any] = {}

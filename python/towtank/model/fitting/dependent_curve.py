@@ -23,7 +23,7 @@ from towtank.model.fitting.observations import Conditions, Floats, Observations
 LEAST_RATIO, MOST_RATIO = 1 / 3, 4.0
 """Bounds of the ratio r. [ratio]
 
-A larger change means that the server works in a different way, which no straight line over utilization
+A ratio outside these bounds means that the server works in another way, which no straight line over utilization
 describes.
 """
 _STEPS = 60
@@ -47,30 +47,35 @@ class DependentCurve(ClosedCurve):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: demand D_full, time elsewhere O, and ratio r."""
+        """Names of the parameters: demand D_full at full utilization, time elsewhere O, and ratio r of the demand at
+        zero utilization to D_full.
+        """
         return ("bottleneck_demand_s", "other_s", "idle_ratio")
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters: times are at least 0; the ratio r of idle to full demand is within fixed
-        limits."""
+        """Bounds of the parameters. Times are at least 0; the ratio r of the demand at zero to the demand at full
+        utilization lies within fixed limits.
+        """
         return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at full utilization with the slowdown by other programs, D_full m / (m - others); shape
-        (n_problems,). [s]
+        """Return the demand at full utilization, increased by the slowdown that other programs cause, D_full m / (m -
+        others); shape (n_problems,). [s]
         """
         left = self.servers - (self.others if others is None else others)
         return np.asarray(np.maximum(parameters[:, 0], 1e-300) * self.servers / left, dtype=float)
 
     def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
-        """Return the demand D(u) for utilizations in [0, 1]; parameters and utilizations are broadcast. [s]"""
+        """Return the service demand D(u) at utilizations u in [0, 1]; arrays of parameters and utilizations are
+        broadcast. [s]
+        """
         full = np.maximum(parameters[:, 0], 1e-300)
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return the busy servers at throughputs of shape (n_problems, n_loads): U = X D(u), solved for U.
-        [1]
+        """Return the number of busy servers at throughputs of shape (n_problems, n_loads), from U = X D(u) solved for
+        U. [1]
         """
         asked = self.usual(rate.shape[1]) if conditions is None else conditions
         full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
@@ -94,7 +99,7 @@ class DependentCurve(ClosedCurve):
             below = used > at
             low, high = np.where(below, at, low), np.where(below, high, at)
             # Derivative of u - h(u), where h(u) is the utilization that results from the demand at utilization u. If
-            # Newton's step leaves the bracket, the bracket is halved instead.
+            # Newton's step leaves the interval that contains the root, this interval is halved instead.
             steep = 1 + (used - 1 + left) * elasticity * slope / demand
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = at - (at - used) / steep
@@ -107,15 +112,15 @@ class DependentCurve(ClosedCurve):
         return np.asarray(table(away / demand) / demand, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return the starting points of the closed curve, each with a falling, a constant and a growing
+        """Return the starting points of the closed curve, each combined with a falling, a constant and a growing
         demand.
         """
         plain = super().starts(points)[:, :2]
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the derived quantities of the closed curve at full utilization, and the demand at zero
-        utilization.
+        """Return the quantities that a closed curve derives from its parameters, at full utilization, and the demand at
+        zero utilization.
         """
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 

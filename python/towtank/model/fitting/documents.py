@@ -74,13 +74,13 @@ class FitRequest:
 
     @property
     def curves(self) -> tuple[str, ...]:
-        """Names of the curve families to fit."""
+        """Names of the families of capacity curves to fit."""
         return CURVES if self.curve == "auto" else (self.curve,)
 
 
 @dataclass
 class Answer:
-    """Result of a fit to one set of points.
+    """Result of a fit of capacity curves to one set of points.
 
     Attributes
     ----------
@@ -117,8 +117,8 @@ def fit_table(path: Path, columns: Columns, request: FitRequest) -> Answer:
 
 
 def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[Answer]:
-    """Fit a capacity curve to each configuration of a results folder whose label contains `wanted`; None
-    selects all.
+    """Fit a capacity curve to each configuration of a results folder whose label contains `wanted`; None selects every
+    configuration.
     """
     configurations = read_configurations(path)
     chosen = [
@@ -227,7 +227,9 @@ def number(value: float) -> float | None:
 
 
 def _parameters(candidate: Candidate) -> Json:
-    """Return the parameters of a fitted curve and the quantities derived from them, each with its intervals."""
+    """Return the parameters of a fitted curve and the quantities derived from them, each with its confidence
+    intervals.
+    """
     fit = candidate.fit
     values = dict(zip(fit.curve.parameters, (float(value) for value in fit.parameters), strict=True))
     if "lambda" in values:
@@ -261,7 +263,9 @@ def _parameters(candidate: Candidate) -> Json:
 
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
-    """Return each measured point and, if it was fitted, the fitted throughput with its bootstrap band. [1/s]"""
+    """Return each measured point for JSON. A point that was fitted also has the fitted throughput with its bootstrap
+    band. [1/s]
+    """
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}
     if shown is not None:
@@ -301,15 +305,15 @@ def _worth(candidate: Candidate, points: Observations, request: FitRequest, thin
 
 
 def _doubt(verdict: Json, doubts: list[str]) -> None:
-    """Add doubts to a verdict, and lower its level from supported to doubtful."""
+    """Add doubts to the verdict on a fit, and lower its level from supported to doubtful."""
     if doubts:
         verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
         verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
-    """Return a doubt if some runs had too much CPU time that belongs to no tier; the doubt names the worst
-    run.
+    """Return a doubt if too much CPU time in some runs belongs to no tier. The doubt names the run with the largest
+    share of such time.
     """
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
@@ -371,7 +375,7 @@ _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 
 
 def _objective_knees(configuration: Configuration) -> list[Json]:
-    """Return the load at which each response-time objective exceeds its limit, with its interval."""
+    """Return the load at which each response-time objective exceeds its limit, with the interval of the load."""
     found = []
     for objective in configuration.objectives:
         metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
@@ -399,8 +403,8 @@ def _time_error(point: Json, metric: str, named: str | None) -> float | None:
 
 
 def _closed(choice: Choice) -> Candidate | None:
-    """Return the closed curve to write to a file: the chosen curve, or the one that fits throughput and busy
-    time best.
+    """Return the closed curve to write to a file: the chosen curve, if closed, or the closed curve that fits throughput
+    and busy time best.
     """
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:

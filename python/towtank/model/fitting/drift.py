@@ -1,8 +1,8 @@
 """Drift of the service demand at the bottleneck beyond the highest measured utilization.
 
 The fitted demand is constant, an assumption that the measured levels can hardly test. Towards saturation,
-batching and fewer wakeups lower the demand; cold caches and contention raise it. A bootstrap of the levels
-does not contain this error.
+batching and fewer wakeups lower the demand; cold caches and contention raise it. A bootstrap of the measured
+levels cannot show the error of this assumption.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
 
 
 def at_saturation(fit: Fit, parameters: Floats) -> Floats:
-    """Return the parameters of the replicates, with the demand that the drift gives at a saturated bottleneck."""
+    """Return the parameters of the replicates, with the service demand that the drift predicts for a saturated
+    bottleneck.
+    """
     if not isinstance(fit.curve, ClosedCurve) or isinstance(fit.curve, DependentCurve):
         return parameters
     moved = parameters.copy()
@@ -89,19 +91,21 @@ def _as_fitted(rates: Floats) -> Drifted:
 
 
 def _slopes(count: int) -> Floats:
-    """Return the slope g of each replicate, which is equal at all loads."""
+    """Return the slope of the logarithm of demand over utilization for each replicate; it is equal at all loads."""
     return DRIFT * np.random.default_rng(SEED + 2).standard_normal(count)
 
 
 def _reached(fit: Fit) -> float:
-    """Return the highest utilization of the bottleneck among the fitted points, in [0, 1]."""
+    """Return the highest utilization of the bottleneck among the points to which the curve was fitted, in [0, 1]."""
     points = fit.points
     assert isinstance(fit.curve, ClosedCurve)
     return float(np.max(_utilization(fit, points.throughput, points.conditions(fit.curve.think_s))))
 
 
 def _utilization(fit: Fit, rates: Floats, asked: Conditions) -> Floats:
-    """Return the utilization of the bottleneck at each load, including other work; shape (n_loads,). [ratio]"""
+    """Return the utilization of the bottleneck at each load, including the work of other programs; shape (n_loads,).
+    [ratio]
+    """
     curve = fit.curve
     assert isinstance(curve, ClosedCurve)
     busy = [

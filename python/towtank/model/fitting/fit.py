@@ -18,22 +18,22 @@ from towtank.model.fitting.least_squares import Bounds, Solution
 from towtank.model.fitting.observations import Floats, Observations
 
 CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
-"""Names of the curve families that users can choose."""
-# A parameter counts as at its bound if moving it to the bound changes the fitted values by fewer standard
-# deviations.
+"""Names of the families of capacity curves that users can choose."""
+# A parameter counts as lying at its bound if moving it to the bound changes each fitted value by less than this
+# number of standard deviations.
 _AT_BOUND = 1e-6
 _RELATIVE_ERROR = 0.05
-"""Relative error that is assumed for each throughput to test proportional errors; any value gives the same
-result. [ratio]
+"""Relative error that is assumed for each throughput in a fit with errors in proportion to the throughput. All values
+give the same result. [ratio]
 """
 SUPERLINEAR_LEVEL = 0.01
 """Highest p-value at which throughput counts as growing more than in proportion to the load."""
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
-    """Return the curve family with a name.
+    """Return the family of capacity curves with a name.
 
-    Closed curves also get servers, think time and measured busy time.
+    A closed curve also gets servers, think time and measured busy time.
     """
     with_busy = points is not None and points.busy is not None
     others = 0.0 if points is None or points.others is None else float(points.others.mean())
@@ -61,7 +61,7 @@ class Problem:
 
     @property
     def uses_response(self) -> bool:
-        """True if response times are fitted."""
+        """True if response times are fitted together with throughputs."""
         return isinstance(self.curve, ClosedCurve) and self.points.response is not None
 
     @property
@@ -73,7 +73,7 @@ class Problem:
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviations of the values in `target`, up to a common factor."""
+        """Standard deviations of the values in `target`, up to a common factor that does not affect the fit."""
         return self._joined(self.points.deviations, self.points.response_deviations, self.points.busy_deviations)
 
     def _joined(self, rates: Floats, times: Floats | None, busy: Floats | None) -> Floats:
@@ -86,17 +86,17 @@ class Problem:
 
     @property
     def uses_busy(self) -> bool:
-        """True if the busy servers of the bottleneck are fitted."""
+        """True if the number of busy servers of the bottleneck is fitted together with throughputs."""
         return isinstance(self.curve, ClosedCurve) and self.curve.with_busy
 
     @property
     def independent(self) -> int:
-        """Number of independent observations at each point. [1]"""
+        """Number of independent observations at each measured point. [1]"""
         return 2 if self.uses_busy else 1
 
     def model(self, parameters: Floats) -> Floats:
-        """Return the values of the curve that correspond to `target`, for many parameters; shape (n_problems,
-        n_values).
+        """Return the values of the curve that correspond to `target`, for several sets of parameters; shape
+        (n_problems, n_values).
         """
         load = self.points.load
         if not isinstance(self.curve, ClosedCurve):
@@ -129,40 +129,40 @@ class Fit:
 
     @property
     def curve(self) -> Curve:
-        """Fitted curve family."""
+        """Family of the fitted curve."""
         return self.problem.curve
 
     @property
     def points(self) -> Observations:
-        """Points that were fitted."""
+        """Measured points to which the curve was fitted."""
         return self.problem.points
 
     @property
     def parameters(self) -> Floats:
-        """Best parameters, shape (n_parameters,)."""
+        """Parameters with the smallest sum of squares, shape (n_parameters,)."""
         return self.solution.parameters
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: number of observations minus number of parameters, including those at a bound.
-        [1]
+        """Degrees of freedom: number of observations minus number of parameters, including parameters at a
+        bound. [1]
         """
         return self.points.count * self.problem.independent - len(self.parameters)
 
     @property
     def fitted(self) -> Floats:
-        """Fitted throughput at the points. [1/s]"""
+        """Throughput of the fitted curve at the measured points. [1/s]"""
         return np.asarray(self.problem.model(self.parameters[None, :])[0, : self.points.count], dtype=float)
 
     @property
     def misses(self) -> Floats:
-        """Residuals of the throughputs, divided by their standard deviations."""
+        """Residuals of the throughputs (measured minus fitted), divided by their standard deviations."""
         return self.solution.residuals[: self.points.count]
 
     @property
     def busy_misses(self) -> Floats | None:
-        """Measured over fitted utilization of the bottleneck, minus 1; None if utilization was not fitted.
-        [ratio]
+        """Relative error of the bottleneck's utilization: measured over fitted value, minus 1. None if utilization was
+        not fitted. [ratio]
         """
         measured = self.points.busy
         if not self.problem.uses_busy or measured is None:
@@ -182,7 +182,7 @@ class Fit:
 
     @property
     def relative_misses(self) -> Floats:
-        """Measured over fitted throughput, minus 1. [ratio]"""
+        """Relative error of the throughputs: measured over fitted value, minus 1. [ratio]"""
         return np.asarray(self.points.throughput / self.fitted - 1, dtype=float)
 
     @property
@@ -197,22 +197,25 @@ class Fit:
 
 
 def levels_needed(curve: Curve) -> int:
-    """Return the smallest number of different loads that a curve needs: one more than its shape parameters.
+    """Return the smallest number of different loads to which a curve can be fitted: one more than its shape parameters.
     [1]
     """
     return shape_parameters(curve) + 1
 
 
 def shape_parameters(curve: Curve) -> int:
-    """Return the number of parameters that throughput over load must determine. [1]
+    """Return the number of parameters that the shape of throughput over load must determine. [1]
 
-    If the utilization of the bottleneck was measured, it determines the background, or the change of the demand.
+    If the utilization of the bottleneck was measured, it determines the background, or the change of the
+    demand with the load; these parameters are not counted.
     """
     return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
 
 
 LEAST_SPAN = 0.25
-"""Smallest range of measured utilizations that shows a change of the demand with utilization. [ratio]"""
+"""Smallest range of measured utilizations (highest minus lowest) that can show a change of the demand with utilization.
+[ratio]
+"""
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
@@ -269,7 +272,7 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
 
 
 def superlinear(fit: Fit) -> Fit | None:
-    """Return the fit of the scalability law with a negative σ if the points require it; None otherwise.
+    """Return the fit of the scalability law with a negative σ if the points require a negative value; None otherwise.
 
     An F test compares this fit with the fit that holds σ at its bound 0.
     """
@@ -279,8 +282,8 @@ def superlinear(fit: Fit) -> Fit | None:
     if not _is_better(larger, fit):
         return None
     if fit.points.error is None:
-        # Noise often grows with the throughput. Equal weights can then show a bend that is only chance, so the test is
-        # repeated with errors in proportion to the throughput.
+        # The scatter of measurements often grows with the throughput. Equal weights can then show a curvature that is
+        # only chance, so the test is repeated with errors in proportion to the throughput.
         relative = replace(fit.points, error=np.asarray(_RELATIVE_ERROR * fit.points.throughput, dtype=float))
         if not _is_better(fit_curve(SUPERLINEAR, relative, list(larger.parameters)), fit_curve(USL, relative)):
             return None
@@ -288,20 +291,23 @@ def superlinear(fit: Fit) -> Fit | None:
 
 
 def _is_better(larger: Fit, fit: Fit) -> bool:
-    """Return True if a fit with a negative sigma explains significantly more than the fit within the bounds."""
+    """Return True if a fit with a negative σ explains the points significantly better than the fit with σ at
+    its bound.
+    """
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
     if larger.freedom < 1 or larger.parameters[1] >= 0 or gained <= 0:
         return False
-    # With a negative sigma, kappa may leave its bound too, so the number of freed parameters is counted.
+    # If σ is negative, κ may leave its bound too. The F test therefore counts the parameters that left their bounds.
     freed = max(1, int(fit.held.sum()) - int(larger.held.sum()))
     left = larger.solution.sum_of_squares / larger.freedom
     return left <= 0 or f_tail(gained / freed / left, freed, larger.freedom) < SUPERLINEAR_LEVEL
 
 
 def _held(solution: Solution, bounds: Bounds) -> npt.NDArray[np.bool_]:
-    """Return a mask of the parameters that are at a bound.
+    """Return a mask that is True for each parameter that lies at its bound.
 
-    Moving such a parameter to the bound changes no fitted value by more than 1e-6 standard deviations.
+    Moving such a parameter exactly to its bound changes no fitted value by more than 1e-6 standard
+    deviations.
     """
     parameters = solution.parameters
     reach = np.linalg.norm(solution.jacobian, axis=0)

@@ -1,6 +1,6 @@
 """Goodness of fit of a curve: information criterion, lack of fit, residual pattern, held-out levels.
 
-A least-squares fit is the best curve of its family, but the whole family may be wrong. Each check here can reject the
+A least-squares fit finds the best curve of a family, but the whole family may be wrong. Each check here can reject the
 curve and states the reason.
 """
 
@@ -23,19 +23,23 @@ from towtank.model.fitting.observations import Floats, Observations
 
 SUPPORTED, DOUBTFUL, REJECTED = "supported", "doubtful", "rejected"
 LEVEL = 0.01
-"""Significance level of the tests, at which a correct curve is rejected in one of a hundred fits."""
+"""Significance level of the tests of a curve. Each test rejects a correct curve in one of a hundred fits."""
 MISS_LIMIT = 0.20
-"""Relative error at a level above which a curve is useless for sizing, whatever the tests report. [ratio]"""
+"""Relative error of the fitted throughput above which a curve is useless for sizing, whatever the tests
+report. [ratio]
+"""
 MATTERS = 0.05
 """Mean relative error below which a curve with a significantly wrong shape is doubtful and not rejected. [ratio]
 
-Every model is approximate, and capacity figures need no better accuracy.
+Every model is approximate, and capacity figures need no higher accuracy than this.
 """
 HELD_OUT_LIMIT = 0.10
-"""Relative error of the prediction for a held-out highest level above which the curve is doubtful. [ratio]"""
+"""Relative error above which a curve is doubtful: the error of the predicted throughput at the highest load level,
+which was left out of the fit. [ratio]
+"""
 FEW_POINTS = 6
-"""Number of load levels below which the data cannot confirm the shape of the curve. [1]"""
-# Residuals below this share of the throughput are rounding errors: the data lie exactly on the curve.
+"""Number of load levels below which measurements cannot confirm the shape of a curve. [1]"""
+# Residuals below this share of the throughput are rounding errors. The points then lie exactly on the curve.
 _ROUNDING = 1e-9
 
 
@@ -56,13 +60,13 @@ class Judgement:
 
     @property
     def level(self) -> str:
-        """Level of the verdict: the worst level among the reasons."""
+        """Level of the verdict on a curve: the worst level among its reasons."""
         levels = {level for level, _ in self.reasons}
         return REJECTED if REJECTED in levels else DOUBTFUL if DOUBTFUL in levels else SUPPORTED
 
     def shape(self, fit: Fit, sentence: str) -> None:
-        """Record that the shape of the curve is wrong: a rejection if the mean error is large, otherwise a
-        doubt.
+        """Record that the shape of the curve is wrong: as a rejection if the mean error of the curve is large,
+        otherwise as a doubt.
         """
         size = float(np.sqrt(np.mean(fit.relative_misses**2)))
         if size > MATTERS:
@@ -71,11 +75,11 @@ class Judgement:
             self.doubt(f"{sentence}, but only by {_percent(size)} on average")
 
     def doubt(self, sentence: str) -> None:
-        """Add a reason for the level `doubtful`."""
+        """Add a reason that makes the verdict `doubtful`."""
         self.reasons.append((DOUBTFUL, sentence))
 
     def reject(self, sentence: str) -> None:
-        """Add a reason for the level `rejected`."""
+        """Add a reason that makes the verdict `rejected`."""
         self.reasons.append((REJECTED, sentence))
 
     def document(self) -> dict[str, Any]:
@@ -130,7 +134,7 @@ def joint_aicc(fit: Fit) -> float | None:
 
 
 def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
-    """Run all checks on a fitted curve, and return the verdict."""
+    """Run all checks of goodness of fit on a curve, and return the verdict."""
     judgement = Judgement()
     _count(fit, judgement)
     _held(fit, judgement)
@@ -185,14 +189,16 @@ def _held(fit: Fit, judgement: Judgement) -> None:
                 "sigma is at its bound 0: the points show no contention; throughput grows at least in proportion to "
                 "the load"
             )
-        elif name not in ("other_s", "background"):  # a system may have no time elsewhere, or no background work
+        # A system may really have no time outside the bottleneck, or no background work, so 0 is a valid value.
+        elif name not in ("other_s", "background"):
             judgement.reject(f"{name} is at its bound {value:.3g}")
 
 
 def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
     misses = np.abs(fit.relative_misses)
     worst = int(np.argmax(misses))
-    # In a long series a single point may be far off by chance. With few levels, the error of each level counts.
+    # With up to 30 points, the largest error counts. Among more points, a single large error may be chance, so the
+    # root mean square of all errors counts.
     size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
     if size > MISS_LIMIT:
         where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
@@ -200,8 +206,8 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
-    """Run an F test that compares the scatter of level means around the curve with the scatter of repeated
-    measurements.
+    """Run an F test that compares the scatter of the means of the load levels around the curve with the scatter of
+    repeated measurements.
 
     Notes
     -----
@@ -274,7 +280,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """Run an F test against the next larger curve family, which has one more parameter."""
+    """Run an F test of a fit against the next larger curve family, which has one more parameter."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
@@ -288,8 +294,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     if larger.freedom < 1:
         return
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
-    # If the larger family fits exactly, the remaining sum of squares consists of rounding errors, and the F ratio is
-    # meaningless.
+    # If the larger family fits exactly, its sum of squares consists of rounding errors, and the F ratio is meaningless.
     left = larger.solution.sum_of_squares / larger.freedom
     if gained <= 0 or left <= 0:
         return
@@ -312,7 +317,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
 
 
 def fit_below(fit: Fit, highest: int) -> Fit | None:
-    """Fit the curve family without the highest levels; None if too few levels remain."""
+    """Fit the curve family to the points without the highest load levels; None if too few levels remain."""
     if len(fit.points.levels) - highest < levels_needed(fit.curve):
         return None
     below, _ = fit.points.split(highest)
@@ -323,10 +328,11 @@ def fit_below(fit: Fit, highest: int) -> Fit | None:
 
 
 def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
-    """Return throughputs and think times at points that were not fitted, under the conditions of these points.
+    """Return the throughput of the fitted curve, and the think times, at points that were not fitted, under the
+    conditions of these points.
 
-    Users, think time, mix and other programs are inputs of the system and not results, so their measured values
-    are used.
+    Users, think time, transaction mix and other programs are inputs of the system and not results, so their
+    measured values are used.
     """
     if isinstance(fit.curve, ClosedCurve):
         asked = above.conditions(fit.curve.think_s)
@@ -335,7 +341,7 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
 
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
-    """Compare the prediction of a fit with measured points that were left out of the fit, for JSON."""
+    """Compare the prediction of a fit with the measured points that were left out of it, for JSON."""
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1

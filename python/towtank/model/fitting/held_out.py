@@ -17,7 +17,7 @@ Interval = tuple[float | None, float | None]
 
 
 def measured_again(tested: Fit, above: Observations) -> Floats:
-    """Return simulated measurements at the points that were left out of a fit. [1/s]
+    """Return simulated throughputs at the points that were left out of a fit. [1/s]
 
     Parameters
     ----------
@@ -37,12 +37,14 @@ def measured_again(tested: Fit, above: Observations) -> Floats:
 
 
 def worst_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row of the held-out level with the largest error of throughput."""
+    """Return the row of the load level with the largest relative error of throughput among the levels left out of a
+    fit.
+    """
     return max(rows, key=lambda row: abs(float(row["error"])))
 
 
 def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
-    """Return the interval of the largest relative error of throughput at held-out levels. [ratio]
+    """Return the interval of the largest relative error of throughput at the load levels left out of a fit. [ratio]
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
     Returns
     -------
     tuple of (float or None, float or None) or None
-        The ends, each None if unbounded; None without rows.
+        The ends of the interval, each None if unbounded; None without rows.
 
     Examples
     --------
@@ -67,8 +69,8 @@ def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
 
 
 def error_of_band(band: Sequence[float | None], measured: float) -> Interval:
-    """Return the interval of the relative error of a prediction with a given band; None at an unbounded end.
-    [ratio]
+    """Return the interval of the relative error of a prediction, from the band of the prediction; None at an unbounded
+    end. [ratio]
 
     Examples
     --------
@@ -80,8 +82,8 @@ def error_of_band(band: Sequence[float | None], measured: float) -> Interval:
 
 
 def error_lines(error: float, interval: Interval | None) -> list[str]:
-    """Return the lines of the key `fitted` of a model file that state the held-out error and its interval.
-    [ratio]
+    """Return the lines of a model file, below the key `fitted`, that state the error at the held-out load levels and
+    the interval of this error. [ratio]
 
     Examples
     --------

@@ -13,13 +13,14 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Profile of the sum of squares on each side of the estimate: number of values, their first range in half-widths
-# of the linear interval, and the highest number of ranges, each four times as wide as the one before.
+# Profile of the sum of squares on each side of an estimate. The constants are the number of values in a range, the
+# first range in half-widths of the linear interval, and the highest number of ranges (each four times as wide as the
+# one before).
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 
 def standard_errors(fit: Fit) -> dict[str, float | None]:
-    """Return the standard error of each parameter; None for a parameter at its bound."""
+    """Return the standard error of each parameter of a fitted curve; None for a parameter at its bound."""
     if fit.freedom < 1:
         return dict.fromkeys(fit.curve.parameters)
     freedom = fit.freedom + int(fit.held.sum())
@@ -29,7 +30,7 @@ def standard_errors(fit: Fit) -> dict[str, float | None]:
 
 
 def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]:
-    """Return the interval of each parameter from the linearised model: estimate +- t(n - p) standard errors.
+    """Return the confidence interval of each parameter from the linearised model: estimate +- t(n - p) standard errors.
 
     Notes
     -----
@@ -58,8 +59,8 @@ def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]
 
 
 def _one_sided(fit: Fit, number: int, confidence: float) -> Interval:
-    """Return the interval from the bound to the value at which the sum of squares exceeds its one-sided
-    limit.
+    """Return the interval of a parameter at its bound: from the bound to the value at which the sum of squares exceeds
+    the limit of a one-sided test.
     """
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     at_lower = value - bounds.lower[number] <= bounds.upper[number] - value
@@ -74,7 +75,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
     -----
     The interval contains all values θ for which S(θ), minimised over the other parameters, is at most S_min (1 + t(n -
     p)^2 / (n - p)) [1]_. Unlike the linear interval, it allows for curvature and does not depend on the
-    parametrisation. A side is None if the sum of squares never rises to the limit: the data do not bound the parameter
+    parametrisation. An end is None if the sum of squares never rises to the limit: the data do not bound the parameter
     there.
 
     References
@@ -96,7 +97,9 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
 
 def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
-    """Return the end of a profile interval on one side; None if the sum of squares never rises to the limit."""
+    """Return the end of a profile interval on one side of the estimate; None if the sum of squares never reaches its
+    limit.
+    """
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
     slope = float(np.linalg.norm(_unexplained(fit, number)))
@@ -120,7 +123,9 @@ def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None
 
 
 def _unexplained(fit: Fit, number: int) -> Floats:
-    """Return the part of a parameter's Jacobian column that is orthogonal to the other free columns."""
+    """Return the part of a parameter's Jacobian column that is orthogonal to the columns of all other parameters inside
+    their bounds.
+    """
     column = fit.solution.jacobian[:, number]
     others = [place for place in range(len(fit.parameters)) if place != number and not fit.held[place]]
     if not others:
@@ -132,7 +137,7 @@ def _unexplained(fit: Fit, number: int) -> Floats:
 
 
 def _profile(fit: Fit, number: int, values: Floats) -> Floats:
-    """Return the sum of squares, minimised over all other parameters, for each given value of one parameter."""
+    """Return the sum of squares of a fit for each given value of one parameter, minimised over all other parameters."""
     problem, bounds = fit.problem, fit.curve.bounds
     others = np.delete(np.arange(len(fit.parameters)), number)
 
@@ -150,7 +155,8 @@ def _profile(fit: Fit, number: int, values: Floats) -> Floats:
 
 
 def percentiles(samples: Floats, confidence: float = CONFIDENCE) -> Interval:
-    """Return the percentile interval of bootstrap samples; both ends are None if more than half have no value.
+    """Return the percentile interval of bootstrap samples. Both ends are None if more than half of the samples have no
+    value.
 
     Samples without a value (such as the peak of a curve without a peak) count as infinitely large.
     """

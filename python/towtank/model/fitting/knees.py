@@ -1,4 +1,4 @@
-"""Knees of a capacity curve, by several definitions, each with its interval.
+"""Knees of a capacity curve by several definitions, each with a confidence interval.
 
 The objective's knee is the highest load at which an objective holds. The model's knee is N* = (D + Z) / D_max, where
 the asymptotes of the closed system intersect. The knee of efficiency is the load of the largest power, throughput over
@@ -25,7 +25,7 @@ _POWER_STEPS = 60
 
 
 def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dict[str, Any]:
-    """Return a knee for JSON: kind, load with its interval, and how the knee is defined."""
+    """Return a knee for JSON: its kind, its load with an interval, and its definition in words."""
     low, high = (None, None) if samples is None or load is None else percentiles(samples)
     return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
 
@@ -73,7 +73,7 @@ def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
 
 
 def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
-    # A replicate with zero throughput has no power.
+    # A replicate with zero throughput has no power (throughput over response time).
     with np.errstate(divide="ignore"):
         times = loads / rates - think_s
     power = np.where(times > 0, rates / np.where(times > 0, times, 1.0), -np.inf)
@@ -125,7 +125,7 @@ def _hinged(load: Floats, at: float) -> Floats:
 
 
 def _best_break(designs: list[Floats], targets: Floats) -> tuple[Any, Floats]:
-    """Return the index of the best design for each row of targets, and the change of slope at its break."""
+    """Return the index of the best design matrix for each row of targets, and the change of slope at its break."""
     squares, bends = [], []
     for design in designs:
         inverse = np.linalg.pinv(design)
@@ -162,7 +162,7 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 def distance_samples(points: Observations) -> Floats | None:
     """Return the knee of `distance_knee` for random throughputs within their errors.
 
-    NaN for a draw without a knee; None if the errors are unknown.
+    A value is NaN if the random throughputs have no knee; the result is None if the errors are unknown.
     """
     if points.error is None:
         return None
@@ -173,7 +173,7 @@ def distance_samples(points: Observations) -> Floats | None:
 
 
 def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
-    """Return the load at which a response time exceeds its limit, interpolated between the levels, for JSON.
+    """Return the load at which a response time exceeds its limit, interpolated between load levels, for JSON.
 
     Parameters
     ----------
@@ -201,9 +201,9 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
 
 
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
-    """Return the first load at which each row exceeds the limit; NaN if the row never does.
+    """Return the first load at which each row of response times exceeds the limit; NaN if the row never exceeds it.
 
-    If a row starts above the limit, this is the lowest load.
+    If the response time exceeds the limit at the lowest load already, the lowest load is returned.
     """
     above = seen > limit
     first = np.argmax(above, axis=1)

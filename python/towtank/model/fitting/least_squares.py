@@ -1,8 +1,8 @@
 """Weighted nonlinear least squares with bounds, for many starting points and many data sets at a time.
 
-Capacity curves have few points and two or three parameters, so one fit is cheap; a bootstrap needs a thousand. Every
-array here therefore has a leading axis of independent problems, and all problems take their Levenberg-Marquardt steps
-together.
+Capacity curves have few points and two or three parameters, so one fit is cheap, but a bootstrap needs a thousand fits.
+Every array here therefore has a leading axis of independent problems, and all problems take their Levenberg-Marquardt
+steps together.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Floats = npt.NDArray[np.float64]
 Model = Callable[[Floats], Floats]
 """Function from parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
 
-# Relative step h of central differences. Their error is about h^2 plus the rounding unit over h, and the cube
-# root of the rounding unit balances both terms.
+# Relative step h of central differences. The error of a difference is about h^2 plus the rounding unit divided
+# by h. The cube root of the rounding unit balances both terms.
 _STEP = float(np.cbrt(np.finfo(float).eps))
-# The lowest damping keeps the normal equations solvable when parameters are collinear.
+# The lowest damping of Levenberg-Marquardt steps keeps the normal equations solvable when parameters are collinear.
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e12
 _EASED, _RAISED = 0.2, 6.0
 _CONVERGED = 1e-13
@@ -41,7 +41,7 @@ class Bounds:
     upper: Floats
 
     def clip(self, parameters: Floats) -> Floats:
-        """Return the nearest parameters within the bounds."""
+        """Return the parameters within the bounds that are nearest to the given parameters."""
         return np.clip(parameters, self.lower, self.upper)
 
 
@@ -64,7 +64,7 @@ class Solution:
 
     @property
     def sum_of_squares(self) -> float:
-        """Weighted residual sum of squares."""
+        """Sum of squares of the weighted residuals."""
         return float(self.residuals @ self.residuals)
 
     def covariance(self, freedom: int, free: npt.NDArray[np.bool_] | None = None) -> Floats:
@@ -75,7 +75,7 @@ class Solution:
         freedom : int
             Degrees of freedom of the residuals, > 0. [1]
         free : ndarray of bool of shape (n_parameters,), optional
-            True for parameters not held at a bound; the others have variance zero.
+            True for parameters not held at a bound; parameters at a bound have variance zero.
         """
         count = len(self.parameters)
         free = np.ones(count, dtype=bool) if free is None else free
@@ -100,8 +100,8 @@ def jacobian(model: Model, parameters: Floats) -> Floats:
         moved[1][:, number] -= step
         width = moved[0][:, number] - moved[1][:, number]
         columns.append((model(moved[0]) - model(moved[1])) / width[:, None])
-    # Near a pole of an unbounded curve a difference may be infinite. The problem then does not move in that
-    # direction.
+    # Near a pole of an unbounded curve a difference may be infinite. This derivative is set to zero, so that the
+    # problem does not move in its direction.
     return np.nan_to_num(np.stack(columns, axis=2), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -146,7 +146,8 @@ def minimise(
     .. [1] D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", SIAM Journal on
            Applied Mathematics 11(2), 431-441, 1963, doi:10.1137/0111030.
     """
-    # Far from the minimum a curve may be infinite. Such a step does not improve the cost and is rejected.
+    # Far from the minimum a curve may be infinite. A step to such a point does not lower the sum of squares and is
+    # rejected.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return _descend(model, starts, targets, deviations, bounds, steps=steps, tolerance=tolerance)
 
@@ -207,7 +208,7 @@ def fit(model: Model, starts: Floats, target: Floats, deviations: Floats, bounds
 
     Notes
     -----
-    All starts descend together; the best result is refined to full precision by SciPy's trust-region method.
+    All starting points are minimised together; SciPy's trust-region method refines the best result to full precision.
     """
     found = minimise(model, starts, target, deviations, bounds)
     residuals = (target - model(found)) / deviations

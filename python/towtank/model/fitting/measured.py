@@ -81,7 +81,7 @@ class Configuration:
 
     @property
     def observations(self) -> Observations:
-        """Measured points for a fit, one for each load level, with standard errors."""
+        """Measured points for the fit of a curve: one point with standard errors for each load level."""
         rate = [from_document(point["throughput_per_s"]) for point in self.points]
         response = [from_document(point["response_time_s"]["mean"]) for point in self.points]
         think = [point.get("think_time_s") for point in self.points]
@@ -101,10 +101,11 @@ class Configuration:
         )
 
     def _others(self) -> Floats | None:
-        """Return the CPUs of the bottleneck that other programs use at each level; None if a run lacks this figure. [1]
+        """Return how many CPUs of the bottleneck other programs use at each load level; None if a run lacks this
+        figure. [1]
 
-        The share of other programs is measured over all CPUs to which tiers are pinned, and assumed to be
-        equal on each.
+        The CPU use of other programs is measured over all CPUs to which tiers are pinned, and assumed to be
+        equal on each of them.
         """
         bottleneck = self.bottleneck()
         shares = {str(run["run"]): run["host"].get("foreign_share") for run in self.runs}
@@ -118,11 +119,12 @@ class Configuration:
         )
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
-        """Return the used CPUs of the bottleneck at each level, with standard errors; None if a level lacks
-        the figure. [1]
+        """Return the used CPUs of the bottleneck at each load level, with standard errors; None if a level lacks the
+        CPU use. [1]
         """
         bottleneck = self.bottleneck()
-        # A level with zero CPU use has no relative error, which the fit needs as a weight.
+        # A level with zero CPU use has no relative error. The fit needs this error as a weight, so CPU use is not
+        # fitted.
         if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():
             return None, None
         squares = np.zeros(len(self.points))
@@ -135,7 +137,7 @@ class Configuration:
 
     @property
     def think_s(self) -> float:
-        """Mean think time over the points; 0 if think time was not measured. [s]"""
+        """Mean think time over the measured points; 0 if think time was not measured. [s]"""
         known = [
             (float(point["think_time_s"]), from_document(point["throughput_per_s"]).value, float(point["load"]))
             for point in self.points
@@ -145,7 +147,7 @@ class Configuration:
         return 0.0 if found is None else found
 
     def cpus(self, resource: Resource) -> Floats:
-        """Return the busy servers of a resource at each level; NaN if a tier was not observed. [1]"""
+        """Return the number of busy servers of a resource at each load level; NaN if a tier was not observed. [1]"""
         rows = []
         for point in self.points:
             used = [from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers]
@@ -169,7 +171,7 @@ def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | 
 
     Each row is (value, throughput X [1/s], users N). In a window of fixed length, the think time (cycle N / X
     minus response time) and all quantities counted at the ends of transactions are less certain the longer
-    the cycle, so each value is weighted by the inverse squared cycle.
+    the cycle is. So each value is weighted by the inverse squared cycle.
     """
     weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
     if not weighted:
@@ -183,7 +185,7 @@ def _values(rows: list[Estimate]) -> Floats:
 
 
 def _errors(rows: list[Estimate]) -> Floats | None:
-    """Return the standard errors of estimates; None if an error is unknown."""
+    """Return the standard errors of estimates; None if any of them is unknown."""
     errors = [standard_error_of(estimate) for estimate in rows]
     if any(error is None or error <= 0 for error in errors):
         return None
@@ -290,7 +292,9 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
 
 
 def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Json]]:
-    """Return the audit findings of all runs, and the excluded runs: invalid, empty, or failing the audit."""
+    """Return the audit findings of all runs, and the runs that are excluded because they are invalid, empty, or violate
+    a law of the audit.
+    """
     excluded = []
     usable = {}
     for name, run in runs.items():
@@ -311,7 +315,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 
 
 def _empty(run: Json, load: float) -> str | None:
-    """Return the reason why a run cannot be a point of a curve; None if the run can be a point."""
+    """Return the reason why a run gives no point for a curve; None if it gives a point."""
     if not run["laws"]["little"]:
         return "no transaction ended in its window"
     if not from_document(run["throughput_per_s"]).value:
@@ -367,7 +371,7 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
 
 
 def _resource(tiers: list[str], allotted: float) -> Resource:
-    """Return the CPUs of tiers as a resource.
+    """Return the CPUs that tiers share as a resource.
 
     A quota of 1.5 CPUs becomes two servers of three quarters of a CPU each.
     """
@@ -376,8 +380,8 @@ def _resource(tiers: list[str], allotted: float) -> Resource:
 
 
 def _tiers(run: RunFolder) -> Json:
-    """Return the tiers declared in the manifest of a run; empty if an interrupted write left the manifest
-    incomplete.
+    """Return the tiers declared in the manifest of a run; empty if the manifest is incomplete because its writing was
+    interrupted.
     """
     try:
         found = run.manifest.get("tiers")

@@ -1,6 +1,6 @@
 """Determines the cause that limits the measured load.
 
-The effect of more servers is known only if a station of the model is the limit.
+The effect of more servers can be predicted only if a station of the model is this cause.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from towtank.model.fitting.measured import Configuration
 Json = dict[str, Any]
 STATION, ASSERTED, NONE, OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
-"""Missing share of the mean response time above which something outside the network limits the load. [ratio]
-
-The missing share is the part of the response time at the highest load that the network does not explain.
+"""Share of the mean response time that the network may leave unexplained at the highest load. Above it, something
+outside the network limits the load. [ratio]
 """
 
 
@@ -39,12 +38,15 @@ class MeasuredLimit:
     why: str
 
     def lines(self) -> list[str]:
-        """Return the lines of the key `fitted` of a model file that state the limit."""
+        """Return the lines of a model file, below the key `fitted`, that state the cause that limits the
+        measured load.
+        """
         return [f"  limit: {self.kind}", f"  limit_why: {json.dumps(self.why, ensure_ascii=False)}"]
 
 
 def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
-    """Return the limit of a closed curve, whose only station is a CPU resource; None without a configuration.
+    """Return the cause that limits the load of a closed curve, whose only station is a CPU resource; None without a
+    configuration.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
 
 
 def of_network(shape: Json, network: Json) -> MeasuredLimit:
-    """Return the limit of a network, whose stations are the observed CPUs and disks.
+    """Return the cause that limits the load of a network, whose stations are the observed CPUs and disks.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def _predicts_top(network: Json) -> bool:
     """Return True if, at the highest load, the network predicts neither too high a throughput nor too short a response
     time.
 
-    The prediction without the highest level is used if available.
+    The prediction of a fit without the highest load level is used if available.
     """
     if network["held_out"] is not None:
         top: Mapping[str, Any] = network["held_out"]["points"][-1]

@@ -1,7 +1,7 @@
 """Demand of the mix of transactions at each load level.
 
-Runs draw their transactions at random. A transaction that costs twenty times as much as the others shifts the
-mean demand of a level by several per cent from run to run. The mix is part of the load, like users and think
+Runs choose their transactions at random. A transaction that costs twenty times as much as the others shifts the
+mean demand of a load level by several per cent from run to run. The mix is part of the load, like users and think
 time, so the measured mix is used. Demands of classes are estimated without the held-out levels, so that these
 levels remain a test.
 """
@@ -19,8 +19,8 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Largest ratio of the scatter of busy time with demands by class to the scatter with equal demands, at which
-demands by class are used. [ratio]
+"""Highest ratio of scatters at which a demand for each class is used instead of an equal demand for all classes. The
+ratio is the scatter of busy time with class demands over the scatter with equal demands. [ratio]
 
 Both scatters come from intervals of runs that were not used for the estimate.
 """
@@ -49,8 +49,8 @@ class Mix:
     demands: dict[str, float]
 
     def document(self, loads: Floats) -> dict[str, Any]:
-        """Return the effect of the mix for JSON: estimator, demands, and work of the mean transaction at each
-        load.
+        """Return the effect of the transaction mix for JSON: estimator, demands, and work of the mean transaction at
+        each load.
         """
         rows = zip(loads, self.work, strict=True)
         return {
@@ -92,8 +92,8 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     scatter = {_REGRESSION: _left_out(series)}
     times = _by_times(first, classes)
     if times is not None:
-        # Without waiting, the response time is proportional to the work. This estimate uses the lowest level
-        # only.
+        # Without waiting, the response time is proportional to the work. Waits are shortest at the lowest load level,
+        # so only this level is used.
         demands[_TIMES] = times
         scatter[_TIMES] = _scatter(series, [times] * len(np.unique(series.stretches)))
     best = min(scatter, key=lambda name: scatter[name])
@@ -102,16 +102,16 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     by_name = dict(zip(classes, demands[best], strict=True))
     costs = np.array([by_name.get(name, 0.0) for name in names])
     work = shares @ costs
-    # A class without transactions below the held-out levels has no demand. It gets the mean of the other
-    # classes.
+    # A class may have no transactions below the held-out levels and hence no demand. It gets the mean demand of the
+    # other classes.
     known = shares @ np.array([name in by_name for name in names], dtype=float)
     work = work / np.where(known > 0, known, 1.0)
     return Mix(work / float(work.mean()), best, scatter, {name: float(cost) for name, cost in by_name.items()})
 
 
 def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
-    """Return the share of each transaction at each load level, shape (n_points, n_classes), and the class
-    names.
+    """Return the share of each transaction in all transactions at each load level, shape (n_points, n_classes), and the
+    class names.
     """
     names = sorted({name for run in configuration.runs for name in run.get("transactions", {})})
     rows = []
@@ -126,7 +126,7 @@ def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
 
 
 def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Floats | None:
-    """Return demands proportional to the response times at the lowest level; None if the demands cannot be
+    """Return class demands proportional to the response times at the lowest load level; None if they cannot be
     estimated.
     """
     if first is None:
@@ -135,12 +135,14 @@ def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Flo
     if found is None:
         return None
     by_name = dict(zip(first[1], found[1:], strict=True))
-    # A class without transactions at the lowest level gets the mean of the other classes.
+    # A class without transactions at the lowest load level gets the mean demand of the other classes.
     return np.array([by_name.get(name, float(np.mean(found[1:]))) for name in classes])
 
 
 def _left_out(series: Series) -> float:
-    """Return the relative scatter of busy time in each run around the regression fitted to the other runs."""
+    """Return the scatter of busy time in each run around the regression fitted to the other runs, relative to the
+    scatter with equal demands.
+    """
     found = []
     for run in np.unique(series.stretches):
         others = np.flatnonzero(series.stretches != run)
@@ -149,7 +151,9 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Return the squared errors of busy time, relative to the errors with one demand for all classes. [ratio]"""
+    """Return the squared errors of busy time with class demands, relative to those with one demand for all classes.
+    [ratio]
+    """
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):
         rows = series.stretches == run
@@ -157,7 +161,7 @@ def _scatter(series: Series, demands: list[Floats]) -> float:
         alike = _misses(busy, rates.sum(axis=1))
         if alike <= 0:
             continue
-        # The errors of each run are divided by its own errors with equal demands, so that a run with high
+        # The squared errors of each run are divided by the run's errors with equal demands, so that a run with high
         # utilization does not dominate.
         left += rows.sum() * _misses(busy, rates @ costs) / alike
         plain += rows.sum()

@@ -25,7 +25,9 @@ from towtank.units import exact_duration, exact_rate
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
 DRAWS = 200
-"""Number of replicates in a model file. With this number, a probability of 90 % is determined within 4 %. [1]"""
+"""Number of replicates in a model file. With 200 replicates, the 95 % interval of a probability of 90 % is about
+90 % +- 4 %. [1]
+"""
 _DIGITS = 5
 _NORMAL_95 = 1.959964
 
@@ -80,8 +82,8 @@ def stations(
     if not isinstance(curve, ClosedCurve):
         raise ModelError(f"a curve of the family {curve.name} cannot be written as a network")
     left, servers = float(candidate.fit.parameters[1]), curve.servers
-    # Background work takes part of the bottleneck's servers, so transactions take longer. This demand
-    # includes the delay.
+    # Background work takes part of the bottleneck's servers, so transactions take longer. The demand that is written
+    # to the file includes this slowdown.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = configuration.bottleneck() if configuration else None
     rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
@@ -103,14 +105,16 @@ def stations(
 
 
 def _relative_error(demand: dict[str, Any]) -> float:
-    """Return the relative standard error of a demand, from its 95 % interval; 0 without an interval. [ratio]"""
+    """Return the relative standard error of a service demand, computed from its 95 % interval; 0 without an interval.
+    [ratio]
+    """
     low, high = demand.get("low"), demand.get("high")
     return 0.0 if low is None or high is None else (float(high) - float(low)) / 2 / _NORMAL_95 / float(demand["value"])
 
 
 def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, list[float]]:
-    """Return the demand of each station in `DRAWS` replicates of the fit, relative to the demand in the file.
-    [ratio]
+    """Return the demand of each station in `DRAWS` bootstrap replicates of the fit, relative to the demand in the model
+    file. [ratio]
 
     Notes
     -----
@@ -203,8 +207,8 @@ def _fitted(
     tails: Tails | None,
     limit: MeasuredLimit | None,
 ) -> list[str]:
-    """Return the lines of the key `fitted`: measured range, held-out error, percentiles and demands of the
-    replicates.
+    """Return the lines of the key `fitted` of a model file: measured range, held-out error, percentiles and demands of
+    the replicates.
     """
     points, held_out = candidate.fit.points, candidate.held_out
     lines = [
@@ -234,7 +238,9 @@ def _speed(station: Station) -> str:
 
 
 def _error_interval(predicted: float, measured: float, standard_error: float | None) -> list[float] | None:
-    """Return the 95 % interval of predicted / measured - 1; None if the measured value may be zero. [ratio]"""
+    """Return the 95 % interval of the relative error predicted / measured - 1; None if the measured value may be zero.
+    [ratio]
+    """
     half = None if standard_error is None else _NORMAL_95 * standard_error
     if half is None or half >= measured:
         return None
@@ -242,7 +248,8 @@ def _error_interval(predicted: float, measured: float, standard_error: float | N
 
 
 def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, Any]]:
-    """Return the exact throughput of the written network at the measured loads, compared with the measurement.
+    """Return the exact throughput of the network in the written file at the measured loads, compared with the measured
+    throughput.
 
     `error_interval` is the interval of the relative error due to the standard error of the measurement, or
     None.

@@ -12,11 +12,13 @@ from towtank.errors import ModelError
 from towtank.model.fitting.observations import Floats
 
 Rates = tuple[float, ...]
-"""Speeds of a station with 1, 2, ... jobs, relative to one server; the last speed holds for more jobs. [1]"""
+"""Speeds of a station with 1, 2, ... jobs, relative to one server. The last speed also holds for all larger numbers of
+jobs. [1]
+"""
 MOST_WITH_RATES = 20_000
 """Highest number of users of a network with load-dependent stations. [1]
 
-Each load-dependent station needs a sum for every population; more users would take minutes.
+Each load-dependent station needs a sum for every number of users, so more users would take minutes.
 """
 
 
@@ -68,20 +70,20 @@ def network_throughput(users: int, stations: Sequence[tuple[float, int | Rates]]
 
 
 def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
-    """Return the logarithms of the normalising constants after a multi-server station is added."""
+    """Return the logarithms of the network's normalising constants after a multi-server station is added."""
     counts = np.arange(len(constants))
     fed = np.full(len(constants), -np.inf)
     for present in range(min(servers, len(constants))):
         term = present * math.log(demand) - math.lgamma(present + 1) + math.log1p(-present / servers)
         fed[present:] = np.logaddexp(fed[present:], term + constants[: len(constants) - present])
     step = math.log(demand / servers)
-    # The recursion G(n) = d G(n-1) + c(n), divided by d^n, is a running sum. Here d is demand over servers, and c(n)
-    # is the contribution of states with an idle server.
+    # The recursion of the normalising constants, G(n) = d G(n-1) + c(n), divided by d^n, is a running sum. Here d is
+    # demand over servers, and c(n) is the contribution of states with an idle server.
     return np.asarray(np.logaddexp.accumulate(fed - step * counts) + step * counts, dtype=float)
 
 
 def _with_rates(constants: Floats, demand: float, rates: Rates) -> Floats:
-    """Return the logarithms of the normalising constants after a load-dependent station is added, by direct
+    """Return the logarithms of the network's normalising constants after a load-dependent station is added, by direct
     summation.
     """
     users = len(constants) - 1

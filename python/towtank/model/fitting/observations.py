@@ -10,18 +10,18 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
-"""Smallest relative error that is assumed for a throughput, since an interval from a single run ignores the
-variation between runs. [ratio]
+"""Smallest relative error that is assumed for a throughput. The interval of a single run ignores the variation between
+runs and is too narrow. [ratio]
 """
 LEAST_RESPONSE_ERROR = 0.10
 """Smallest relative error that is assumed for response times in a fit. [ratio]
 
 Waiting depends on the variance of service times, which a curve with a single demand does not contain. The curve
-therefore cannot meet response times more precisely. A larger weight would pull the demand away from the measured CPU
-time.
+therefore cannot match response times more precisely. A larger weight would pull the demand away from the measured
+CPU time.
 """
 FEW_RUNS = 5
-"""Number of repetitions below which the standard errors of all levels are pooled. [1]
+"""Number of repeated runs below which the standard errors of all load levels are pooled. [1]
 
 An error from two or three runs is very imprecise; used as a weight, it would favour levels whose runs agree
 by chance.
@@ -47,7 +47,7 @@ class Conditions:
     others: Floats
 
     def chosen(self, some: slice) -> Conditions:
-        """Return the conditions at the selected loads."""
+        """Return the conditions at the loads that a mask selects."""
         return Conditions(self.think_s[some], self.work[some], self.others[some])
 
 
@@ -98,19 +98,19 @@ class Observations:
 
     @property
     def count(self) -> int:
-        """Number of points. [1]"""
+        """Number of measured points. [1]"""
         return len(self.load)
 
     @property
     def levels(self) -> Floats:
-        """Distinct loads in ascending order."""
+        """Distinct loads of the measured points, in ascending order."""
         return np.unique(self.load)
 
     @property
     def deviations(self) -> Floats:
         """Standard deviation of each throughput, up to a common factor. [1/s]
 
-        Without known errors all deviations are equal, which gives ordinary least squares.
+        If no error is known, all deviations are equal, which gives ordinary least squares.
         """
         if self.error is None:
             return np.full(self.count, float(np.mean(np.abs(self.throughput))))
@@ -136,17 +136,17 @@ class Observations:
         return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
 
     def _common(self) -> float:
-        """Return the relative error that is assumed for unknown errors: the error of the throughput, or 1 if no error
-        is known. [ratio]
+        """Return the relative error that is assumed where an error is unknown: the relative error of the throughput, or
+        1 if no error is known. [ratio]
         """
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
     def think_s(self) -> Floats:
-        """Return the think time of each point; zero if unknown. [s]"""
+        """Return the think time at each measured point; zero if unknown. [s]"""
         return np.zeros(self.count) if self.think is None else self.think
 
     def conditions(self, think_s: float = 0.0) -> Conditions:
-        """Return the conditions at each point; `think_s` applies if no think time was measured."""
+        """Return the conditions at each point; `think_s` is used if no think time was measured."""
         return Conditions(
             np.full(self.count, think_s) if self.think is None else self.think,
             np.ones(self.count) if self.work is None else self.work,
@@ -154,7 +154,7 @@ class Observations:
         )
 
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Observations:
-        """Return the points selected by a mask."""
+        """Return the measured points that a mask selects."""
         return replace(
             self,
             load=self.load[mask],
@@ -172,7 +172,7 @@ class Observations:
         )
 
     def split(self, highest: int) -> tuple[Observations, Observations]:
-        """Return two sets of points: those below the highest levels, and those at the highest levels."""
+        """Return two sets of points: those below the highest load levels, and those at the highest load levels."""
         limit = self.levels[-highest]
         return self.chosen(self.load < limit), self.chosen(self.load >= limit)
 
@@ -227,8 +227,8 @@ def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
     if few.sum() < 2:
         return errors
     freedom = runs[few] - 1
-    # The relative standard deviations of a single run are pooled by degrees of freedom, then turned into
-    # errors of means.
+    # Relative standard deviations of single runs are computed and pooled by degrees of freedom. The pooled value is
+    # then converted to the standard error of each mean.
     variances = (errors[few] / values[few]) ** 2 * runs[few]
     spread = float(np.sqrt(np.sum(freedom * variances) / freedom.sum()))
     pooled = errors.copy()

@@ -1,4 +1,6 @@
-"""Predicts throughput and response time with a fitted curve at other loads, with bands and tested assumptions."""
+"""Predicts throughput and response time with a fitted curve at other loads, with bands and the assumptions
+behind them.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,18 @@ from towtank.model.fitting.selection import Candidate
 
 BANDS = {"band_80": 0.80, "band_95": 0.95}
 FARTHEST_SATURATED = 4.0
-"""Largest predicted load over the highest measured load, if saturation was measured. [ratio]
+"""Largest ratio of a predicted load to the highest measured load, if saturation was measured. [ratio]
 
-The asymptote m/S then determines the throughput.
+Beyond saturation the throughput is determined by its asymptote m/S (servers over service demand).
 """
 SATURATED = 0.9
-"""Ratio of the highest measured throughput to the limit, from which saturation counts as measured. [ratio]"""
+"""Smallest ratio of the highest measured throughput to the throughput limit of the curve at which saturation counts as
+measured. [ratio]
+"""
 
 
 def farthest(candidate: Candidate) -> tuple[float, str]:
-    """Return the highest load for which the curve may predict, and the reason for this limit."""
+    """Return the highest load for which the curve may predict, and the reason for this load."""
     points, fit = candidate.fit.points, candidate.fit
     top = float(points.load.max())
     if isinstance(fit.curve, ClosedCurve):
@@ -40,7 +44,7 @@ def farthest(candidate: Candidate) -> tuple[float, str]:
 
 
 def default_loads(candidate: Candidate) -> list[float]:
-    """Return the measured levels, and some loads beyond them."""
+    """Return the measured load levels, and some loads beyond them, as the loads of default predictions."""
     levels = [float(level) for level in candidate.fit.points.levels]
     levels = levels if len(levels) <= 20 else list(np.quantile(levels, np.linspace(0, 1, 11)))
     beyond = [float(np.rint(share * max(levels))) for share in (1.25, 1.5, 2.0)]
@@ -91,7 +95,7 @@ def _range(candidate: Candidate, load: float) -> str:
 
 
 def _refusal(candidate: Candidate, load: float) -> str | None:
-    """Return the reason why a rejected curve must not predict at a load; None if the curve may predict there."""
+    """Return the reason why no prediction is made with a rejected curve at a load; None if a prediction is made."""
     if candidate.judgement.level == REJECTED and _range(candidate, load) == "beyond":
         return f"{candidate.name} is rejected, and so are its predictions beyond the measurements"
     return None
@@ -102,7 +106,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
     best = fit.throughput(loads)
     curves = drifted(fit, parameters, loads).rates
     again = further_measurement(fit, loads, curves)
-    # With few points the error distribution has wide tails, which may give negative throughputs.
+    # With few points the error distribution has wide tails, which may give negative throughputs. These are set to 0.
     again = np.maximum(again, 0.0)
     found = {}
     for number, load in enumerate(loads):
@@ -111,8 +115,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
             times = load / curves[:, number] - think_s
             row["response_s"] = _summary(float(load / best[number] - think_s), times, load / again[:, number] - think_s)
         if row["response_s"]["curve"] <= 0 or (row["response_s"]["band_95"][0] or 0.0) < 0:
-            # Far below the knee N / X - Z is a small difference of large numbers, and even its sign is
-            # uncertain.
+            # Far below the knee, N / X - Z is a small difference of large numbers, so that even its sign is uncertain.
             row.pop("response_s")
         if fit.curve is LINEAR and load > fit.points.load.max():
             _reach_down(row, fit, parameters, float(load), think_s)
@@ -123,7 +126,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
 def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, think_s: float) -> None:
     """Lower the bands of a straight line to the throughput at the highest measured load.
 
-    A limit of the true system may lie just above that load.
+    The true system may reach a limit just above that load.
     """
     top = np.array([float(fit.points.load.max())])
     kept = fit.curve.throughput(parameters, top)[:, 0]
@@ -135,7 +138,7 @@ def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, 
         before = row["throughput"][band][0]
         row["throughput"][band][0] = low if before is None else min(low, before)
         if "response_s" in row and row["response_s"][band][1] is not None:
-            # If the lower end of the throughput is zero, the response time has no upper end.
+            # If the lower end of the throughput band is zero, the band of the response time has no upper end.
             slowest = load / low - think_s if low > 0 else None
             row["response_s"][band][1] = None if slowest is None else max(slowest, row["response_s"][band][1])
 
@@ -149,7 +152,7 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 
 
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
-    """Compare the predictions of a fit without the held-out levels with the measurements at these levels, for JSON.
+    """Compare measurements at held-out load levels with the predictions of a fit without these levels, for JSON.
 
     The bands include the error of a further measurement; `within_95` states if the measurement lies in them.
     """
@@ -175,8 +178,8 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
 
 
 def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
-    """Return the basis of the predictions for JSON: range, assumptions with their tests, error at held-out
-    levels.
+    """Return the basis of the predictions for JSON: measured range, assumptions with their tests, error at held-out
+    load levels.
     """
     points = candidate.fit.points
     limit, why = farthest(candidate)
@@ -241,7 +244,7 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
 
 
 def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
-    """Return the assumption of the curve about the service demand, with its test."""
+    """Return the assumption of the curve about the service demand, with the test of the assumption."""
     fit = candidate.fit
     busy = fit.busy_misses
     tested = "only through the shape of the curve"

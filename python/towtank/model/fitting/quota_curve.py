@@ -1,6 +1,4 @@
-"""Closed curve of a bottleneck with a CPU quota, which lets work run at full speed until the quota is used
-up.
-"""
+"""Closed curve of a bottleneck with a CPU quota. Work runs at full speed until the quota of a period is used up."""
 
 from __future__ import annotations
 
@@ -12,13 +10,13 @@ from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.observations import Floats
 from towtank.model.quota import Quota
 
-# Number of iterations. Each iteration multiplies the error of the throughput by at most the bottleneck's share of
-# the cycle time.
+# Number of iterations to find the throughput under a quota. Each iteration multiplies the error of the throughput
+# by at most the bottleneck's share of the cycle time.
 _ROUNDS = 4
 
 
 def others_use(users: float) -> float:
-    """Return the share of a station's utilization that comes from the other users, (N - 1) / N of N users. [ratio]
+    """Return the share of a station's utilization that N - 1 of N users cause, (N - 1) / N. [ratio]
 
     A user does not wait for its own requests, so only this share delays an arriving request.
     """
@@ -29,7 +27,7 @@ def others_use(users: float) -> float:
 class QuotaCurve(ClosedCurve):
     """Closed curve for servers that each have a fraction of a CPU.
 
-    The closed curve models a slow server, at which short work takes longer than under a quota. The time that
+    A closed curve models a constantly slower server, at which short work takes longer than under a quota. The time that
     the quota saves, at the utilization by other users, is subtracted from the time elsewhere, iteratively.
 
     Attributes
@@ -43,7 +41,7 @@ class QuotaCurve(ClosedCurve):
     name = "quota"
 
     def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
-        """Return the throughput for a whole number of users; shape (n_problems,). [1/s]"""
+        """Return the throughput for a whole number of users, for each set of parameters; shape (n_problems,). [1/s]"""
         if users == 0:
             return np.zeros(len(parameters))
         demand = work * self.held_up(parameters, others)

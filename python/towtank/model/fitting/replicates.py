@@ -13,18 +13,19 @@ from towtank.model.fitting.least_squares import minimise
 from towtank.model.fitting.observations import Floats
 
 REPLICATES = 1000
-"""Number of bootstrap replicates; 25 of them lie below the 2.5 % percentile. [1]"""
+"""Number of bootstrap replicates. With 1000, 25 replicates lie below the 2.5 % quantile. [1]"""
 SEED = 20260101
 """Seed of the random generator, fixed so that the same input gives the same intervals."""
-# Number of points below which the autocorrelation cannot be estimated.
+# Smallest number of points from which the autocorrelation of residuals is estimated.
 _SERIES = 30
-# Replicates start at the fitted parameters and mostly converge within five steps. The error left by the
-# tolerance is far below the spread of the replicates.
+# Highest number of steps and tolerance for the fit of a replicate. The fit starts at the fitted parameters and mostly
+# converges within five steps. Its remaining error is far below the spread of the replicates.
 _STEPS, _TOLERANCE = 40, 1e-7
 
 
 def block_length(fit: Fit) -> int:
-    """Return the block length for drawing residuals; 1 if they appear independent. [1]
+    """Return the length of the blocks in which the bootstrap draws residuals; 1 if the residuals appear independent.
+    [1]
 
     Notes
     -----
@@ -45,7 +46,7 @@ def block_length(fit: Fit) -> int:
 
 
 def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
-    """Return the parameters fitted to `count` data sets drawn from the fit; shape (count, n_parameters).
+    """Return the parameters fitted to `count` simulated data sets; shape (count, n_parameters).
 
     Notes
     -----
@@ -66,7 +67,8 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
     freedom = max(1, fit.freedom)
     rows = fit.solution.residuals.reshape(-1, points) * math.sqrt(points * problem.independent / freedom)
     rows = rows - rows.mean(axis=1, keepdims=True)
-    drawn = rows[:, _drawn(fit, count, stream)]  # shape (n_kinds, count, n_points)
+    # The shape is (n_kinds, count, n_points); the kinds are throughput, response time and busy servers.
+    drawn = rows[:, _drawn(fit, count, stream)]
     size = np.sqrt(freedom / stream.chisquare(freedom, count))
     noise = np.concatenate(list(drawn * size[None, :, None]), axis=1)
     targets = problem.model(fit.parameters[None, :])[0] + problem.deviations * noise
@@ -84,8 +86,8 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
     order = np.argsort(fit.points.place, kind="stable")
     blocks = math.ceil(points / length)
     first = stream.integers(0, points, (count, blocks, 1))
-    # The series is treated as a ring, so that residuals at its ends are drawn as often as those in the
-    # middle.
+    # The series of residuals is treated as a ring, so that its first and last residuals are drawn as often as those in
+    # the middle.
     places = ((first + np.arange(length)) % points).reshape(count, -1)[:, :points]
     drawn = np.empty((count, points), dtype=np.int64)
     drawn[:, order] = order[places]
@@ -93,8 +95,8 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
 
 
 def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEED) -> Floats:
-    """Return simulated further measurements at each load: curves of the replicates plus a measurement error.
-    [1/s]
+    """Return simulated further measurements of throughput at each load: curves of the replicates plus a measurement
+    error. [1/s]
 
     Parameters
     ----------

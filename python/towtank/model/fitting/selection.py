@@ -32,19 +32,19 @@ from towtank.model.fitting.replicates import replicates
 from towtank.model.fitting.utilization_law import judge_limit, judge_one_system
 
 COMPARABLE = 2.0
-"""Difference of AICc up to which curves are supported about equally.
+"""Difference of the corrected Akaike criterion up to which the data support two curves about equally.
 
 Source: Burnham and Anderson, *Model Selection and Multimodel Inference*, 2nd ed., Springer, 2002, section
 2.6, doi:10.1007/b97636.
 """
 _CHANGE_LEVEL = 0.05
 DEFAULT_HELD_OUT = 1
-"""Number of highest levels that a second fit leaves out to test every curve. [1]"""
+"""Number of highest load levels that a second fit leaves out in order to test every curve. [1]"""
 
 
 @dataclass
 class Candidate:
-    """Fitted curve with the tests of its fit.
+    """Curve fitted to measured points, with the tests of this fit.
 
     Attributes
     ----------
@@ -74,24 +74,24 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Name of the curve family."""
+        """Name of the family of the fitted curve."""
         return self.fit.curve.name
 
     @cached_property
     def replicates(self) -> Floats:
-        """Bootstrap replicates of the parameters, computed once."""
+        """Bootstrap replicates of the parameters of the fitted curve. They are computed once."""
         return replicates(self.fit)
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Simulated further measurements at the held-out levels, predicted by a fit without these levels.
-        [1/s]
-        """
+        """Simulated further measurements at the held-out load levels, predicted by a fit without these levels. [1/s]"""
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
     @cached_property
     def held_out_interval(self) -> Interval | None:
-        """Interval of the largest error at the held-out levels; None if no level was held out. [ratio]"""
+        """Interval of the largest relative error of throughput at the held-out load levels; None if no level was held
+        out. [ratio]
+        """
         if self.held_out is None or self.measured_again is None:
             return None
         drawn = self.measured_again.T
@@ -99,8 +99,8 @@ class Candidate:
         return error_interval([{**row, "throughput_band_95": percentiles(again)} for row, again in rows])
 
     def held_out_text(self) -> str:
-        """Render the largest error at the held-out levels in per cent, with its interval; `-` without
-        held-out levels.
+        """Render the largest error of throughput at the held-out load levels in per cent, with its interval; `-`
+        without held-out levels.
         """
         return "-" if self.held_out is None else relative_error(self.held_out["worst_error"], self.held_out_interval)
 
@@ -126,7 +126,7 @@ class Choice:
 
 
 def candidate(name: str, points: Observations, servers: int, think_s: float, held: int | None) -> Candidate:
-    """Fit a curve family to points and test the fit.
+    """Fit a curve of a family to measured points and test the fit.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
 
 
 def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
-    """Return a candidate with a fit, and the test of a second fit to the lower levels."""
+    """Return a candidate from a fit, with the test of a second fit to the lower load levels."""
     highest = held or DEFAULT_HELD_OUT
     above = None if below is None else points.split(highest)[1]
     compared = None if below is None or above is None else predicted_against_measured(below, above, highest)
@@ -205,8 +205,8 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
 
 def _judge_by_servers(contender: Candidate, points: Observations, servers: int) -> None:
-    """Reject a scalability law whose throughput contradicts the utilization law; closed curves need no such
-    test.
+    """Reject a scalability law whose throughput contradicts the utilization law; closed curves contain this law and
+    need no such test.
 
     Notes
     -----
@@ -226,7 +226,9 @@ def _judge_by_servers(contender: Candidate, points: Observations, servers: int) 
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """Return a choice whose reason also states why one of the two closed curves was not chosen."""
+    """Return a choice whose reason also states why the constant or the changing demand of the closed curve was not
+    chosen.
+    """
     reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
@@ -256,8 +258,8 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
     if held is None and plain.tested is not None and changing.tested is not None:
         first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
         if first is not best.tested:
-            # The lower levels alone would have chosen the other curve, so the test uses the prediction of
-            # that curve.
+            # The lower levels alone would have chosen the other closed curve, so the test uses the prediction of the
+            # other curve.
             place = next(number for number, contender in enumerate(candidates) if contender is best)
             candidates[place] = _tested(best.fit, first, points, held)
     if other.name in rejected:
@@ -288,7 +290,9 @@ def _changes(plain: Fit, changing: Fit) -> bool:
 
 
 def _credible_gap(fit: Fit) -> float:
-    """Return the largest difference of the joint criterion that chance explains."""
+    """Return the largest difference of the joint criterion that chance explains, for two closed curves on the same
+    points.
+    """
     values = 2 * fit.points.count
     freedom = values - len(fit.parameters)
     return float(values * math.log(f_quantile(1 - _CHANGE_LEVEL, freedom, freedom)))
@@ -297,8 +301,8 @@ def _credible_gap(fit: Fit) -> float:
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
     """Choose the curve that predicts the highest level best, if there are too few points for a comparison by AICc.
 
-    If no tested candidate predicts that level within `MISS_LIMIT`, a closed curve with too few levels for the
-    test is preferred: it is also fitted to the utilization of the bottleneck at each level.
+    If no curve predicts that level within `MISS_LIMIT`, a closed curve with too few levels for this test is
+    preferred, because it is also fitted to the utilization of the bottleneck at each level.
     """
     tested = [contender for contender in able if contender.held_out is not None]
     founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]

@@ -23,51 +23,50 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Smallest ratio of the response time at the highest load to the response time at the lowest load that counts as
-growth. [ratio]
+"""Smallest ratio of the response time at the highest load to that at the lowest load at which response time counts as
+growing. [ratio]
 """
 BELOW_LINE = "throughput below the proportional line through the lowest load"
 """Name of the evidence for a shortfall of throughput. The report looks for this name."""
 SHORTFALL = 0.10
-"""Smallest shortfall of throughput, below the proportional line through the lowest load, that counts. [ratio]"""
+"""Smallest relative shortfall of throughput that counts as evidence. The shortfall is measured from the proportional
+line through the lowest load. [ratio]
+"""
 FULL = 0.90
-"""Utilization from which CPUs count as saturated. [ratio]
+"""Utilization at or above which CPUs count as saturated. [ratio]
 
 Disks have the lower threshold `DISK_FULL`, because they process requests in parallel.
 """
 DISK_FULL = 0.80
 QUEUES = 2.0
-"""Factor on 1 / (1 - U) up to which queues at the observed resources explain the growth of response time. [ratio]
+"""Safety factor on 1 / (1 - U). Queues at the observed resources explain a growth of response time up to this product.
+[ratio]
 
 U is the highest observed utilization. With exponential service, the response time of M/M/1 grows by 1 / (1 -
 U), and less with several servers or a closed load.
 """
 GENERATOR_BUSY = 0.80
-"""Share of the generator's calibrated rate from which the generator may be the limit. [ratio]"""
+"""Share of the load generator's calibrated rate above which the generator itself may limit the load. [ratio]"""
 PRESSURE = 0.10
-"""Share of time in which threads waited for memory or disk, from which the wait counts as evidence. [ratio]"""
+"""Smallest share of time in which threads waited for memory or disk that counts as evidence. [ratio]"""
 HELD_UP = 0.10
-"""Share of time in which the CPU limit of a control group paused processes, from which the pauses count as
-evidence. [ratio]
-"""
+"""Smallest share of time in which the CPU limit of a control group paused processes that counts as evidence. [ratio]"""
 FAULTS = 20.0
-"""Rate of pages read back from disk from which memory counts as short. [1/s]"""
+"""Rate of pages read back from disk at or above which memory counts as short. [1/s]"""
 GROWN = 1.2
-"""Smallest ratio of the CPU time per transaction at the highest load to the CPU time at the lowest load that counts
-as growth. [ratio]
+"""Smallest ratio of the CPU time per transaction at the highest load to that at the lowest load at which CPU time
+counts as growing. [ratio]
 """
 CPU_TIME = "CPU time per transaction of"
-"""First words of a description of evidence on CPU time. Such evidence exists only if the CPUs of a resource were
-observed.
-"""
+"""First words of the evidence on CPU time. Such evidence exists only if the CPUs of a resource were observed."""
 UTILIZATION = "utilization of"
-"""First words of a description of evidence on the utilization of a CPU or disk."""
+"""First words of the evidence on the utilization of a CPU or disk."""
 _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A figure at the lowest and at the highest load, as evidence for a kind of limit."""
+    """Values of one figure at the lowest and at the highest load, as evidence for a kind of limit."""
 
     what: str
     lowest: float | None
@@ -77,7 +76,7 @@ class Evidence:
     interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """Return the evidence for JSON: its values at the lowest and highest load, and its limit."""
+        """Return the evidence for JSON: its values at the lowest and highest load, and the limit of these values."""
         return {
             "what": self.what,
             "at_lowest": self.lowest,
@@ -168,8 +167,8 @@ def _decide(
 ) -> tuple[str, str | None]:
     """Return the kind of limit and its resource.
 
-    A busy generator is checked first, as it invalidates the other evidence; then saturated resources; then
-    contention.
+    A busy load generator is checked first, as it invalidates the other evidence. Saturated resources are
+    checked next, and contention last.
     """
     for kind in ("generator", "memory", "disk", "cpu", "quota"):
         full = [item for item in evidence if item.speaks_for == kind]
@@ -226,7 +225,9 @@ def _factor(grown: Evidence) -> str:
 
 
 def _percent(short: Evidence) -> str:
-    """Render the share by which throughput is below the proportional line; 0 if throughput is above the line."""
+    """Render the share by which throughput is below the proportional line through the lowest load; 0 if throughput is
+    above this line.
+    """
     low, high = short.interval or (None, None)
     value = max(0.0, short.highest or 0.0)
     if low is None or high is None:
@@ -235,7 +236,7 @@ def _percent(short: Evidence) -> str:
 
 
 def _grown(configuration: Configuration) -> Estimate:
-    """Return the response time at the highest load, relative to that at the lowest load. [ratio]"""
+    """Return the response time at the highest load, relative to the response time at the lowest load. [ratio]"""
     times = [from_document(point["response_time_s"]["mean"]) for point in configuration.points]
     return ratio_interval(times[-1], times[0]) if times[-1].value else NOTHING
 
@@ -253,7 +254,7 @@ def _reached(configuration: Configuration) -> Estimate:
 
 
 def _ends(configuration: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
-    """Return the mean of a figure over the runs at the lowest and over the runs at the highest load."""
+    """Return the mean of a figure over the runs at the lowest load, and over the runs at the highest load."""
     found = []
     for point in (configuration.points[0], configuration.points[-1]):
         values = [read(run) for run in configuration.runs if run["run"] in point["runs"]]
@@ -330,7 +331,7 @@ def _cpus(configuration: Configuration) -> list[Evidence]:
 
 
 def _quotas(configuration: Configuration) -> list[Evidence]:
-    """Return the evidence on CPU limits of control groups: the share of time for which they paused tiers.
+    """Return the evidence on CPU limits of control groups: the share of time for which these limits paused tiers.
 
     Limits of the study's hosts, and limits of a whole tier, do not count: they define the CPUs of the
     resource.

@@ -18,12 +18,12 @@ from towtank.yamlfile import did_you_mean
 LOAD_NAMES = ("users", "concurrency", "load", "threads", "clients", "processors", "n")
 THROUGHPUT_NAMES = ("throughput", "throughput_per_s", "x", "tps", "rate")
 MOST_ROWS = 100_000
-"""Highest number of rows. A longer file must first be aggregated to one row for each measurement. [1]"""
+"""Highest number of rows of a CSV file. A longer file must first be aggregated to one row for each measurement. [1]"""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns; None for a missing column, or if the name is to be guessed.
+    """Names of the columns of a CSV file; None for a missing column, or if the name is to be guessed.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def _read(path: Path) -> _Reader:
 
 
 def _cells(reader: _Reader, number: int, line: str, separator: str) -> list[str] | None:
-    """Return the cells of a line; None if a cell is too long."""
+    """Return the cells of a line in a CSV file; None if a cell is too long."""
     try:
         return next(iter(csv.reader(io.StringIO(line), delimiter=separator)))
     except csv.Error:
@@ -145,7 +145,7 @@ def _add(reader: _Reader, number: int, line: str, separator: str) -> None:
     if len(cells) != len(reader.header):
         reader.fault(number, 1, "", f"must have {len(reader.header)} cells as the header has, got {len(cells)} instead")
         return
-    # With a quoted cell the position within the line is unknown, so faults refer to column 1.
+    # With a quoted cell, the position of later cells in the line is unknown. Faults then refer to column 1.
     starts = [1] * len(cells)
     if '"' not in line:
         for place in range(1, len(cells)):
@@ -196,8 +196,8 @@ def _place(reader: _Reader, role: str, option: str, given: str | None, known: tu
 
 
 def _numbers(reader: _Reader, place: int, role: str) -> Floats:
-    """Return a column as numbers; standard errors and think times must be at least 0, all other numbers above
-    0.
+    """Return a column of a CSV file as numbers. Standard errors and think times must be at least 0, and all other
+    numbers must be above 0.
     """
     least = 0.0 if role in ("error", "think") else None
     values = []

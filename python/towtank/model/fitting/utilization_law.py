@@ -14,17 +14,19 @@ from towtank.model.fitting.observations import Observations
 
 CONFIDENCE = 0.95
 READING_ERROR = 0.02
-"""Largest measuring error of busy servers; a larger excess shows that the number of servers is wrong. [ratio]"""
+"""Largest relative measuring error of busy servers. A larger excess over the number of servers shows that this number
+is wrong. [ratio]
+"""
 _POINTS = 4
 """Smallest number of points for which demand and background are estimated with an interval. [1]"""
 _ROWS = 12
 """Smallest number of points for which a change of the demand is detected. [1]"""
 _CHANGE = 0.05
-"""Smallest change of the demand that is reported. [ratio]"""
+"""Smallest relative change of the demand that is reported. [ratio]"""
 _LEVEL = 0.001
 _GRID = 400
 _FARTHEST = 100.0
-"""Largest throughput in the search for the limit, relative to the highest measured throughput. [ratio]"""
+"""Largest throughput in the search for the throughput limit, relative to the highest measured throughput. [ratio]"""
 
 
 def highest_throughput(points: Observations, servers: int) -> tuple[float, float] | None:
@@ -41,8 +43,7 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
     Least squares gives the busy servers U = b + D X at throughput X, with background b and demand D; the limit with m
     servers is (m - b) / D. The upper end of its interval is the throughput at which the lower band of the line reaches
     m. The band lies t s sqrt(x' (A'A)^-1 x) below the line, with Student's quantile t, residual standard error s,
-    design
-    matrix A and x = (1, X).
+    design matrix A and x = (1, X).
     """
     busy = points.busy
     if busy is None or points.count < _POINTS or float(busy.max()) > (1 + READING_ERROR) * servers:
@@ -50,7 +51,7 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
     rates = _rates(points)
     design = np.column_stack([np.ones_like(rates), rates])
     found = np.linalg.lstsq(design, busy, rcond=None)[0]
-    if found[0] < 0:  # a background cannot be negative
+    if found[0] < 0:  # Background cannot be negative, so the fit without background is used.
         found = np.array([0.0, float(rates @ busy / (rates @ rates))])
     if found[1] <= 0 or np.ptp(rates) <= 0:
         return None
@@ -68,7 +69,7 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
 
 
 def _rates(points: Observations) -> Floats:
-    """Return the throughput of each point, converted to transactions of the reference mix. [1/s]"""
+    """Return the throughput of each measured point, converted to transactions of the reference mix. [1/s]"""
     return points.throughput if points.work is None else np.asarray(points.throughput * points.work, dtype=float)
 
 

@@ -1,5 +1,5 @@
-"""Compares a system with rules of thumb: the answer of each applicable rule, and if the system follows the
-rule.
+"""Compares a system with rules of thumb: returns the answer of each applicable rule, and states if the system follows
+it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from towtank.size.rules.rule import FOLLOWS, Answer, InputValue, Rule, answer, s
 
 Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_told"]
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
-# Most pairs of services that are compared for a rule that concerns two kinds of services.
+# Highest number of pairs of services that are compared, for a rule that concerns two kinds of services.
 _PAIRS_AT_MOST = 64
-# Relative width below which an interval is only rounding error, such as the interval of a CPU that was busy in
-# every second. [ratio]
+# Relative width below which an interval is only rounding error, such as the interval of the utilization of a CPU
+# that was busy in every second. [ratio]
 _ROUNDING = 1e-9
 
 
@@ -82,8 +82,8 @@ def _of_rule(rule: Rule, situation: Situation) -> Iterator[Advice]:
 
 
 def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...], Facts]]:
-    """Yield the services that a rule concerns and the facts about them, once for each service or pair of
-    services.
+    """Yield the services that a rule concerns and the known properties of these services, once for each service or pair
+    of services.
     """
     prefixes = dict.fromkeys(
         bind.partition(".")[0] for quantity in rule.entry.inputs.values() for bind in quantity.binds
@@ -97,7 +97,9 @@ def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...],
 
 
 def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | None:
-    """Evaluate a rule with the known facts and judge the system; None if no input of the rule is known."""
+    """Evaluate a rule with the known properties of a system, and decide if the system follows it; None if no input of
+    the rule is known.
+    """
     known: dict[str, Fact] = {}
     for name, quantity in rule.entry.inputs.items():
         fact = next((facts[bind] for bind in quantity.binds if bind in facts), None)
@@ -132,7 +134,7 @@ def _hold_over_intervals(
 ) -> None:
     """Evaluate the rule over the intervals of its inputs.
 
-    A verdict that changes within the intervals is withdrawn.
+    A verdict that is not the same everywhere in the intervals becomes undecided.
     """
     found, rule = item.answer, item.rule
     try:
@@ -156,16 +158,16 @@ def _hold_over_intervals(
 
 
 def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[str, Ends]) -> list[str]:
-    """Return the inputs whose interval alone changes the verdict; all inputs with intervals if no single interval
-    does.
+    """Return the inputs whose interval alone changes the verdict. If no single interval changes the verdict, return all
+    inputs with intervals.
     """
     alone = [name for name in intervals if not reach(item.rule, given, {name: intervals[name]}, ()).is_certain]
     return alone or list(intervals)
 
 
 def _withdraw(item: Advice, why: str) -> None:
-    """Change a verdict to undecided and remove its line of arithmetic; a verdict that is undecided because inputs are
-    missing stays.
+    """Change a verdict to undecided and remove its line of arithmetic. A verdict that is already undecided, because
+    inputs are missing, stays as it is.
     """
     if item.verdict == "cannot_be_told":
         return
@@ -194,7 +196,7 @@ def _and(names: Iterable[str]) -> str:
 
 
 def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends | None:
-    """Return both ends of the interval of a measured number, in base units; None without an interval."""
+    """Return both ends of the interval of a measured input, in base units; None without an interval."""
     if fact is None or fact.ends is None or isinstance(value, bool | str):
         return None
     low, high = (parse_quantity(end, rule.units[name]) for end in fact.ends)
@@ -202,9 +204,7 @@ def _ends(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> Ends |
 
 
 def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
-    """Render the value of an input: with its interval if known, or with few digits if it was measured without an
-    interval.
-    """
+    """Render the value of an input with its interval if known. A measured value without an interval has few digits."""
     ends = _ends(rule, name, value, fact)
     if ends is not None:
         assert not isinstance(value, str)
@@ -213,7 +213,9 @@ def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
 
 
 def _read(rule: Rule, known: dict[str, Fact]) -> tuple[dict[str, InputValue], dict[str, str]]:
-    """Return the inputs that the rule accepts, in base units, and for each refused input the reason."""
+    """Return the inputs that the rule accepts, in base units. For each input that the rule refuses, return the
+    reason.
+    """
     given: dict[str, InputValue] = {}
     refused: dict[str, str] = {}
     for name, fact in known.items():
@@ -249,7 +251,7 @@ def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
 
 
 def document_of(item: Advice) -> dict[str, Any]:
-    """Return the advice of a rule for JSON: verdict, values, arithmetic and source."""
+    """Return the advice of a rule of thumb for JSON: verdict, values, arithmetic and source."""
     entry = item.rule.entry
     return {
         "rule": item.rule.name,
@@ -281,7 +283,7 @@ def _by_role(item: Advice, role: str) -> dict[str, dict[str, str]]:
 
 
 def source_text(rule: Rule) -> str:
-    """Render the source of a rule: document, section and lines."""
+    """Render the source of a rule of thumb: document, section and lines."""
     source = rule.entry.source
     section = f", {source.section}" if source.section else ""
     lines = f", lines {source.lines}" if source.lines else ""

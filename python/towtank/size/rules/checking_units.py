@@ -1,4 +1,4 @@
-"""Checks the units of formulas: both sides of sums and comparisons must match, and arguments must fit
+"""Checks the units of formulas: the operands of sums and comparisons must have equal dimensions, and arguments must fit
 functions.
 """
 
@@ -10,13 +10,13 @@ from fractions import Fraction
 from towtank.size.rules.language import Binary, Call, FormulaError, Literal, Name, Tree, Truth, Unary
 from towtank.size.rules.quantities import NUMBER, Dimension, combined, dimension_text
 
-# Dimension of a formula's result; None if the result is a yes or no.
+# Dimension of a formula's result; None if the result is yes or no.
 Kind = Dimension | None
 _TRUTH: Kind = None
 
 
 def dimension_of(tree: Tree, kinds: Mapping[str, Kind]) -> Kind:
-    """Return the dimension of a formula's result; None if the result is a yes or no.
+    """Return the dimension of a formula's result; None if the result is yes or no.
 
     Parameters
     ----------

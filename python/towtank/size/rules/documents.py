@@ -43,7 +43,7 @@ def _example(rule: Rule, number: int) -> dict[str, Any]:
 
 
 def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
-    """Return a rule as a document `towtank/rules/1`, with its computed result if there is one."""
+    """Return a rule as a document `towtank/rules/1`, with its computed result if it was evaluated."""
     document: dict[str, Any] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
     if answer is not None:
         number = answer.value
@@ -60,7 +60,7 @@ def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
 
 
 def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) -> dict[str, Any]:
-    """Return the advice for each situation, with the number of rules per verdict, as a document
+    """Return the advice for each configuration of a system, with the number of rules per verdict, as a document
     `towtank/advice/1`.
     """
     return {

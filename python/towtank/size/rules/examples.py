@@ -9,7 +9,8 @@ from towtank.size.rules.file import RuleExample
 from towtank.size.rules.quantities import parse_quantity, shown_quantity
 from towtank.size.rules.rule import InputValue, Rule, answer, result_of_example
 
-# Relative tolerance for results that a source states as exact: decimal fractions are rounded in binary.
+# Relative tolerance for results that a source states as exact. It is needed because decimal fractions are rounded
+# in binary.
 EXACT = 1e-9
 
 
@@ -23,7 +24,7 @@ class Outcome:
     got : str
         Computed result, with its unit.
     difference : float
-        Absolute difference from the stated result, in base units; 1 for yes instead of no.
+        Absolute difference from the stated result, in base units; 1 if one result is yes and the other is no.
     comes_out : bool
     """
 
@@ -53,7 +54,7 @@ def outcome(rule: Rule, example: RuleExample) -> Outcome:
 
 
 def with_defaults(rule: Rule, given: dict[str, InputValue]) -> dict[str, InputValue]:
-    """Return the given input values, completed by the defaults of the rule."""
+    """Return the given input values, and the defaults of the rule for all inputs that are not given."""
     defaults = {
         name: rule.read(name, quantity.default)
         for name, quantity in rule.entry.inputs.items()

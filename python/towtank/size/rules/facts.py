@@ -1,4 +1,5 @@
-"""Facts of a system for rules: named values from the results of a study or from a configuration sheet.
+"""Known properties of a system (facts) that rules use: named values from the results of a study or from a configuration
+sheet.
 
 A fact has a name listed in the `binds` of a rule. Facts of a service begin with its kind (`postgresql.shared_buffers`);
 `tier.` stands for any service. A system has a set of common facts and one set for each service.
@@ -13,8 +14,8 @@ from typing import Any
 
 from towtank.size.rules.rule import Rule
 
-# Unit and meaning of the facts that study results provide. A configuration sheet may provide these facts and all
-# other facts that rules use.
+# Unit and meaning of the system properties that study results provide. A configuration sheet may provide these and
+# all other properties that rules use.
 COMMON: dict[str, tuple[str, str]] = {
     "load.users": ("users", "users of the load level"),
     "load.rate": ("1/s", "arrival rate of the load level"),
@@ -112,7 +113,7 @@ class Fact:
 
 Facts = dict[str, Fact]
 
-# Last parts of the names of measured facts that vary between measurement windows of the same system.
+# Last parts of the names of measured properties that vary between measurement windows of the same system.
 _ESTIMATES = frozenset({
     "throughput", "response_time.mean", "response_time.p95", "cpu_utilization", "cpu_demand", "idle_cpus",
     "disk_utilization", "steal", "io_pressure", "memory_pressure", "retransmits", "major_faults", "disk_reads",
@@ -122,7 +123,7 @@ _ESTIMATES = frozenset({
 
 
 def is_uncertain(fact: Fact) -> bool:
-    """Return True if a fact was measured with a random error, and its interval is unknown."""
+    """Return True if a property of a system was measured with a random error, and its interval is unknown."""
     if fact.place is not None or fact.ends is not None:
         return False
     return fact.name in _ESTIMATES or fact.name.rpartition(".")[2] in _ESTIMATES
@@ -130,7 +131,7 @@ def is_uncertain(fact: Fact) -> bool:
 
 @dataclass
 class Situation:
-    """Facts of a system at one load level.
+    """Known properties of a system at one load level.
 
     Attributes
     ----------
@@ -149,8 +150,8 @@ class Situation:
     services: dict[str, tuple[str, Facts]] = field(default_factory=dict)
 
     def instances(self, prefix: str) -> list[tuple[str, Facts]]:
-        """Return the services of kind `prefix`, with their facts by full name (`prefix.NAME`); `tier` selects
-        all services.
+        """Return the services of kind `prefix`, with their known properties by full name (`prefix.NAME`); `tier`
+        selects all services.
         """
         found = []
         for name, (kind, facts) in self.services.items():
@@ -159,9 +160,9 @@ class Situation:
         return found
 
     def with_sheet(self, sheet: Facts) -> Situation:
-        """Return the situation with the facts of a configuration sheet added.
+        """Return these known properties of a system, together with those of a configuration sheet.
 
-        A fact of a service kind applies to every service of that kind.
+        A property that the sheet states for a kind of service applies to every service of that kind.
         """
         services = {}
         for name, (kind, facts) in self.services.items():
@@ -171,7 +172,7 @@ class Situation:
 
 
 def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> Facts:
-    """Return facts for measured values in base units; unknown values are left out.
+    """Return system properties for measured values in base units; unknown values are left out.
 
     A value may be an estimate from a run summary: a mapping with `value`, `low` and `high`.
     """
@@ -195,12 +196,12 @@ def _text(value: float, unit: str) -> str:
 
 
 def bound_names(rules: Iterable[Rule]) -> dict[str, None]:
-    """Return all names of facts that rules can use, in the order of the rules."""
+    """Return all names of system properties that rules can use, in the order of the rules."""
     return {name: None for rule in rules for quantity in rule.entry.inputs.values() for name in quantity.binds}
 
 
 def table() -> str:
-    """Render the facts that study results provide as a Markdown table for the reference."""
+    """Render the system properties that study results provide as a Markdown table for the reference."""
     rows = [(name, *rest) for name, rest in COMMON.items()]
     rows += [(f"{TIER}.{name}", *rest) for name, rest in OF_A_TIER.items()]
     rows += [(f"{kind}.{name}", *rest) for kind, facts in OF_A_KIND.items() for name, rest in facts.items()]

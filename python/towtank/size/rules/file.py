@@ -65,7 +65,7 @@ class RuleStep(FileModel):
 
 
 class RuleRow(FileModel):
-    """Row of a rule's table."""
+    """Row in the table of a rule: values of inputs, and the result for these values."""
 
     when: dict[Name, str] = Field(min_length=1, description="Choice of each input for which this row applies.")
     value: Scalar = Field(description="Value of the row, in `value_unit` or in the unit of the result.")
@@ -80,7 +80,7 @@ class RuleResult(FileModel):
 
 
 class RuleSource(FileModel):
-    """Place in a document where a rule is stated."""
+    """Document, and the section in this document, where a rule is stated."""
 
     document: Name = Field(description="Short name of the document, from `documents`.")
     section: Text = Field("", description="Section, table or page of the document.")

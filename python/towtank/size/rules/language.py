@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from towtank.size.rules.quantities import LITERAL_UNITS, Dimension, literal
 from towtank.yamlfile import did_you_mean
 
-# Shipped formulas have about fifty characters. These bounds limit the time and stack depth that a file can
-# cause.
+# Bounds of a formula that limit the time and stack depth that a rule file can cause. Shipped formulas are far
+# shorter, with about fifty characters.
 CHARACTERS_AT_MOST = 1000
 TOKENS_AT_MOST = 200
 DEPTH_AT_MOST = 30
 
-# Functions, each with its smallest and largest number of arguments.
+# Functions that formulas may call, each with its smallest and largest number of arguments.
 FUNCTIONS = {
     "min": (2, 20),
     "max": (2, 20),
@@ -73,7 +73,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Truth:
-    """`true` or `false`."""
+    """Truth value in a formula: `true` or `false`."""
 
     value: bool
     position: int
@@ -81,7 +81,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Name:
-    """Name of an input or a step."""
+    """Name of an input or a step in a formula."""
 
     name: str
     position: int
@@ -89,7 +89,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Unary:
-    """`-a` or `not a`."""
+    """Negation in a formula: `-a` or `not a`."""
 
     operator: str
     operand: Tree
@@ -108,7 +108,7 @@ class Binary:
 
 @dataclass(frozen=True)
 class Call:
-    """Call of a function."""
+    """Call of a function in a formula."""
 
     function: str
     arguments: tuple[Tree, ...]
@@ -183,7 +183,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """Parser of formulas by operator precedence, with one level for each set in `_LEVELS`."""
+    """Parser of formulas by operator precedence. Each set of operators in `_LEVELS` is one level of precedence."""
 
     def __init__(self, tokens: list[_Token], text: str) -> None:
         self._tokens = tokens
@@ -206,13 +206,13 @@ class _Parser:
             raise FormulaError(f"must go on with {sign!r}, got {token.text!r} instead", token.position)
 
     def expect_end(self) -> None:
-        """Raise an error if text follows the formula."""
+        """Raise an error if text follows the end of the formula."""
         token = self._peek()
         if token is not None:
             raise FormulaError(f"must go on with an operator or end, got {token.text!r} instead", token.position)
 
     def expression(self, level: int, depth: int) -> Tree:
-        """Parse operands joined by the operators of one precedence level; higher levels bind tighter."""
+        """Parse operands joined by the operators of one precedence level; operators of higher levels bind tighter."""
         if depth > DEPTH_AT_MOST:
             token = self._peek()
             raise FormulaError(f"must be nested at most {DEPTH_AT_MOST} deep", token.position if token else 0)

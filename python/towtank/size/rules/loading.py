@@ -1,6 +1,6 @@
-"""Reads rule files and checks the meaning of their rules; all faults are reported with their places.
+"""Reads rule files and checks the meaning of their rules. All faults are reported with file, line and column.
 
-`file` checks the form of the files.
+The module `file` checks the form of the files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rules(dict[str, Rule]):
     """Rules by name. A rule of a later file replaces an earlier rule of the same name."""
 
     def topics(self) -> dict[str, list[Rule]]:
-        """Return the rules by topic, in the order of the files."""
+        """Return the rules grouped by topic, in the order of the files."""
         found: dict[str, list[Rule]] = {}
         for rule in self.values():
             found.setdefault(rule.topic, []).append(rule)
@@ -92,7 +92,7 @@ def check_rules(document: Document) -> list[Fault]:
 
 
 def read_rules(document: Document) -> tuple[Rules, list[Fault]]:
-    """Return the valid rules of a file, and all faults of the file."""
+    """Return the valid rules of a rule file, and all faults of the file."""
     checked = validate_tree(document.root, RuleFile)
     if checked.model is None:
         return Rules(), checked.faults
@@ -114,7 +114,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def rule(self, file: RuleFile) -> Rule:
-        """Return the rule, which is valid only if `faults` stays empty."""
+        """Return the rule, which is valid only if the list `faults` of this reader stays empty."""
         entry = self._entry
         documents = {"towtank": "Towtank", **file.documents}
         rule = Rule(
@@ -140,7 +140,7 @@ class _Reader:
         self.faults.append(fault_at(self._tree, ("rules", self._name, *path), message, key=key))
 
     def _shape(self, rule: Rule) -> None:
-        """Check that the rule has exactly the keys that its kind requires."""
+        """Check that the rule has exactly the keys that a rule of its kind requires."""
         entry = self._entry
         wants = {
             "formula": entry.formula is not None and not entry.table,
@@ -166,7 +166,7 @@ class _Reader:
                 self._fault(("table", 0, "when", key), "must be an input with 'choices'", key=True)
 
     def _formulas(self, rule: Rule) -> None:
-        """Parse all formulas of the rule; steps come before the formulas that use them."""
+        """Parse all formulas of the rule. Steps are parsed before the formulas that use them."""
         entry = self._entry
         kinds: dict[str, Kind] = {}
         for name, quantity in entry.inputs.items():
@@ -194,7 +194,7 @@ class _Reader:
         rule.follows_when = self._expression(("follows_when",), entry.follows_when, kinds, truths)
 
     def _expression(self, path: Path_, text: str | None, kinds: Mapping[str, Kind], unit: Unit) -> Tree | None:
-        """Parse a formula and check its names and its unit; None if the formula is missing or faulty."""
+        """Parse a formula and check its names and its unit. Return None if the formula is missing or faulty."""
         if text is None:
             return None
         try:
@@ -217,7 +217,9 @@ class _Reader:
         return tree
 
     def _at_character(self, path: Path_, text: str, error: FormulaError) -> None:
-        """Add a fault at the character of the formula where the error is, if the formula is on a single line."""
+        """Add a fault at the character of the formula where the error is, if the formula is written on a
+        single line.
+        """
         fault = fault_at(
             self._tree, ("rules", self._name, *path), f"{error}, at character {error.position + 1} of {text!r}"
         )
@@ -228,9 +230,7 @@ class _Reader:
         self.faults.append(Fault(fault.file, fault.line, column, fault.where, fault.message))
 
     def _values(self, rule: Rule) -> None:
-        """Check that bounds, defaults and table values can be read in the unit of their input or of the
-        result.
-        """
+        """Check that bounds, defaults and table values can be read in the unit of their input or of the result."""
         for name, quantity in self._entry.inputs.items():
             for key in ("at_least", "above", "at_most", "below"):
                 self._quantity(("inputs", name, key), getattr(quantity, key), rule.units[name])

@@ -1,5 +1,5 @@
-"""Reads facts about a system from a results folder, for each configuration at the highest load with a usable
-run.
+"""Reads the properties of a system that rules use from a results folder, for each configuration at the highest load
+with a usable run.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from towtank.size.rules.facts import (
 Json = dict[str, Any]
 _TRUST = {"valid": 0, "suspect": 1}
 _POSTGRESQL_SIZE = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB)?")
-# PostgreSQL's units are powers of 1024, in spite of their names. Without a unit, buffer sizes are in pages
-# and other sizes in kB.
+# The units in PostgreSQL settings are powers of 1024, in spite of their names. A buffer size without a unit is in
+# pages, and any other size without a unit is in kB.
 _POSTGRESQL_FACTORS = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 _POSTGRESQL_PAGE = 8192
 _FILES_OF = "study"
 
 
 def situations(path: Path, users: float | None = None) -> list[Situation]:
-    """Return the facts of each configuration of a results folder.
+    """Return the known properties of the system for each configuration of a results folder.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
     folder = ResultsFolder.open(path)
     runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
     manifests = {name: read for name, run in runs.items() if (read := _manifest(run)) is not None}
-    # Settings and load of a run are unknown without its manifest.
+    # Without its manifest, the settings and the load of a run are unknown, so the run cannot be used.
     summaries = summaries_of(runs[name] for name in manifests)
     manifest = folder.manifest
     study = describe_study(manifest, list(summaries.values()))
@@ -76,7 +76,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
 
 
 def _manifest(run: RunFolder) -> Json | None:
-    """Return the manifest of a run; None if an interrupted write left the file incomplete."""
+    """Return the manifest of a run; None if the file is incomplete because its writing was interrupted."""
     try:
         return run.manifest
     except (OSError, ValueError, StudyError):
@@ -84,7 +84,7 @@ def _manifest(run: RunFolder) -> Json | None:
 
 
 def study_file(path: Path) -> Path | None:
-    """Return the study file of a results folder, if it still exists."""
+    """Return the path of the study file of a results folder; None if this file does not exist any more."""
     files = ResultsFolder.open(path).manifest.get("files") or []
     named = [
         Path(str(entry.get("path"))) for entry in files if isinstance(entry, dict) and entry.get("role") == _FILES_OF
@@ -93,10 +93,10 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the name of the run to use: a valid run at the highest load that has usable runs, or else a suspect run at
-    that load.
+    """Return the name of the run to use: a valid run at the highest load that has valid or suspect runs, or else a
+    suspect run at that load.
 
-    None if no run is usable.
+    None if no run is valid or suspect.
     """
     candidates = [
         (-float(point["load"]), _TRUST[level], run)
@@ -133,10 +133,9 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
 
 
 def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
-    """Return the memory of the host of a service: the limit if it was in force, otherwise the memory of the host.
-    [byte]
+    """Return the memory of the host of a service. If a memory limit was in force on the host, return this limit. [byte]
 
-    None if nothing was recorded, or if the service runs on the machine of the study, whose memory is a separate fact.
+    None if nothing was recorded, or if the service runs on the machine of the study, whose memory is a separate value.
     """
     if host is None:
         return None
@@ -150,12 +149,16 @@ def _value(estimate: Any) -> Any:
 
 
 def _known_by(value: float | None, estimate: Any) -> Any:
-    """Return the estimate, with its interval, if its value equals `value`; otherwise the value alone."""
+    """Return an estimate, with its interval, if the value of the estimate equals `value`; otherwise return `value`
+    alone.
+    """
     return estimate if value is not None and value == _value(estimate) else value
 
 
 def _share_of(used: Any, cpus: float | None) -> Any:
-    """Return the used share of the CPUs, limited to [0, 1] because counters may run ahead by a tick. [ratio]"""
+    """Return the used share of the CPUs, limited to [0, 1] because counters of CPU time may be ahead by a
+    tick. [ratio]
+    """
     if not cpus or _value(used) is None:
         return None
     if not isinstance(used, dict) or used.get("low") is None or used.get("high") is None:
@@ -174,7 +177,7 @@ def _idle(used: Any, cpus: float | None) -> Any:
 
 
 def _disk_utilizations(summary: Mapping[str, Any]) -> list[float]:
-    """Return the utilization of each disk of this machine and of all hosts. [1]"""
+    """Return the utilization of each disk of the study machine and of all hosts of its services. [1]"""
     places = (dig(summary, "host"), *(dig(summary, "hosts") or {}).values())
     shares = [dig(disk, "utilization") for place in places for disk in (dig(place, "disks") or {}).values()]
     return [share for share in shares if share is not None]
@@ -182,7 +185,8 @@ def _disk_utilizations(summary: Mapping[str, Any]) -> list[float]:
 
 def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Json:
     host, facts, law = summary["host"], manifest.get("host") or {}, summary["laws"].get("little") or {}
-    if law.get("holds") is None:  # some transactions have no response time, so their mean R is unknown
+    # Little's law is not checked if some transactions have no response time, since the mean response time is unknown.
+    if law.get("holds") is None:
         law = {}
     cpus, used = host.get("cpus"), host.get("cpus_used")
     rate, mean = summary["throughput_per_s"], summary["response_time_s"].get("mean")
@@ -223,8 +227,8 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
 
 
 def _everywhere(summary: Json, event: str) -> float | None:
-    """Return the sum of a TCP event count over this machine and all hosts; None if no network recorded the
-    event.
+    """Return the sum of a TCP event count over the study machine and all hosts; None if no network recorded
+    the event.
     """
     networks = (summary["host"], *(summary.get("hosts") or {}).values())
     seen = [count for network in networks if (count := (network.get("tcp") or {}).get(event)) is not None]
@@ -256,7 +260,9 @@ def _index_ratio(study: Json, run: Json) -> Json | None:
 
 
 def _above_one(ratio: Json) -> Json:
-    """Return a ratio with its interval, or the reciprocal if the ratio is below 1."""
+    """Return a ratio with its interval. If the ratio is below 1, return its reciprocal, so that the result is at least
+    1.
+    """
     value, low, high = (ratio.get(key) for key in ("value", "low", "high"))
     if value is None or value >= 1:
         return {"value": value, "low": low, "high": high}
@@ -274,7 +280,7 @@ def _tier(tier: Json) -> Json:
 
 
 def _utilization(tier: Json) -> Any:
-    """Return the utilization of a tier, with an interval if the interval of its used CPUs is known. [ratio]"""
+    """Return the utilization of a tier. It has an interval if the interval of the tier's used CPUs is known. [ratio]"""
     used, share = tier.get("utilization"), _share_of(tier.get("cpus_used"), tier.get("cpus_allotted"))
     return _known_by(None if used is None else min(used, 1.0), share)
 
@@ -297,14 +303,14 @@ class _Metrics:
 
 
 def _metrics(summary: Json, name: str) -> _Metrics:
-    """Return the metrics of a service, of its nodes and of its SQLite database."""
+    """Return the metrics of a service, including those of its nodes and of its SQLite database."""
     services = summary.get("services") or {}
     own = re.compile(rf"{re.escape(name)}(-\d+|-sqlite)?")
     return _Metrics(service for key, service in services.items() if own.fullmatch(key))
 
 
 def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> Facts:
-    """Return the facts that exist only for the kind of this service."""
+    """Return the system properties that exist only for the kind of this service."""
     if kind not in OF_A_KIND:
         return {}
     values = _content_server(settings, metrics, tier) if kind == "content_server" else _postgresql(settings, metrics)
@@ -361,7 +367,7 @@ def _number(value: Any) -> float | None:
 def postgresql_size(value: Any, unit: int) -> int | None:
     """Parse the size in a PostgreSQL setting.
 
-    `unit` is the size of the unit if the text names none. [byte]
+    `unit` is the size of the unit to use if the text contains no unit. [byte]
     """
     match = _POSTGRESQL_SIZE.fullmatch(str(value).strip()) if value is not None else None
     if match is None:

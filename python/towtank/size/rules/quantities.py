@@ -21,7 +21,7 @@ DIGITS = 6
 MEASURED_DIGITS = 3
 """Significant digits of numbers measured without an interval, and of results that depend on such numbers. [1]"""
 NUMBER: Dimension = (_ZERO, _ZERO, _ZERO)
-# Names of counted things that rules use as units. All of them are plain numbers.
+# Names of counted objects that rules use as units. A number with such a unit is a plain number.
 COUNTS = frozenset({
     "1", "users", "threads", "connections", "processes", "handles", "files", "entries", "directories", "artifacts",
     "documents", "inodes", "rows", "fields", "columns", "panels", "records", "CPUs", "processors", "vCPUs", "guests",
@@ -52,7 +52,7 @@ def _fill() -> None:
 
 
 _fill()
-# Units that may follow a number inside a formula.
+# Names of units that may follow a number inside a formula.
 LITERAL_UNITS = frozenset(name for name in _UNITS if name == "%" or (name.isalpha() and name not in COUNTS))
 _TERM = re.compile(r"\s*([*/]?)\s*(\{[^{}]{1,40}\}|%|1|[A-Za-zµ]+)(?:\^(-?\d))?")
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)(?:\s+(\S.*?)|([^\d\s.].*?))?\s*")
@@ -78,7 +78,7 @@ class Unit:
 
     @property
     def is_truth(self) -> bool:
-        """True if the values of the unit are yes or no."""
+        """True if values with this unit are yes or no."""
         return self.text == TRUTH
 
 
@@ -125,7 +125,7 @@ def _named(name: str, text: str) -> tuple[Fraction, Dimension]:
 
 
 def combined(one: Dimension, other: Dimension, power: Fraction | int = 1) -> Dimension:
-    """Return the dimension of the product of `one` and `other` to a power."""
+    """Return the dimension of `one` times a power of `other`."""
     return (one[0] + other[0] * power, one[1] + other[1] * power, one[2] + other[2] * power)
 
 
@@ -196,13 +196,13 @@ def shown_number(value: float, digits: int = DIGITS) -> str:
 
 
 def in_unit(value: float, unit: Unit) -> float:
-    """Convert a value from base units to the unit."""
-    # Fractions avoid rounding errors such as 70.00000000000001 %.
+    """Convert a value from base units to the given unit."""
+    # The division uses fractions, because floating point would give values such as 70.00000000000001 %.
     return float(Fraction(value) / unit.factor) if unit.factor != 1 else value
 
 
 def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str:
-    """Render a value with its unit; sizes below one GiB, MiB or KiB are rendered in a smaller unit."""
+    """Render a value with its unit. Sizes below one GiB, MiB or KiB are rendered in the next smaller unit."""
     if unit.is_truth or isinstance(value, bool):
         return "yes" if value else "no"
     number = in_unit(value, unit)
@@ -217,7 +217,7 @@ def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str
 
 
 def shown_estimate(value: float, low: float, high: float, unit: Unit) -> str:
-    """Render a measured value with its interval, in the given unit.
+    """Render a measured value with its interval, in a given unit.
 
     Examples
     --------

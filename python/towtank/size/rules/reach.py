@@ -12,15 +12,15 @@ from towtank.errors import ModelError
 from towtank.size.rules.rule import Answer, InputValue, Rule, answer
 
 Ends = tuple[float, float]
-# Grid points per interval, by the number of intervals. With more than four intervals, only the corners are
-# evaluated.
+# Number of grid points in the interval of an input, by the number of inputs with intervals. With more than four,
+# only both ends of each interval are evaluated.
 _POINTS = {1: 21, 2: 9, 3: 5, 4: 3}
 _INTERVALS_AT_MOST = 10
 
 
 @dataclass(frozen=True)
 class ResultRange:
-    """Answers of a rule over the intervals of its inputs.
+    """Results of a rule over the intervals of its inputs.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ResultRange:
 
     @property
     def is_certain(self) -> bool:
-        """True if the decisions and a yes-or-no result are equal at all points of the intervals."""
+        """True if the decisions, and a yes-or-no result, are the same at all evaluated points of the intervals."""
         return max(len(self.truths), len(self.follows), len(self.applies)) <= 1
 
 

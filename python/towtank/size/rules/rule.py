@@ -1,4 +1,4 @@
-"""Rule of thumb with parsed formulas, units and table, and its evaluation for given values."""
+"""Rule of thumb with parsed formulas, units and table. It can be evaluated for given inputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StepTree:
 
 @dataclass
 class Rule:
-    """Rule of thumb.
+    """Rule of thumb with parsed formulas.
 
     Attributes
     ----------
@@ -70,17 +70,17 @@ class Rule:
 
     @property
     def is_workable(self) -> bool:
-        """True if the rule has a result: a formula, a limit or a table."""
+        """True if the rule has a result, from a formula, a limit or a table."""
         return self.formula is not None or bool(self.entry.table)
 
     @property
     def keys(self) -> list[str]:
-        """Names of the inputs that select the row of the table."""
+        """Names of the inputs that select the row of the rule's table."""
         return list(self.entry.table[0].when) if self.entry.table else []
 
     @property
     def needed(self) -> list[str]:
-        """Names of the inputs needed for the result, in the order of the file."""
+        """Names of the inputs from which the result of the rule is computed, in the order of the file."""
         return self._inputs_of([*self._trees_of_result()], self.keys)
 
     @property
@@ -100,7 +100,7 @@ class Rule:
         return [name for name in self.entry.inputs if name in used]
 
     def read(self, name: str, value: object) -> InputValue:
-        """Return the value of an input in base units, or its choice.
+        """Return the value of an input in base units; for an input with choices, return the choice.
 
         Raises ValueError if the rule does not allow the value.
         """
@@ -121,7 +121,7 @@ class Rule:
         Raises
         ------
         ModelError
-            If the value is beyond a bound that is itself excluded.
+            If the value is beyond a bound that is not itself an allowed value.
         """
         field_, unit = self.entry.inputs[name], self.units[name]
         for key, words, holds in _BOUNDS:
@@ -135,7 +135,7 @@ class Rule:
 
 
 def truth(value: object) -> bool:
-    """Parse yes or no."""
+    """Parse `yes` or `no` as a truth value."""
     if isinstance(value, bool):
         return value
     found = _TRUTHS.get(str(value).lower())
@@ -153,7 +153,7 @@ _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 
 def _within(found: float, value: object, field_: RuleInput, unit: Unit) -> None:
-    """Raise ValueError if an input does not allow the value."""
+    """Raise ValueError if a value is outside the bounds of an input."""
     for key, words, holds in _BOUNDS:
         bound = getattr(field_, key)
         if bound is not None and not holds(found, parse_quantity(bound, unit)):
@@ -183,7 +183,7 @@ class Line:
 
 @dataclass
 class Answer:
-    """Answer of a rule for given inputs, with its arithmetic.
+    """Result of a rule for given inputs, with its arithmetic.
 
     Attributes
     ----------
@@ -224,14 +224,14 @@ class _Work:
         return all(name in self.values for name in names(tree))
 
     def line(self, name: str, tree: Tree, unit: Unit) -> None:
-        """Evaluate a formula and add a line to the arithmetic."""
+        """Evaluate a formula and append a line with its result to the arithmetic of the rule."""
         self.values[name] = work_out(tree, self.values)
         numbers = written(tree, self.texts)
         self.texts[name] = shown_quantity(self.values[name], unit, self.digits)
         self.found.lines.append(Line(name, written(tree), numbers, self.texts[name]))
 
     def result(self) -> None:
-        """Evaluate the steps, the table and the formula, in this order."""
+        """Evaluate the steps, the table and the formula of the rule, in this order."""
         rule = self.rule
         for step in rule.steps:
             self.line(step.name, step.tree, step.unit)
@@ -250,7 +250,7 @@ class _Work:
         self.found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, self.texts[name]))
 
     def judge(self) -> None:
-        """Determine doubts, if the rule applies to the system, and if the system follows the rule."""
+        """Determine the doubts, if the rule applies to the system, and if the system follows the rule."""
         rule, found = self.rule, self.found
         if rule.valid_when is not None and self.knows(rule.valid_when) and not work_out(rule.valid_when, self.values):
             found.doubts.append(f"outside of the rule's range: {written(rule.valid_when)} does not hold")
@@ -295,7 +295,7 @@ def _row(rule: Rule, given: Mapping[str, InputValue], unit: Unit) -> Value:
 
 
 def shown_given(rule: Rule, name: str, value: InputValue, *, measured: bool = False) -> str:
-    """Render the value of an input; a measured value has few digits."""
+    """Render the value of an input of a rule; a measured value has few digits."""
     digits = MEASURED_DIGITS if measured else DIGITS
     return value if isinstance(value, str) else shown_quantity(value, rule.units[name], digits)
 

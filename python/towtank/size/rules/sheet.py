@@ -1,4 +1,6 @@
-"""Reads configuration sheets: facts as `name: value` with units, for systems that Towtank did not start."""
+"""Reads configuration sheets: properties of a system as `name: value` with units, for systems that Towtank did not
+start.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,14 @@ def load_sheet(path: Path | str, rules: Rules) -> Facts:
 
 
 def check_sheet(document: Document) -> list[Fault]:
-    """Return all faults of a sheet. Rules in the folder `rules` next to the sheet add known names."""
+    """Return all faults of a configuration sheet. Rules in the folder `rules` next to the sheet add allowed names."""
     return read_sheet(document, load_rules(rules_beside(document.path)))[1]
 
 
 def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
-    """Return the facts of a sheet, and all faults: unknown names, and values that no rule can read."""
+    """Return the system properties of a configuration sheet, and all faults: unknown names, and values that no rule can
+    read.
+    """
     root = document.root
     if not isinstance(root.value, dict):
         return {}, [document.fault((), f"must be a mapping of names to values, got {shown(root.plain())} instead")]
@@ -83,7 +87,7 @@ def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
 
 
 def known_names(rules: Rules) -> dict[str, None]:
-    """Return all names allowed in a sheet."""
+    """Return all names that a configuration sheet may contain."""
     names = dict.fromkeys([*COMMON, *(f"{TIER}.{key}" for key in OF_A_TIER)])
     for kind, table in OF_A_KIND.items():
         names |= dict.fromkeys(f"{kind}.{key}" for key in (*table, *OF_A_TIER))

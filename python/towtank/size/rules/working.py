@@ -128,7 +128,7 @@ def written(tree: Tree, texts: Mapping[str, str] | None = None) -> str:
 
 
 def _written(tree: Tree, texts: Mapping[str, str]) -> tuple[str, int]:
-    """Return the text of a tree, and the precedence of its outermost operator."""
+    """Return the text of the tree of a formula, and the precedence of its outermost operator."""
     if isinstance(tree, Literal):
         return tree.text, _ATOM
     if isinstance(tree, Truth):
@@ -147,7 +147,8 @@ def _written_operator(tree: Unary | Binary, texts: Mapping[str, str]) -> tuple[s
     if isinstance(tree, Unary):
         return f"-{_inside(tree.operand, texts, _UNARY)}", _UNARY
     strength = _POWER if tree.operator == "^" else _STRENGTH[tree.operator]
-    # The right operand of - and / keeps its parentheses, as in a - (b - c). The base of a power does too.
+    # In a - (b - c) and a / (b / c), the right operand keeps its parentheses. The base of a power keeps its parentheses
+    # too.
     left = _inside(tree.left, texts, strength + (tree.operator == "^"))
     right = _inside(tree.right, texts, strength + (tree.operator != "^"))
     return f"{left} {tree.operator} {right}", strength

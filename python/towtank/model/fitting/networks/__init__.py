@@ -1,8 +1,8 @@
 """Closed network fitted to measurements: one station for each resource, demands by transaction, and a delay.
 
 `seconds` collects intervals and levels of the runs, `groups` finds the transactions that the data can distinguish at a
-resource, `estimate` estimates their demands, `closed` solves the network and finds the delays, `replicates` repeats
-this for bootstrap replicates of the measurements, `judging` compares the network with the measurements, `answers`
+resource, `estimate` estimates their demands, and `closed` solves the network and finds the delays. `replicates` repeats
+the fit for bootstrap replicates of the measurements, `judging` compares the network with the measurements, `answers`
 builds the document, and `written` the model file.
 """
 

@@ -55,8 +55,8 @@ class NetworkAnswer:
 def network_answers(
     path: Path, wanted: str | None = None, loads: Sequence[float] | None = None, highest: int = 1
 ) -> list[NetworkAnswer]:
-    """Fit a network to each configuration of a results folder whose label contains `wanted`; None selects
-    all.
+    """Fit a network to each configuration of a results folder whose label contains `wanted`; None selects every
+    configuration.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _head(configuration: Configuration) -> Json:
 def network_answer(
     configuration: Configuration, loads: Sequence[float] | None = None, highest: int = 1
 ) -> NetworkAnswer:
-    """Fit a network to one configuration, and build its document."""
+    """Fit a network to one configuration of a study, and build the JSON document of the network."""
     head = _head(configuration)
     try:
         of = measured(configuration)
@@ -130,8 +130,8 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """Return the means over the levels of mix, think time and CPUs used by other programs, for predictions at other
-    loads.
+    """Return the means over the load levels of transaction mix, think time and CPUs used by other programs. They are
+    assumed in predictions at other loads.
     """
     levels = of.levels()
     shares = levels.counts.sum(axis=0) / levels.counts.sum()
@@ -180,7 +180,7 @@ def _transactions(network: Network) -> Json:
 
 
 def _levels(network: Network, solved: Solved) -> list[Json]:
-    """Return the load levels for JSON: measured values with intervals, and fitted values with bands of the
+    """Return the load levels for JSON: measured values with intervals, and the values of the network with bands of the
     replicates.
     """
     of = network.measured
@@ -215,7 +215,7 @@ def _levels(network: Network, solved: Solved) -> list[Json]:
 
 
 def farthest(network: Network) -> tuple[float, str]:
-    """Return the highest number of users for which the network may predict, and the reason for this limit."""
+    """Return the highest number of users for which the network may predict, and the reason for this number."""
     of = network.measured
     top, first = float(of.loads[-1]), limits(network)[0]
     reached = float(of.levels().throughput.max()) / first["limit_throughput"]["value"]
@@ -243,7 +243,9 @@ def _predictions(network: Network, level: str, loads: Sequence[float] | None) ->
 
 
 def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
-    """Return the predictions of the network at numbers of users, with bands from the replicates, for JSON."""
+    """Return the predictions of a fitted network for several numbers of users, with bands from the replicates, for
+    JSON.
+    """
     of, mean = network.measured, typical(network.measured)
     at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
     best = solve(of, [(network.parameters, condition) for condition in at]) if at else None
@@ -278,7 +280,7 @@ def _with_bands(best: float, samples: Floats) -> Json:
 
 
 def limits(network: Network) -> list[Json]:
-    """Return the highest throughput that each station can carry, in ascending order, for JSON. [1/s]"""
+    """Return the highest throughput that each station allows, in ascending order, for JSON. [1/s]"""
     of, mean = network.measured, typical(network.measured)
     servers = np.array([float(station.servers) for station in of.stations])
 
@@ -296,7 +298,7 @@ def limits(network: Network) -> list[Json]:
 
 
 def sentence(network: Network) -> str:
-    """Describe the bottleneck and the station that would be the next bottleneck."""
+    """Describe the bottleneck, and the station that becomes the bottleneck if the first is removed."""
     rows = limits(network)
     limited = [f"{row['station']} carries {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
     if len(limited) == 1:
@@ -307,7 +309,7 @@ def sentence(network: Network) -> str:
 def _carried(limit: Json) -> str:
     """Render the throughput limit of a station with its interval.
 
-    An end is infinite if the interval of a small demand includes zero.
+    The upper end is infinite if the interval of a small demand includes zero.
     """
     low, high = (math.inf if limit[end] is None else float(limit[end]) for end in ("low", "high"))
     return number_estimate(limit["value"], low, high)

@@ -1,6 +1,4 @@
-"""Solves a network with given parameters at measured and other loads, and determines the delays of
-transactions.
-"""
+"""Solves a network with given parameters at measured and other loads, and determines the delays of transactions."""
 
 from __future__ import annotations
 
@@ -23,16 +21,16 @@ Json = dict[str, Any]
 CLASS = "users"
 ELSEWHERE = "elsewhere"
 LOW_LOAD = 0.5
-"""Utilization up to which a level counts as lightly loaded for the estimate of delays. [ratio]
+"""Highest utilization at which a load level counts as lightly loaded for the estimate of delays. [ratio]
 
-If no level is below this utilization, the lowest level is used.
+If every level has a higher utilization, the lowest level is used.
 """
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Users, think time, mix, and work of other programs, for which a network is solved.
+    """Condition for which a network is solved: users, think time, transaction mix, and work of other programs.
 
     Attributes
     ----------
@@ -73,7 +71,7 @@ class Solved:
 
 @cache
 def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
-    """Return distinct names that are valid in a model file and differ from `taken`."""
+    """Return distinct names that are valid in a model file and not among the names in `taken`."""
     found = [taken]
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
@@ -84,17 +82,17 @@ def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
 
 
 def class_names(of: Measured) -> list[str]:
-    """Return the names of the transactions in the model file."""
+    """Return the names of the measured transactions as they appear in the model file."""
     return safe_names(of.classes, CLASS)
 
 
 def station_names(of: Measured) -> list[str]:
-    """Return the names of the resources in the model file."""
+    """Return the names of the measured resources as they appear in the model file."""
     return safe_names(tuple(station.name for station in of.stations), ELSEWHERE)
 
 
 def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
-    """Return the network under a condition as a model for `solve_models`."""
+    """Return the network for given users, think time, mix and other programs as a model for `solve_models`."""
     demands = parameters.held_up(of.stations, at.others)
     names = class_names(of)
     stations = [
@@ -142,15 +140,19 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
-    """Return a mask of the transactions that visit each station: transactions with a demand there, and transactions
-    without a demand at any station.
+    """Return a mask of the transactions that visit each station.
+
+    They are the transactions with a demand at the station, and the transactions without a demand at any
+    station.
     """
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
 
 
 def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
-    """Return users, think time, mix and work of other programs at each level; the default is the measured mix."""
+    """Return users, think time, transaction mix and work of other programs at each load level; the default mix is the
+    measured mix.
+    """
     mixes = of.levels().shares if shares is None else np.tile(shares, (len(of.loads), 1))
     return [
         Condition(round(float(load)), float(think), mix, others)
@@ -188,7 +190,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
 
 
 def low_levels(of: Measured) -> list[int]:
-    """Return the indices of the levels at which hardly any request waits."""
+    """Return the indices of the load levels at which hardly any request waits."""
     capacity = np.array([station.capacity for station in of.stations])
     highest = (of.levels().busy / capacity).max(axis=1) if len(capacity) else np.zeros(len(of.loads))
     low = [place for place, used in enumerate(highest) if used <= LOW_LOAD]
@@ -196,7 +198,8 @@ def low_levels(of: Measured) -> list[int]:
 
 
 def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tuple[list[Parameters], Floats]:
-    """Determine the delay of each transaction, the response time that no resource explains, in each draw.
+    """Determine the delay of each transaction in each draw. The delay is the part of the response time that no resource
+    explains.
 
     Returns
     -------
@@ -225,7 +228,9 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
             known = np.where(counts > 0, levels.responses[places] - responses[number], 0.0)
             seen = counts.sum(axis=0)
             if not seen.sum():
-                continue  # a draw without any transaction at low load gives no information on delays
+                # A replicate without any transaction at low load gives no information on delays, so its delays stay
+                # unchanged.
+                continue
             more = np.where(seen > 0, (known * counts).sum(axis=0) / np.maximum(seen, 1.0), np.nan)
             delays = parameter.delays + more
             mean = float(np.nansum(np.where(seen > 0, delays * seen, 0.0)) / seen.sum())

@@ -1,4 +1,4 @@
-"""Drift of the service demands of a network beyond the measured utilizations; `fitting.drift` does this for a
+"""Drift of the service demands of a network beyond the measured utilizations; `fitting.drift` computes the drift for a
 curve.
 """
 
@@ -16,7 +16,7 @@ from towtank.model.fitting.replicates import SEED
 
 
 def reached(network: Network) -> Floats:
-    """Return the highest measured utilization of each station; shape (n_stations,), in [0, 1]."""
+    """Return the highest measured utilization of each station; shape (n_stations,), values in [0, 1]."""
     of = network.measured
     capacity = np.array([station.capacity for station in of.stations])
     seen = (of.levels().busy + of.others) / capacity

@@ -19,7 +19,7 @@ from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 MOST_BACKGROUND = 0.9
 """Upper bound of background work as a share of the servers. [ratio]
 
-More work than this is part of the load.
+Measured work above this share must come from the load.
 """
 
 
@@ -54,7 +54,7 @@ class Parameters:
 
         Notes
         -----
-        A quota leaves c of the m servers; background work uses b of them, and other programs o. Each demand is
+        A CPU quota allows c of the m servers; background work uses b of these, other programs o. Each demand is
         multiplied by m / (c - b - o).
         """
         capacity = np.array([station.capacity for station in stations])
@@ -94,7 +94,7 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
         factors = regressed(grouping.columns(rates), busy)[0]
         compared = grouping.demands(factors[1:])
         if not (levels.rates @ compared > 0).all():
-            # If the resource has no transactions, or the data distinguish none, all transactions get the same
+            # If the resource serves no transactions, or the data cannot distinguish any, all transactions get the same
             # demand.
             compared = np.ones(len(of.classes))
         seen = levels.busy[:, place] * (1.0 if noise is None else noise[:, place])
@@ -105,8 +105,8 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
 
 
 def _line(work: Floats, busy: Floats) -> tuple[float, float]:
-    """Return background and slope of the line of busy servers over work, which minimises relative errors; no background
-    with a single level.
+    """Return background and slope of the straight line of busy servers over work that minimises relative errors. The
+    background is zero with a single load level.
     """
     if len(work) < 2 or not (busy > 0).all():
         return 0.0, float(busy.sum() / work.sum())
@@ -114,13 +114,13 @@ def _line(work: Floats, busy: Floats) -> tuple[float, float]:
     scale = np.linalg.norm(design, axis=0)
     found = scipy.optimize.nnls(design / scale, np.ones(len(work)))[0] / scale
     if found[1] <= 0:
-        # Busy time does not grow with the work. The busy time is nevertheless attributed to transactions.
+        # Busy time that does not grow with the work could be background. It is nevertheless attributed to transactions.
         return 0.0, float(busy.sum() / work.sum())
     return float(found[0]), float(found[1])
 
 
 def misses(of: Measured, parameters: Parameters) -> Floats:
-    """Return measured / computed busy time - 1 at each level and station. [ratio]"""
+    """Return the relative error of busy time at each load level and station: measured / computed - 1. [ratio]"""
     levels = of.levels()
     made = parameters.background + levels.rates @ parameters.demands.T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -128,8 +128,8 @@ def misses(of: Measured, parameters: Parameters) -> Floats:
 
 
 def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) -> Floats:
-    """Draw a random factor of busy time for each level and station, from the residuals of the line over the
-    levels.
+    """Draw a random factor of busy time for each load level and station, from the residuals of the line of busy servers
+    over work.
 
     Notes
     -----
@@ -138,7 +138,8 @@ def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) 
     noise. f is the number of degrees of freedom of all stations. It is at least three, since the intervals of the runs
     also measure the errors.
     """
-    with np.errstate(divide="ignore"):  # a station idle at one level gives -inf, which makes a drawn factor of zero
+    # A station that is idle at a level gives -inf as logarithm, which makes its random factor zero.
+    with np.errstate(divide="ignore"):
         left = np.log1p(misses(of, parameters))
     count, stations = left.shape
     freedom = max(3, stations * (count - 2))

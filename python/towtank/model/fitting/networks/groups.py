@@ -1,8 +1,8 @@
 """Groups of transactions at a resource: transactions that the data cannot distinguish share one demand.
 
 At first every transaction is a group of its own. The pair of groups whose union increases the sum of squares
-least is joined, as long as a demand is too imprecise or exceeds the response time of its transactions at low
-load, and the union does not contradict the data.
+least is joined. This repeats as long as a demand is too imprecise or exceeds the response time of its transactions at
+low load, and the union does not contradict the data.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
 
 KNOWN_WITHIN = 0.5
-"""Half-width of a demand's 95 % interval above which its group is joined with another group. [ratio]
+"""Largest half-width of the 95 % interval of a demand. A group whose demand is less precise is joined with another
+group. [ratio]
 
 The half-width is relative to the demand, or to the demand of the mean transaction if the latter is larger.
 """
 MINDS = 0.01
-"""Significance level of the F test for a union; with a smaller p-value, the union contradicts the data."""
+"""Significance level of the F test for the union of two groups. With a smaller p-value, the union contradicts the
+data.
+"""
 ALIKE, BY_RESPONSE = "alike", "by response time at low load"
 _NORMAL_95 = 1.959964
 
@@ -57,11 +60,11 @@ class Grouping:
     unsure: tuple[int, ...] = ()
 
     def columns(self, rates: Floats) -> Floats:
-        """Return the throughput of each group: the weighted sum over its classes. [1/s]"""
+        """Return the throughput of each group of transactions: the weighted sum over the classes of the group. [1/s]"""
         return np.stack([rates[:, list(each)] @ self.weights[list(each)] for each in self.groups], axis=1)
 
     def demands(self, factors: Floats) -> Floats:
-        """Return the demand of each class from the demands of the groups. [s]"""
+        """Return the service demand of each class, computed from the demands of the groups. [s]"""
         found = np.zeros(len(self.weights))
         for factor, each in zip(factors, self.groups, strict=True):
             found[list(each)] = factor * self.weights[list(each)]
@@ -76,20 +79,23 @@ def stacked(of: Measured, station: int) -> tuple[Floats, Floats]:
 
 
 def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
-    """Return background and demand factors, all non-negative, and the residual sum of squares."""
+    """Return the background and the demand factors that a regression with non-negative coefficients gives, and its
+    residual sum of squares.
+    """
     design = np.hstack([np.ones((len(busy), 1)), columns])
-    # Columns are scaled to equal length, because the tolerance of the solver is absolute.
+    # Columns are scaled to equal length, because the tolerance of the non-negative least-squares solver is absolute.
     scale = np.linalg.norm(design, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     factors, left = scipy.optimize.nnls(design / scale, busy)
     return np.asarray(factors / scale, dtype=float), float(left) ** 2
 
 
-# Smallest number of transactions at low load whose mean response time is used as a bound of a demand. [1]
+# Smallest number of transactions at low load from which the mean response time is precise enough to bound a
+# demand. [1]
 _ENOUGH = 10
 LONGER = 1.25
-"""Ratio of a demand to the response time at low load above which part of the demand belongs to another transaction.
-[ratio]
+"""Largest ratio of a demand to the response time at low load. Above it, part of the demand belongs to another
+transaction. [ratio]
 """
 
 
@@ -112,8 +118,8 @@ def grouped(of: Measured, station: int) -> Grouping:
         groups, unsure = _united(rates, busy, weights, longest)
         grouping = _described((rates, busy), groups, within, weights, unsure)
         left = regressed(grouping.columns(rates), busy)[1]
-        # Criterion: logarithm of the sum of squares plus a penalty for each parameter (Akaike, corrected for
-        # few intervals).
+        # Akaike's criterion, corrected for few intervals: logarithm of the sum of squares, plus a penalty for each
+        # parameter.
         free = len(busy) - len(groups) - 2
         found.append(
             (len(busy) * np.log(max(left, 1e-300)) + 2 * len(busy) * (len(groups) + 1) / max(free, 1), grouping)
@@ -156,7 +162,7 @@ def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> F
 def _poorly_known(
     rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
 ) -> list[int]:
-    """Return the indices of groups whose demand is imprecise, or exceeds the response times of all their
+    """Return the indices of the groups whose demand is imprecise, or exceeds the response time of each of their
     transactions.
     """
     columns = _columns(rates, weights, groups)
@@ -172,7 +178,7 @@ def _poorly_known(
     found = []
     for place, each in enumerate(groups):
         shares = rates[:, list(each)].sum(axis=0)
-        # Mean weight over the transactions of the group.
+        # Mean weight over the transactions of the group, by which the demand factor of the group is multiplied.
         weight = float(shares @ weights[list(each)] / shares.sum()) if shares.sum() > 0 else 1.0
         demand, half = factors[1 + place] * weight, _NORMAL_95 * errors[1 + place] * weight
         members = list(each)

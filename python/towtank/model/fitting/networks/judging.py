@@ -25,21 +25,27 @@ from towtank.model.fitting.replicates import SEED
 Json = dict[str, Any]
 Interval = Sequence[float | None]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
-"""Errors above which a network is doubtful: of a mean response time [ratio], and of a utilization [1]."""
+"""Errors above which a network is doubtful: the relative error of a mean response time [ratio], and the absolute error
+of a utilization [1].
+"""
 FITTED_RESPONSE_OFF = 0.50
-"""Error of the mean response time at a fitted level above which a network is doubtful. [ratio]"""
+"""Relative error of the mean response time above which a network is doubtful, at a load level that was used in the fit.
+[ratio]
+"""
 TEST_DRAWS = 100
-"""Number of replicates for the test on held-out levels. [1]
+"""Number of bootstrap replicates for the test on held-out load levels. [1]
 
-Fewer than `DRAWS` suffice, since only their bands are reported and no sizing uses them.
+Fewer than `DRAWS` suffice, since their bands are only reported and not used for sizing.
 """
 OVER_OFF = 0.20
-"""Excess of the computed over the measured response time at low load above which the network is doubtful. [ratio]"""
+"""Relative excess of the computed over the measured response time at low load above which the network is doubtful.
+[ratio]
+"""
 
 
 @dataclass(frozen=True)
 class Tested:
-    """Network fitted without the highest levels, with its predictions for the highest levels.
+    """Network fitted without the highest load levels, with its predictions for these levels.
 
     Attributes
     ----------
@@ -62,7 +68,7 @@ class Tested:
 
 
 def hold_out(of: Measured, highest: int) -> Tested | None:
-    """Fit a network without the highest levels and predict these levels; None if too few levels remain."""
+    """Fit a network without the highest load levels and predict these levels; None if too few levels remain."""
     kept = len(of.loads) - highest
     if kept < LEAST_LEVELS:
         return None
@@ -77,7 +83,7 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
 
 
 def held_out_document(tested: Tested) -> Json:
-    """Compare predictions with measurements at every held-out level, for JSON.
+    """Compare predictions with measurements at every load level that was left out of the fit, for JSON.
 
     The bands of total throughput and mean response time include the error of a further measurement.
     """
@@ -114,14 +120,14 @@ def held_out_document(tested: Tested) -> Json:
 
 
 def _scatter(errors: Floats) -> float:
-    """Return the relative standard deviation of measured throughputs around the network, from the fitted
+    """Return the relative standard deviation of measured throughputs around those of the network, at the fitted load
     levels. [ratio]
     """
     return max(float(np.sqrt(np.mean(errors**2))), LEAST_RELATIVE_ERROR)
 
 
 def _again(curves: Floats, scatter: float) -> Floats:
-    """Return the throughputs of a simulated further measurement, one per replicate. [1/s]"""
+    """Return throughputs as a further measurement might show them, simulated for each replicate. [1/s]"""
     stream = np.random.default_rng(SEED + 1)
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 
@@ -184,7 +190,9 @@ def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
 
 
 def _error_against(measured: Interval, fitted: float) -> Interval:
-    """Return the interval of fitted / measured - 1, from the interval of the measured value. [ratio]"""
+    """Return the interval of a relative error, fitted / measured - 1, from the interval of the measured value.
+    [ratio]
+    """
     low, high = measured
     return None if not high else fitted / high - 1, None if not low else fitted / low - 1
 

@@ -15,11 +15,13 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of replicates, as many as a model file holds; five of them lie below the 2.5 % percentile. [1]"""
+"""Number of bootstrap replicates, equal to the number in a model file. Five of them lie below the 2.5 %
+quantile. [1]
+"""
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
-"""Numbers of requests that share a server at the same time, which the fit tries; None is unlimited. [1]"""
+"""Numbers of requests that share a server at the same time. The fit tries each of them; None is unlimited. [1]"""
 HARDLY_WORSE = 1.1
-"""Ratio of squared errors below which two disciplines count as equally good. [ratio]"""
+"""Ratio of squared errors below which two orders of service count as equally good. [ratio]"""
 LEAST_LEVELS = 2
 """Fewest load levels for a network; a single level cannot distinguish background from demand. [1]"""
 
@@ -51,7 +53,7 @@ class Network:
 
 
 def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
-    """Fit a network to measurements, with replicates for its intervals.
+    """Fit a network to measurements, with bootstrap replicates for its confidence intervals.
 
     Raises
     ------
@@ -60,8 +62,9 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
 
     Notes
     -----
-    A replicate draws the runs of each level, blocks of consecutive intervals in each run (Künsch 1989), and the
-    residuals of the line through the levels. All replicates use the grouping of transactions of the measurements.
+    A replicate draws the runs of each load level, blocks of consecutive intervals in each run (Künsch 1989), and the
+    residuals of the line of busy servers over work. All replicates use the grouping of transactions of the
+    measurements.
     """
     _refuse_too_little(of)
     groupings = tuple(grouped(of, place) for place in range(len(of.stations)))
@@ -81,7 +84,7 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
 
 
 def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
-    """Determine the order of service from response times at levels that the estimate of delays does not use.
+    """Determine the order of service from response times, at load levels that the estimate of delays does not use.
 
     Returns
     -------

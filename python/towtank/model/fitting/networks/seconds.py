@@ -17,12 +17,11 @@ from towtank.model.fitting.observations import Floats
 DISK = "disk "
 """Prefix of the names of disk resources."""
 PART = " / "
-"""Separator between a tier and its part, or between a transaction and its step.
+"""Separator in names between a tier and its part, or between a transaction and its step.
 
-A part shares the tier's CPUs.
+A part shares the CPUs of its tier.
 """
-# Number of transactions of a class, over all levels, below which the mean response time of the class is
-# unreliable.
+# Smallest number of transactions of a class, over all load levels, that makes its mean response time reliable.
 _LEAST_COUNT = 20
 
 
@@ -48,12 +47,12 @@ class Station:
 
     @property
     def capacity(self) -> float:
-        """Highest number of busy servers. [1]"""
+        """Highest number of busy servers that the CPU quota allows. [1]"""
         return self.servers * self.part
 
     @property
     def kind(self) -> str:
-        """`cpu` or `disk`."""
+        """Kind of the resource: `cpu` or `disk`."""
         return "cpu" if self.tiers else "disk"
 
 
@@ -80,14 +79,14 @@ class Run:
     busy: Floats
 
     def drawn(self, stream: np.random.Generator) -> Run:
-        """Draw a replicate with as many intervals, in blocks of consecutive intervals with replacement (Künsch
-        1989).
+        """Draw a bootstrap replicate of a run with as many intervals, in blocks of consecutive intervals with
+        replacement (Künsch 1989).
         """
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
-        # The series is treated as a ring, so that intervals at its ends are drawn as often as those in the
-        # middle.
+        # The series of intervals is treated as a ring, so that its first and last intervals are drawn as often as those
+        # in the middle.
         chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
         return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
 
@@ -115,13 +114,13 @@ class Levels:
 
     @property
     def throughput(self) -> Floats:
-        """Total throughput X. [1/s]"""
+        """Total throughput X of all classes at each load level. [1/s]"""
         return np.asarray(self.rates.sum(axis=1), dtype=float)
 
     @property
     def shares(self) -> Floats:
-        """Share of each class in the throughput; its share over all levels if no transaction ended at a level.
-        [ratio]
+        """Share of each class in the throughput of a load level. If no transaction ended at a level, the share over all
+        levels is used. [ratio]
         """
         total = self.rates.sum(axis=0)
         pooled = total / total.sum() if total.sum() else np.full(len(total), 1 / len(total))
@@ -171,7 +170,7 @@ class Measured:
     left_out: tuple[str, ...] = ()
 
     def levels(self) -> Levels:
-        """Return the mean values of each load level."""
+        """Return the mean values of each load level over its runs."""
         count = len(self.loads)
         rates = np.zeros((count, len(self.classes)))
         sums, counts = rates.copy(), rates.copy()
@@ -187,7 +186,7 @@ class Measured:
         return Levels(counts / seconds[:, None], responses, counts, busy / seconds[:, None])
 
     def below(self, highest: int) -> Measured:
-        """Return the measurements without the highest levels."""
+        """Return the measurements without the highest load levels."""
         kept = len(self.loads) - highest
         return replace(
             self,
@@ -198,7 +197,9 @@ class Measured:
         )
 
     def drawn(self, stream: np.random.Generator) -> Measured:
-        """Draw a bootstrap replicate: runs of each level, and blocks of intervals of each run."""
+        """Draw a bootstrap replicate of the measurements: runs of each load level, and blocks of intervals of
+        each run.
+        """
         runs: list[Run] = []
         for level in range(len(self.loads)):
             of_level = [run for run in self.runs if run.level == level]
@@ -271,8 +272,8 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # Under a quota, the series counts the busy time of servers that are a part of a CPU. Multiplied by this
-    # part, it is the busy time of CPUs.
+    # Under a quota, each server is a fraction of a CPU, and the series counts the busy time of these servers.
+    # Multiplied by the fraction, it is CPU time.
     busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
@@ -289,16 +290,17 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
         )
         ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in configuration.runs)
         if requests > 0 and ended > 0:
-            # Fewer than one request per transaction is an effect of the window's edges, not of failed
-            # requests.
+            # Fewer than one request per transaction occurs if a transaction extends beyond the measurement window, not
+            # because requests fail.
             found[place] = max(1.0, requests / ended)
     return found
 
 
 def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
-    """Return the servers of each station that other programs use, assumed to be equal on the CPUs of all tiers. [1]
+    """Return the number of servers of each station that other programs use, assumed to be equal on the CPUs of all
+    tiers. [1]
 
-    A tier under a quota is not slowed by other programs, which can use the rest of its CPU.
+    Other programs do not slow down a tier under a quota, because they can use the rest of its CPU.
     """
     shares = {str(run["run"]): run["host"].get("foreign_share") for run in configuration.runs}
     found = np.zeros((len(points), len(stations)))

@@ -12,8 +12,8 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of bootstrap draws. Five draws lie beyond each end of an interval, which suffices for the printed
-digits. [1]
+"""Number of bootstrap draws. With 200, five draws lie beyond each end of a 95 % interval, which suffices for the
+printed digits. [1]
 """
 
 
@@ -39,24 +39,25 @@ class Spread:
     used: Floats
 
     def throughput(self, level: int) -> Interval:
-        """Return the 95 % interval of the throughput at a level. [1/s]"""
+        """Return the 95 % confidence interval of the throughput at a load level. [1/s]"""
         return percentiles(self.rates[:, level])
 
     def response(self, level: int) -> Interval:
-        """Return the 95 % interval of the mean response time at a level. [s]"""
+        """Return the 95 % confidence interval of the mean response time at a load level. [s]"""
         return percentiles(self.times[:, level])
 
     def response_of(self, level: int, job_class: int) -> Interval:
-        """Return the 95 % interval of the mean response time of a class at a level. [s]"""
+        """Return the 95 % confidence interval of the mean response time of a class at a load level. [s]"""
         return percentiles(self.by_class[:, level, job_class])
 
     def utilization(self, level: int, station: int) -> Interval:
-        """Return the 95 % interval of the utilization of a station at a level. [ratio]"""
+        """Return the 95 % confidence interval of the utilization of a station at a load level. [ratio]"""
         return percentiles(self.used[:, level, station])
 
 
 def spread(of: Measured, count: int = DRAWS, seed: int = SEED) -> Spread:
-    """Draw runs of each level and blocks of intervals of each run, and return the level means of each draw.
+    """Draw runs of each load level and blocks of intervals of each run, and return the means of each level in each
+    draw.
 
     The replicates of a network use the same draws. If a level has a single run, the interval does not include
     the variation between runs.

@@ -14,7 +14,9 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 FAR_FROM_ONE = 1.5
-"""Ratio of a measured to a computed percentile, or its inverse, above which the network is doubtful. [ratio]"""
+"""Ratio of a measured to a computed percentile above which the network is doubtful. The inverse ratio has the same
+limit. [ratio]
+"""
 
 
 def corrections(configuration: Configuration, of: Measured, solved: Solved) -> dict[str, Json]:
@@ -52,7 +54,9 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
 def _measured(
     configuration: Configuration, of: Measured, name: str | None, metric: str
 ) -> list[tuple[float, Estimate]]:
-    """Return a measured percentile at each level, of one transaction or of all transactions together. [s]"""
+    """Return a measured percentile of response time at each load level, of one transaction or of all transactions
+    together. [s]
+    """
     points = {float(point["load"]): point for point in configuration.points}
     found = []
     for load in map(float, of.loads):
@@ -63,8 +67,8 @@ def _measured(
 
 
 def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, share: float) -> Ratios:
-    """Return load, ratio of measured to computed percentile and its interval, at each level with a measured
-    value.
+    """Return load, ratio of measured to computed percentile, and the interval of this ratio, at each load level with a
+    measured percentile.
     """
     rows = []
     for place, (load, measured) in enumerate(levels):
@@ -79,7 +83,7 @@ def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, shar
 
 
 def doubts(found: dict[str, Json]) -> list[str]:
-    """Return a doubt if computed percentiles are far from the measured percentiles."""
+    """Return a doubt if computed percentiles of response time are far from the measured percentiles."""
     far = [
         f"{name} {tail['ratio']:.2g}"
         for name, tail in found.items()

@@ -41,7 +41,7 @@ def written_network(answer: NetworkAnswer, source: str, path: Path) -> Json:
 def network_text(answer: NetworkAnswer, source: str) -> str:
     """Render a fitted network as a model file, with a comment on the origin of its numbers.
 
-    Raises ModelError if there is no network, or the network is rejected.
+    Raises ModelError if the fit gave no network, or the network is rejected.
     """
     network, fitted = answer.network, answer.document
     if network is None:
@@ -122,10 +122,10 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Return the demand of the mean transaction at each station in each replicate, relative to its demand in the
-    network. [ratio]
+    """Return the demand of the mean transaction at each station in each bootstrap replicate, relative to its demand in
+    the network. [ratio]
 
-    The demands drift up to full utilization of the station (`drifting`).
+    The demands drift from the measured utilization up to full utilization of the station (`drifting`).
     """
     of, mean = network.measured, typical(network.measured)
     best = network.parameters.held_up(of.stations, mean.others) @ mean.shares
