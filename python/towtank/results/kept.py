@@ -1,6 +1,6 @@
 """Derived documents of a results folder: each is stored, and computed anew only if its sources or programs change.
 
-The key `made_from` of a stored document has the digests of its sources and of the programs that made it.
+The key `made_from` of a stored document contains the digests of its sources and of the programs that made it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MADE_FROM = "made_from"
 _CONTENT = "content"
 Document = dict[str, Any]
 Sources = Mapping[str, str | None]
-# JSON has no infinity, but a number with an exponent of three digits may be read as infinity.
+# JSON has no infinity, but Python reads a number with a large exponent, such as 1e999, as infinity.
 _NOT_FINITE = re.compile(r"NaN|Infinity|\d[eE]\+?\d{3}")
 
 
@@ -70,7 +70,7 @@ def sources_of(lines: Iterable[str]) -> dict[str, str | None]:
 
 @cache
 def code() -> str:
-    """Return a digest over all programs of this package and the engine."""
+    """Return a digest of the source code of this package and of the engine program."""
     programs = sorted(Path(__file__).parents[1].rglob("*.py"))
     with suppress(EngineError):
         programs.append(binary())

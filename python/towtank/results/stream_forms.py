@@ -1,7 +1,7 @@
-"""Defines the forms of lines in recorded streams; a malformed line counts as damaged.
+"""Defines the keys and types that lines of recorded streams must have. Any other line counts as damaged.
 
-A checksum proves that a line is unchanged, but not that its values are possible: a count of 1e300, or a time that is
-not a number. Unknown and missing keys are accepted.
+A checksum proves that a line is unchanged, but not that its values are possible: a count may be 1e300, or a time may be
+no number. Unknown and missing keys are accepted.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-# Largest accepted time: a century. [ns]
+# Largest accepted time, which is a century. [ns]
 LARGEST_NS = 3_155_760_000 * 10**9
-# Largest accepted count. It exceeds every counter of a run, and sums of a few thousand counts stay within 64 bits. [1]
+# Largest accepted count. It is larger than any real counter of a run, and sums of a few thousand counts stay within
+# 64 bits. [1]
 LARGEST = 10**15
 # Largest accepted metric value. Squares and sums of smaller values stay far below the largest float.
 LARGEST_METRIC = 1e30
@@ -138,7 +139,7 @@ class SampleForm(_Line):
 
 
 class MetricsForm(_Line):
-    """Metrics sample of a service."""
+    """Metrics that a service reported at one time."""
 
     t_ns: Instant
     wall_ns: Instant | None = None
@@ -154,7 +155,7 @@ _FORMS = {
 
 
 def has_form(name: str, document: Json) -> bool:
-    """Return True if a line has the form of its kind: `segment`, `interval`, `sample` or `metrics`."""
+    """Return True if a line has the keys and types of its kind: `segment`, `interval`, `sample` or `metrics`."""
     try:
         _FORMS[name].validate_python(document)
     except ValidationError:
@@ -163,7 +164,7 @@ def has_form(name: str, document: Json) -> bool:
 
 
 def _is_finite(tree: Any) -> bool:
-    """Return True if all numbers in a tree are finite, and small enough for finite sums."""
+    """Return True if all numbers in nested lists and mappings are finite, and small enough for finite sums."""
     if isinstance(tree, dict):
         return all(map(_is_finite, tree.values()))
     if isinstance(tree, list):

@@ -1,4 +1,4 @@
-"""Steps of pages and transactions; each kind of step is a mapping with a characteristic key."""
+"""Steps of pages and transactions. Each step is a mapping with a key that identifies its kind, such as `get`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
 
 
 class SizeRange(FileModel):
-    """Smallest and largest size that pass a check."""
+    """Smallest and largest size of a response body that pass a check."""
 
     min: Size = Field(0, description="Smallest size that passes the check.")
     max: Size | None = Field(None, description="Largest size that passes the check; default: no upper limit.")
@@ -63,7 +63,7 @@ SizeOrRange = Annotated[
 
 
 class Check(FileModel):
-    """Checks of a response; the step fails if a check fails."""
+    """Checks of an HTTP response. The step fails if a check fails."""
 
     status: (
         Annotated[list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])]
@@ -134,7 +134,9 @@ class Extract(FileModel):
 
     @property
     def source(self) -> dict[str, Any]:
-        """Possible sources of the value, by their names in the file and in the plan; exactly one is set."""
+        """Source of the extracted value, by the names of possible sources in the file and in the plan; exactly one
+        source is set.
+        """
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 
     @property
@@ -144,7 +146,7 @@ class Extract(FileModel):
 
 
 def _extract(value: object) -> object:
-    """Read a plain JSON path as an extraction of the first match."""
+    """Convert a plain JSON path to an extraction of the first match."""
     return {"json": value} if isinstance(value, str) else value
 
 
@@ -231,7 +233,9 @@ class Request(FileModel):
         return self
 
     def _has_content(self) -> bool:
-        """Return True if the request sends exactly one content, so that a digest of it can be recorded."""
+        """Return True if the request sends content in exactly one form, so that a digest of the content can be
+        recorded.
+        """
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for _, _, part in self.parts) == 1
@@ -252,7 +256,7 @@ class Request(FileModel):
     def path(self) -> str:
         """Path of the request, as a template."""
         path = getattr(self, self.method.lower())
-        assert isinstance(path, str)  # `method` ensures that the path is set
+        assert isinstance(path, str)  # `method` raises an error if no method has a path, so the path is set
         return path
 
     @property
@@ -285,7 +289,7 @@ class Think(FileModel):
 
 
 class Draw(FileModel):
-    """Draws the next row of a pool."""
+    """Reads the next row of a data pool into variables."""
 
     draw: Name = Field(description="Name of the pool to draw the next row from.")
     as_: Name | None = Field(
@@ -365,7 +369,7 @@ class If(FileModel):
 
 
 class Count(FileModel):
-    """Number of repetitions, drawn at random each time."""
+    """Number of repetitions, which is chosen at random between two bounds for each execution."""
 
     min: int = Field(ge=0, le=1_000_000, description="Smallest number of repetitions.")
     max: int = Field(ge=1, le=1_000_000, description="Largest number of repetitions.")
@@ -378,7 +382,7 @@ class Count(FileModel):
 
 
 def _count(value: object) -> object:
-    """Read a plain number as the lower and upper bound of a count."""
+    """Convert a plain number to a count whose lower and upper bound are this number."""
     if isinstance(value, dict | Count):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -396,9 +400,9 @@ class Repeat(FileModel):
 
 
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
-"""Step classes of drivers, by the key that identifies the step."""
+"""Step classes of protocols that a driver implements, by the key that identifies the step."""
 
-# Pydantic inserts these tags into the paths of errors; the brackets distinguish them from keys of the file.
+# Pydantic inserts these tags into the paths of errors. Their brackets distinguish them from keys of the file.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
     **{key: f"<{key}>" for key in CALLS},
@@ -418,7 +422,9 @@ def _known(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str | None:
-    """Return the kind of a step, derived from its keys; in a step with `pop`, `pick` is an option and not a kind."""
+    """Return the kind of a step, derived from its keys. In a step with `pop`, the key `pick` is an option and not a
+    kind.
+    """
     if isinstance(value, dict):
         found = next((kind for key, kind in _KINDS.items() if key in value), None)
         return found or ("<pick>" if "pick" in value else None)

@@ -12,8 +12,8 @@ from towtank.report.document import Column, Table
 from towtank.report.source import Json, Results, diagnosis_of
 from towtank.report.suspects import MARK, NOTE
 
-# Largest number of configurations that are shown; of more, the highest and lowest throughputs are shown and the
-# others folded.
+# Largest number of configurations that the table shows. Of more configurations, those with the highest and lowest
+# throughput are shown, and the others are folded.
 _SHOWN = 8
 _LIMITS = {
     "cpu": "CPU of {resource}",
@@ -28,7 +28,9 @@ _NOT = "not answered: no valid or suspect run"
 
 
 def table(results: Results) -> Table | None:
-    """Build a table with a row for each configuration; None without configurations."""
+    """Build a table of throughput, limit and objectives with a row for each configuration; None without
+    configurations.
+    """
     found = [
         configuration
         for configuration in results.summary.get("configurations") or ()
@@ -94,7 +96,9 @@ def _row(results: Results, configuration: Json) -> tuple[str, ...]:
 
 
 def _limited(configuration: Json) -> str:
-    """Return as text what limits a configuration; if a search for the limit was made, its result."""
+    """Return a text on the bottleneck of a configuration; if the study searched for its load limit, the result of the
+    search.
+    """
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
         diagnosis = diagnosis_of(configuration)

@@ -55,7 +55,7 @@ class Tier:
 
 
 class Written:
-    """Maps names in a run or description to names in the study; the name of a copy ends with a number."""
+    """Maps names in a run or description to names in the study. Copies of a name have a number at the end."""
 
     def __init__(self, results: Results) -> None:
         system = results.study.get("system") or {}
@@ -71,7 +71,7 @@ class Written:
         if found is None:
             return name
         count = self._copies.get(found[1])
-        # A host of the study may itself end with a number, which then exceeds the numbers of the copies.
+        # A host of the study may itself have a number at the end, so only numbers of existing copies are removed.
         if count is not None and (name not in self._hosts or int(found[2]) <= count):
             return found[1]
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
@@ -102,7 +102,7 @@ class Written:
         return found
 
     def targets(self, results: Results) -> set[str]:
-        """Return the names in the study of the services that receive the load."""
+        """Return the services that receive the load, by their names in the study."""
         places = {
             name: str(service.get("host") or "") for name, service in named(dig(results.study, "system", "services"))
         }
@@ -141,13 +141,13 @@ def tiers(results: Results) -> dict[str, Tier]:
 
 
 def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, recorded: Json) -> None:
-    """Add one tier of a run to the collected tiers."""
+    """Add one tier of a run to the tiers collected from all runs."""
     host = str(recorded.get("host") or "")
     known = found.setdefault(written.tier(name, host), Tier())
     known.kind = str(recorded.get("kind") or known.kind)
     known.cpus = list(recorded.get("cpus") or known.cpus)
     runs = known.places.setdefault(written.host(host), [])
-    if not runs or runs[-1] is not run:  # several copies of a tier in one run count once
+    if not runs or runs[-1] is not run:  # several copies of a tier in one run are counted as one tier
         runs.append(run)
 
 
@@ -186,7 +186,7 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return, for each host, the numbers of its copies that occur in the runs.
+    """Return the numbers of copies of each host that occur in the runs.
 
     If no run recorded hosts, the number in the study file is returned.
     """
@@ -203,7 +203,7 @@ def copies(results: Results) -> dict[str, list[int]]:
 
 
 def times(numbers: Iterable[int]) -> str:
-    """Render numbers of copies as text after a name: `× 2 or 6`; empty for a single copy."""
+    """Render the number of copies as a text to follow a name, such as `× 2 or 6`; empty for a single copy."""
     shown = [f"{number:,}" for number in numbers]
     if shown in ([], ["1"]):
         return ""
@@ -211,8 +211,9 @@ def times(numbers: Iterable[int]) -> str:
 
 
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
-    """Return the hosts of the load generator, each with the runs on that host; the name is empty outside of all
-    hosts.
+    """Return the hosts of the load generator, each with the runs in which the generator was on this host.
+
+    The name is empty for runs in which the generator was outside of all hosts.
     """
     written = Written(results)
     found: dict[str, list[RunResult]] = {}
@@ -235,7 +236,7 @@ def is_this_machine(results: Results, host: str) -> bool:
 
 
 def links(results: Results) -> list[str]:
-    """Return the kinds of links between hosts, in the order of the runs."""
+    """Return the kinds of network links between hosts, such as `veth`, in the order of the runs."""
     pairs = [
         str(host["link"])
         for run in results.runs
@@ -253,7 +254,7 @@ def most(places: Mapping[str, list[RunResult]]) -> str:
 
 
 def when(places: Mapping[str, list[RunResult]], place: str) -> str:
-    """Return the levels of the first factor that occur only in the runs on this host.
+    """Return the levels of the first factor that occur only in the runs on a given host.
 
     If no factor distinguishes these runs, the result is `some runs`.
     """

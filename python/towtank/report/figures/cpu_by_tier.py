@@ -46,8 +46,8 @@ class Slice:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure: slices, number of CPUs available to the system (None if unknown), load factor, omitted
-    points, and loads.
+    """Data of the figure: slices of CPU use, number of CPUs available to the system (None if unknown), name of the load
+    factor, omitted points, and loads.
     """
 
     slices: list[Slice]
@@ -82,7 +82,7 @@ def compute(results: Results) -> Numbers:
 
 
 def _common_top(slices: list[Slice]) -> float:
-    """Return the load at which most configurations were observed; of several, the highest."""
+    """Return the load at which most configurations were observed; if there are several such loads, the highest."""
     at: dict[float, set[str]] = {}
     for each in slices:
         at.setdefault(each.load, set()).add(each.configuration)
@@ -103,15 +103,15 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     if rest == total:
         yield Slice(label, load, name, rest, tier["cpus_used"], state)
     else:
-        # Parts and tier are sampled at slightly different times. The sum of the parts may therefore exceed the tier,
-        # and the rest is then set to zero.
+        # The CPU times of a tier and of its parts are sampled at slightly different times. If the sum of the parts
+        # therefore exceeds the tier, the rest is set to zero.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
 
 
 def capacity(results: Results) -> int | None:
     """Return the number of CPUs to which the system is pinned.
 
-    It is None if the runs differ, or if a tier has a lower CPU limit.
+    It is None if the runs had different numbers, or if the CPU limit of a tier is lower.
     """
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     if len(pinned) != 1 or pinned == {0}:
@@ -184,7 +184,9 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
-    """Return bars for each load; if the figure compares configurations at one load, bars for each configuration."""
+    """Return a stacked bar for each load, or for each configuration if the figure compares configurations at
+    one load.
+    """
     loads = {
         "field": "load",
         "type": "ordinal",
@@ -292,7 +294,7 @@ def _against(numbers: Numbers) -> str:
 
 
 def _methods(results: Results) -> set[tuple[str, str]]:
-    """Return pairs of part and method: the methods by which the parts of tiers were measured."""
+    """Return the parts of tiers, each with the method by which its CPU use was measured."""
     return {
         (f"The part {part} of {tier}", str(part_of_tier["how"]).rstrip("."))
         for run in results.measured

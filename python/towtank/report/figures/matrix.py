@@ -63,7 +63,9 @@ def picture(
 
 
 def _middle(values: list[float], *, logarithmic: bool) -> float:
-    """Return the middle value of the colour scale. Cells above it are dark and therefore have white labels."""
+    """Return the middle value of the colour scale. Cells with larger values are dark and therefore have white
+    labels.
+    """
     if not values:
         return 0.0
     return math.sqrt(min(values) * max(values)) if logarithmic else (min(values) + max(values)) / 2

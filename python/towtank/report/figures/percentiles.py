@@ -23,7 +23,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each percentile [s], unit of the axis with its factor, and load factor."""
+    """Points of each percentile [s], unit of the axis with its factor, and name of the load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -77,7 +77,9 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _layers(place: dict[str, Any], along: str, numbers: Numbers) -> list[dict[str, Any]]:
-    """Return layers of lines, whiskers and symbols; `along` is the axis of the response times."""
+    """Return layers of lines, whiskers and symbols. The parameter `along` names the axis of the response times, `x` or
+    `y`.
+    """
     names = list(PERCENTILES.values())
     legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": len(names)}
     field: dict[str, Any] = {"field": "statistic", "type": "nominal"}

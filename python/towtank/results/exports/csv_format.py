@@ -98,7 +98,7 @@ def _number(value: float) -> str:
 
 
 def _counts(item: Item) -> dict[str, Any]:
-    """Return the counts of an item.
+    """Return the counts of a step, page or transaction.
 
     Counts that are recorded only for steps are empty for pages and transactions, because zero would be wrong.
     """

@@ -15,7 +15,7 @@ from towtank.results.segments import Interval, Recording, Series
 
 @dataclass(slots=True)
 class Item:
-    """Step, page or transaction in one second.
+    """Counts and response times of a step, page or transaction in one second.
 
     Histograms stay encoded, one for each load thread and user group.
 
@@ -69,7 +69,7 @@ class Item:
 
 
 def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> dict[int, int] | None:
-    """Add up counts by status code; None if either count was not recorded."""
+    """Add two counts by status code; None if either of them was not recorded."""
     if some is None or more is None:
         return None
     return {code: some.get(code, 0) + more.get(code, 0) for code in sorted({*some, *more})}
@@ -107,7 +107,7 @@ class Second:
     connection_wait: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Item]:
-        """Return the items of a kind: `step`, `page` or `transaction`."""
+        """Return the items of a kind (`step`, `page` or `transaction`) in this second."""
         return [item for item in self.items if item.of == kind]
 
 

@@ -1,4 +1,4 @@
-"""Options of curl: options with a value, short names, and the treatment of each option.
+"""Options of curl: options with a value, short names, and how the importer handles each option.
 
 The names are those of `curl --help all` in curl 7.88.1, as listed by `scripts/import-keys`.
 """
@@ -331,7 +331,7 @@ SHORT = dict(
         r"z=time-cond",
     ]
 )
-# Options for output or for files on the user's machine; the request is the same with and without them.
+# Options for output or for files on the user's machine. They do not change the request.
 _PRINTED = "concerns the output and files of curl, not the request"
 _HARMLESS = [
     "silent",

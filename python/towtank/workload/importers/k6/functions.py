@@ -39,8 +39,8 @@ def of_number(name: str, value: float | Random, node: Node) -> Any:
             return value
         if value.whole and name != "Math.abs":
             return value
-        # Amount to add before flooring. A random number is almost never an integer, and truncation equals flooring for
-        # numbers of at least 0.
+        # Amount to add before rounding down, by function. A random number is almost never an integer, and truncation
+        # equals rounding down for numbers of at least 0.
         more = {"Math.floor": 0.0, "Math.ceil": 1.0, "Math.round": 0.5}.get(name, None if below else 0.0)
         if more is None:
             return Unknown(f"{shown(node)} has no counterpart in a workload")

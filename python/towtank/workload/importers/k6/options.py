@@ -82,7 +82,7 @@ def _scenario(
 ) -> None:
     """Account for the keys of a scenario.
 
-    Differences from a user group, which runs during the whole load, become notes.
+    A scenario may differ from a user group, which runs during the whole load; the differences become notes.
     """
     kind = str(scenario.get("executor", "scenario"))
     for key, value in scenario.items():
@@ -96,7 +96,7 @@ def _scenario(
 
 
 def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
-    """Set k6's defaults in the draft; defaults without a counterpart in a workload become notes."""
+    """Write k6's defaults into the draft. Defaults without a counterpart in a workload become notes."""
     if options.get("maxRedirects") != 0:
         why = "k6 follows up to 10; the workload follows none: add the next request as a step"
         draft.notes.add(place, "redirects", why)

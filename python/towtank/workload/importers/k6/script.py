@@ -15,12 +15,12 @@ from towtank.workload.importers.k6.settling import is_draw
 from towtank.workload.importers.k6.syntax import Source, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Function, Namespace, Part, Unknown
 
-# Largest number of list elements for which a loop is unrolled; further elements are skipped. [1]
+# Largest number of list elements for which a loop is unrolled. Further elements are skipped. [1]
 _ELEMENTS_AT_MOST = 100
-# Largest number of steps of a script, because nested unrolled loops could create an arbitrary number. [1]
+# Largest number of steps of a script. It is limited because nested unrolled loops could create any number of steps. [1]
 _STEPS_AT_MOST = 20_000
-# Largest number of conversions of statements. Calls of functions and cases without `break` convert the same
-# statements repeatedly, and each level of nesting may double the number. [1]
+# Largest number of statements that are converted, counting repetitions. Calls of functions and cases without `break`
+# convert the same statements again, and each level of nesting may double the number. [1]
 _CONVERSIONS_AT_MOST = 50_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
 # Modules of k6 with supported functions, and the prefix of these functions in `calls`.
@@ -51,7 +51,7 @@ class Script:
         # Steps of a user's first round, and the names of variables that keep their values between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
-        # Draws outside of functions, which each user makes only once.
+        # Steps that generate random values outside of functions. Each user executes them only once.
         self.before: list[Step] = []
         self.conditions = Conditions(self)
         self._conversions = 0
@@ -161,7 +161,7 @@ class Script:
                 kind(node, environment)
 
     def leave_out(self, node: Node, why: str, environment: Environment) -> None:
-        """Add a note about an omitted part. Variables that this part would set become unknown."""
+        """Add a note about an omitted part of the script. Variables that this part would set become unknown."""
         self.calls.note(node, shown(node), why)
         waiting = [node]
         while waiting:
@@ -268,7 +268,7 @@ class Script:
                 if scope[name] is not value:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop and not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
-        self.calls.draws.rows = rows  # rows drawn inside are not known afterwards
+        self.calls.draws.rows = rows  # rows that are read inside these statements are not known after them
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:

@@ -15,7 +15,7 @@ from towtank.errors import Fault, StudyError
 from towtank.workload.importers.textfile import read_text
 
 _BYTES_AT_MOST = 10_000_000
-# Largest number of faults that are reported per file, because the first faults cause most of the later ones. [1]
+# Largest number of syntax faults that are reported per file, because the first faults cause most of the later ones. [1]
 _FAULTS_AT_MOST = 10
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.|\n))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
@@ -40,7 +40,7 @@ class Source:
         self.path = path
         self.bytes = text.encode("utf-8")
         self.lines = self.bytes.split(b"\n")
-        # A reference to the tree is kept, because its nodes are valid only as long as the tree exists.
+        # This reference keeps the syntax tree alive, because its nodes are valid only as long as the tree exists.
         self.tree = Parser(Language(tree_sitter_javascript.language())).parse(self.bytes)
         self.root = self.tree.root_node
         if self.root.has_error:
@@ -89,7 +89,7 @@ def shown(node: Node) -> str:
 
 
 def named(node: Node | None) -> list[Node]:
-    """Return the named children of a node, without comments."""
+    """Return the named children of a syntax node, without comments."""
     return [child for child in node.named_children if child.type != "comment"] if node is not None else []
 
 
@@ -130,7 +130,7 @@ def json_of(text: str) -> object:
 
 EQUAL = frozenset({"==", "==="})
 ROUNDS = frozenset({"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"})
-"""k6's names for the number of a user's round."""
+"""Names that k6 uses for the number of the current round of a user."""
 
 
 def is_first_round(comparison: Node) -> bool:
