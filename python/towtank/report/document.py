@@ -248,12 +248,12 @@ class Document:
 
     @property
     def page_title(self) -> str:
-        """Title of the page, which includes the verdict."""
+        """Title of the HTML page, which includes the verdict of the study."""
         return f"{self.title}: {self.verdict}" if self.verdict else self.title
 
     @property
     def summary_text(self) -> str:
-        """Question, answer, answers to the parts of the question, and verdict, as one text for the copy button."""
+        """Text for the copy button: question, answer, answers to the parts of the question, and verdict."""
         of_claims = "\n".join(f"{number}. {part}" for number, part in enumerate(self.parts, 1))
         verdict = f"{self.verdict}." if self.verdict else ""
         parts = (self.title, self.question, self.answer, of_claims, verdict, self.subtitle)

@@ -25,7 +25,7 @@ _LETTER = 6.6  # mean width of a letter at a font size of 12 px, used to shorten
 
 @dataclass(frozen=True)
 class Box:
-    """Box of the drawing: the load generator or a tier.
+    """Box in the drawing of a system; it represents the load generator or a tier.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ def _box(svg: ElementTree.Element, placed_box: _Placed, colour: str) -> None:
 
 
 def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
-    """Draw an arrow between two boxes: from right edge to left edge, or vertically if the boxes share a
+    """Draw an arrow between two boxes: from right edge to left edge, or vertically if both boxes are in the same
     column.
     """
     if start.column == end.column:

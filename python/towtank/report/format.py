@@ -95,12 +95,12 @@ def _unit(value: float, units: tuple[tuple[float, float, str], ...]) -> tuple[fl
 
 
 def seconds_unit(largest: float) -> tuple[float, str]:
-    """Return the factor and the unit with which times up to `largest` [s] are easy to read."""
+    """Return the unit in which times up to `largest` [s] are easy to read, with its factor from seconds."""
     return _unit(largest, _SECONDS)
 
 
 def bytes_unit(largest: float) -> tuple[float, str]:
-    """Return the factor and the unit with which sizes up to `largest` [B] are easy to read."""
+    """Return the unit in which sizes up to `largest` [B] are easy to read, with its factor from bytes."""
     return _unit(largest, _BYTES)
 
 
@@ -133,7 +133,7 @@ def rate(value: Any) -> str:
 
 
 def share(value: Any) -> str:
-    """Format a ratio in [0, 1] as percent."""
+    """Format a ratio between 0 and 1 as a percentage."""
     finite = _finite(value)
     return ABSENT if finite is None else f"{number(finite * 100)} %"
 
@@ -167,7 +167,9 @@ def _typeset(estimate: str) -> str:
 
 
 def quantity(value: Any, unit: str) -> str:
-    """Format a value in the given base unit: `s`, `B`, `B/s`, `1/s`, `ratio`, or any other unit."""
+    """Format a value by its base unit: `s`, `B`, `B/s`, `1/s` and `ratio` have formats of their own, other units are
+    appended.
+    """
     known = {"s": seconds, "B": size, "bytes": size, "B/s": size_rate, "1/s": rate, "ratio": share}
     if unit in known:
         return known[unit](value)
@@ -176,7 +178,10 @@ def quantity(value: Any, unit: str) -> str:
 
 
 def chosen(value: Any, unit: str) -> str:
-    """Format a limit that the user set: a whole number without unit has all its digits, others are rounded as a quantity."""
+    """Format a limit that the user set.
+
+    A whole number without unit keeps all its digits. Any other limit is rounded as by `quantity`.
+    """
     finite = _finite(value)
     return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
 
@@ -274,7 +279,7 @@ def moment(wall_ns: Any) -> str:
 
 
 def sentence(words: str) -> str:
-    """Turn a phrase into a sentence: with a capital letter and a full stop."""
+    """Turn a phrase into a sentence that begins with a capital letter and ends with a full stop."""
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 

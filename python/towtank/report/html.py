@@ -30,7 +30,7 @@ from towtank.report.pictures import Pictures
 # Names of the bundled libraries that the page uses.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
-# Matches the blank between a number and its unit at the end of a cell.
+# Matches the blank between a number and its unit at the end of a table cell.
 _UNIT = re.compile(r"(?<=\d) (?=[^\s\d\[]+$)")
 _NAME_LETTERS = 24
 # A table with more rows than this is folded, because it would fill the screen. [1]
@@ -93,7 +93,9 @@ def render(document: Document, pictures: Pictures | None = None) -> str:
 
 
 def _hash(script: str) -> str:
-    """Return the hash of a script for the security policy of the page, which blocks scripts without a hash."""
+    """Return the hash of a script. The security policy of the page lists it, and browsers block scripts without a
+    listed hash.
+    """
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
@@ -114,13 +116,13 @@ def style(cell: str, column: Column, number: int) -> Markup:
 
 
 def numeric(table: Table) -> Markup:
-    """Return the HTML classes by which a table aligns its columns of numbers to the right."""
+    """Return the HTML classes of a table by which its columns of numbers are aligned to the right."""
     places = [f"n{number}" for number, column in enumerate(table.columns[:_NUMBERED_COLUMNS], 1) if column.numeric]
     return Markup(f' class="{" ".join(places)}"' if places else "")
 
 
 def is_folded(table: Table) -> bool:
-    """Return True if a table is folded when the page opens: if it is a detail or has more than 24 rows."""
+    """Return True if a table is folded when the page opens, because it shows details or has more than 24 rows."""
     return table.is_detail or (table.shown is None and len(table.rows) > _OPEN_ROWS)
 
 
@@ -189,8 +191,9 @@ def picture(figure: Figure) -> Markup:
 
 
 def lean(svg: str) -> str:
-    """Make an SVG smaller: the font is set once at the root, coordinates have 0.01 px, and attributes for scripts are
-    removed.
+    """Make an SVG smaller.
+
+    The font is set only at the root, coordinates are cut to hundredths of a pixel, and attributes for scripts are removed.
     """
     svg = _TAG.sub(_lean_tag, svg)
     return svg.replace("<svg ", f'<svg font-family="{theme.FONT}" ', 1)
@@ -223,7 +226,8 @@ def make_runtime() -> str:
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
-    """Return the Vega runtime as one script, without a closing script tag that would end the script element.
+    """Return the Vega runtime as one script. It contains no closing script tag, which would end the script element too
+    early.
 
     `make setup` writes the runtime to a file. If this file is missing or has other versions, the runtime is built here.
     """

@@ -48,7 +48,7 @@ _OWN_REFERENCE = "url(#"
 
 
 class Pictures:
-    """Drawings of specifications as SVG.
+    """Drawings of figures as SVG, by their Vega-Lite specification.
 
     Parameters
     ----------

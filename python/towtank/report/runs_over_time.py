@@ -83,7 +83,7 @@ def has_timeline(run: RunResult) -> bool:
 
 
 def choose(results: Results) -> RunResult | None:
-    """Return the run to draw: among the runs with the best verdict, the run with the highest load.
+    """Return the run to show over time: among the runs with the best verdict, the run with the highest load.
 
     It is None if no run has a timeline.
     """
@@ -153,7 +153,7 @@ def recorded(measurement: Measurement) -> Recorded:
 
 
 def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, list[float | None]]:
-    """Return the error rates in each second for all kinds that occurred, the most frequent kind first. [1/s]"""
+    """Return the rates of failed requests in each second by kind of failure, the most frequent kind first. [1/s]"""
     seen = sorted((name for name in counts if counts[name].any()), key=lambda name: (-counts[name].sum(), name))
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     is_remnant = (measurement.stage == drain) & (measurement.lengths < _REMNANT_S)

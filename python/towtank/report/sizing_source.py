@@ -79,7 +79,9 @@ class _Sources(BaseModel):
 
     @classmethod
     def read(cls, document: object) -> _Sources:
-        """Read the sources that a stored answer lists; the result has no files if the list is missing or invalid."""
+        """Read the sources that a stored answer to the sizing question lists; no files if this list is missing or
+        invalid.
+        """
         try:
             return cls.model_validate(document)
         except ValidationError:

@@ -36,7 +36,7 @@ def load_of(point: Json) -> float:
 
 
 def diagnosis_of(configuration: Json) -> Diagnosis | None:
-    """Return the diagnosis of what limits a configuration; None if the summary is from an older version."""
+    """Return the diagnosis of the cause that limits a configuration; None if an older version made the summary."""
     found = configuration.get("diagnosis")
     return Diagnosis.read(found) if isinstance(found, Mapping) else None
 
@@ -62,7 +62,9 @@ class RunResult:
 
     @property
     def status(self) -> str:
-        """State of the run: `complete`, `failed`, `stopped`, `running` (cut off), `planned` or `missing`."""
+        """State of the run: `complete`, `failed`, `stopped`, `running` (its process ended without a final state),
+        `planned` or `missing`.
+        """
         return str(self.manifest.get("status") or self.summary.get("status") or "missing")
 
     @property
@@ -157,7 +159,7 @@ class Results:
 
     @property
     def configurations(self) -> list[Json]:
-        """Combinations of the levels of all factors except the load, each with its points."""
+        """Combinations of the levels of all factors except the load, each with its load points."""
         return [
             configuration
             for configuration in self.summary.get("configurations") or ()
@@ -294,7 +296,7 @@ def open_folder(path: Path) -> ResultsFolder:
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
-    """Return the runs on disk, except interrupted runs that were repeated (`RUN.interrupted-N`)."""
+    """Return the runs on disk, except interrupted runs (`RUN.interrupted-N`) that were repeated."""
     return [run for run in folder.runs() if ".interrupted" not in run.run_id]
 
 

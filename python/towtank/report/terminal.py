@@ -144,7 +144,9 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
 
 
 def _log_line(group: Mapping[str, Any]) -> str:
-    """Render `log of content in r003 (2,196 lines, first seen at 31 s): accept: Too many open files`."""
+    """Render a group of log lines as `log of content in r003 (2,196 lines, first seen at 31 s): accept: Too many open
+    files`.
+    """
     first = group.get("first_s")
     since = "" if first is None else f", first seen at {people.plain(round(first, 1))} s"
     times = people.count(group.get("count"))
@@ -170,9 +172,9 @@ def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
 def table(
     study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | None = None, *, has_intervals: bool = True
 ) -> Table:
-    """Build a table with a row for each point: throughput, mean and p95 with intervals, CPU by tier, verdict.
+    """Build a table with a row for each load point: throughput, mean and 95th percentile, CPU by tier, verdict.
 
-    If `has_intervals` is False, mean and p95 have no intervals, which then only determine their digits.
+    If `has_intervals` is False, intervals of mean and 95th percentile are not shown and only determine the digits.
     """
     configurations = _configurations(study_summary)
     points = [
@@ -231,7 +233,7 @@ def _cells(
 
 
 def _verdict(point: Mapping[str, Any]) -> Text:
-    """Render the distinct verdicts of a point's runs, each in the colour of this verdict."""
+    """Render the different verdicts of a point's runs, each verdict in its colour."""
     text = Text()
     for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
         text.append(", " if text else "")

@@ -117,12 +117,12 @@ class _Folder:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Manifest as read from disk, after a check of its form."""
+        """Manifest of the folder as read from disk, after a check of its keys and types."""
         path = self.path / self.manifest_name
         return checked(path, read_object(path), self.form)
 
     def update(self, **fields: Any) -> None:
-        """Set fields of the manifest and write it atomically."""
+        """Set fields of the folder's manifest, and write the manifest atomically."""
         write_json(self.path / self.manifest_name, redacted({**self.manifest, **fields}))
 
     def event(self, kind: str, **fields: Any) -> None:
@@ -140,7 +140,7 @@ class _Folder:
             os.fsync(stream.fileno())
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the events of the stream in the order in which they were written."""
+        """Yield the events of the folder's event stream in the order in which they were written."""
         path = self.path / EVENTS
         return lines.read(path) if path.exists() else iter(())
 
@@ -212,7 +212,7 @@ class RunFolder(_Folder):
 
     @property
     def observe(self) -> Path:
-        """Folder of the records of probes and scrapers, one stream for each of them."""
+        """Folder of the records of probes and scrapers. Each probe or scraper has one stream."""
         return self.path / "observe"
 
     @property
@@ -230,7 +230,7 @@ class ResultsFolder(_Folder):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Manifest as read from disk; a missing or damaged manifest raises `StudyError`."""
+        """Manifest of the study as read from disk; a missing or damaged manifest raises `StudyError`."""
         try:
             return super().manifest
         except (OSError, ValueError) as error:
@@ -284,5 +284,5 @@ class ResultsFolder(_Folder):
         return [RunFolder(path.parent) for path in paths if "." not in path.parent.name]
 
     def run_path(self, run_id: str) -> Path:
-        """Return the path of a run's folder, whether or not the folder exists."""
+        """Return the path of a run's folder. The folder need not exist."""
         return self.path / "runs" / run_id

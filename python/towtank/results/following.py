@@ -60,7 +60,7 @@ class Follower:
 
     @property
     def recorded_until(self) -> float:
-        """Time up to which all threads have recorded; 0 until every thread has recorded something. [s]"""
+        """Time up to which all load threads have recorded; 0 until every load thread has recorded something. [s]"""
         workers = int((self.header or {}).get("workers", 1))
         return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
 

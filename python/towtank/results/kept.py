@@ -33,7 +33,7 @@ _NOT_FINITE = re.compile(r"NaN|Infinity|\d[eE]\+?\d{3}")
 
 
 def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[], Sources | None]) -> Document:
-    """Return the stored document if it is up to date; otherwise compute and store a new one.
+    """Return the stored document if it is up to date; otherwise compute and store a new document.
 
     A document with a failed part is written, but computed anew the next time. In a read-only folder nothing is stored.
 
@@ -59,12 +59,12 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
 
 
 def _digest_of(document: Document) -> str:
-    """Return the digest of a document, by which changes and damage of the stored file are detected."""
+    """Return the digest of a document. A different digest shows that the stored file was changed or damaged."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def sources_of(lines: Iterable[str]) -> dict[str, str | None]:
-    """Return the digest of the sources, which are given as lines, and the digest of the programs."""
+    """Return the digest of the sources of a document, which are given as lines, and the digest of the programs."""
     return {"files": hashlib.sha256("".join(lines).encode()).hexdigest(), "code": code()}
 
 
@@ -87,7 +87,7 @@ def sha256(path: Path) -> str:
 
 
 def read_finite(path: Path) -> Document:
-    """Read a JSON object, with None for NaN and infinity; empty if the file cannot be read."""
+    """Read a JSON object in which NaN and infinity are replaced by None; empty if the file cannot be read."""
     try:
         text = read_regular(path)
         document = object_of(path, text)
@@ -97,7 +97,7 @@ def read_finite(path: Path) -> Document:
 
 
 def finite(document: Any) -> Any:
-    """Copy a document with None for NaN and infinity, which JSON and figures do not support."""
+    """Copy a document and replace NaN and infinity, which JSON and figures do not support, by None."""
     if isinstance(document, Mapping):
         return {key: finite(value) for key, value in document.items()}
     if isinstance(document, (list, tuple)):

@@ -39,7 +39,7 @@ class Factor(_Form):
 
 
 class Objective(_Form):
-    """An objective of a study."""
+    """Keys and types of an objective in a study manifest."""
 
     text: str = ""
     metric: str | None = None
@@ -49,7 +49,7 @@ class Objective(_Form):
 
 
 class StudyForm(_Form):
-    """The description of a study."""
+    """Keys and types of the description of a study in its manifest."""
 
     name: str | None = None
     title: str | None = None
@@ -68,7 +68,7 @@ class StudyForm(_Form):
 
 
 class StudyManifest(_Form):
-    """Content of `study.json`."""
+    """Keys and types of `study.json`, the manifest of a study."""
 
     study: StudyForm | None = None
     design: Any = None
@@ -86,7 +86,7 @@ class StudyManifest(_Form):
 
 
 class TierForm(_Form):
-    """A tier of a run."""
+    """Keys and types of a tier in the manifest of a run."""
 
     kind: str | None = None
     host: str | None = None
@@ -101,7 +101,7 @@ class PinningForm(_Form):
 
 
 class RunManifest(_Form):
-    """Content of `run.json`."""
+    """Keys and types of `run.json`, the manifest of a run."""
 
     run: str | None = None
     index: int | None = None
@@ -131,7 +131,7 @@ class TotalsForm(_Form):
 
 
 class EngineForm(_Form):
-    """Content of `engine.json`."""
+    """Keys and types of `engine.json`, the document of the engine about a run."""
 
     threads: Count | None = None
     cpus: list[Count] | None = None

@@ -83,7 +83,7 @@ def read_probe(folder: Path) -> ProbeStream:
 def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
     """Read the streams of probes on other machines, `RUN/observe/HOST.probe.ndjson`, by host.
 
-    The times in each stream are of the clock of its machine.
+    The times in each stream are from the clock of the machine on which the probe ran.
     """
     paths = sorted(folder.glob(f"*{REMOTE_PROBE}"))
     return {path.name.removesuffix(REMOTE_PROBE): _read_probe(path) for path in paths}

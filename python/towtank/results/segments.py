@@ -24,7 +24,7 @@ _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 @dataclass(slots=True)
 class Series:
-    """Counts and times of one step, page or transaction within one interval.
+    """Counts and times of one step, page or transaction, recorded by one load thread within one interval.
 
     Attributes
     ----------

@@ -83,7 +83,7 @@ class Ledger:
 
 
 def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
-    """Yield all notes about stored items in `RUN/engine`, one load thread after the other."""
+    """Yield all notes about stored items in the folder `RUN/engine`, one load thread after the other."""
     for path in sorted(folder.glob(NOTES)):
         for note in lines.read(path, damage):
             if note.get("k") != "header":

@@ -15,7 +15,7 @@ LARGEST_NS = 3_155_760_000 * 10**9
 # Largest accepted count. It is larger than any real counter of a run, and sums of a few thousand counts stay within
 # 64 bits. [1]
 LARGEST = 10**15
-# Largest accepted metric value. Squares and sums of smaller values stay far below the largest float.
+# Largest accepted metric value. Squares and sums of accepted values stay far below the largest float.
 LARGEST_METRIC = 1e30
 Json = dict[str, Any]
 Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
@@ -30,7 +30,7 @@ class _Line(BaseModel):
 
 
 class StageForm(_Line):
-    """Stage in a segment header."""
+    """Keys and types of a load stage in the header of a segment file."""
 
     name: str | None = None
     phase: str | None = None
@@ -41,14 +41,14 @@ class StageForm(_Line):
 
 
 class ItemForm(_Line):
-    """Page or step in a segment header."""
+    """Keys and types of a page or step in the header of a segment file."""
 
     name: str
     transaction: str
 
 
 class SegmentHeader(_Line):
-    """Header line of a segment."""
+    """Keys and types of the header line of a segment file."""
 
     workers: Count | None = None
     edits: Count | None = None
@@ -62,7 +62,7 @@ class SegmentHeader(_Line):
 
 
 class SeriesForm(_Line):
-    """Counts and times of one step, page or transaction."""
+    """Keys and types of the counts and times of one step, page or transaction."""
 
     of: str
     id: Name
@@ -84,7 +84,7 @@ class SeriesForm(_Line):
 
 
 class PausesForm(_Line):
-    """Pauses of one user group."""
+    """Keys and types of the pauses of one user group."""
 
     group: Name
     pause: str
@@ -92,14 +92,14 @@ class PausesForm(_Line):
 
 
 class ThinkForm(_Line):
-    """Completed pauses of all user groups."""
+    """Keys and types of the completed pauses of all user groups."""
 
     count: Count = 0
     sum_ns: Span = 0
 
 
 class IntervalForm(_Line):
-    """Record of one load thread between two times of the run."""
+    """Keys and types of the record of one load thread between two times of the run."""
 
     t0_ns: Instant
     t1_ns: Instant
@@ -126,7 +126,7 @@ class IntervalForm(_Line):
 
 
 class SampleForm(_Line):
-    """Sample of the probe."""
+    """Keys and types of a sample of the probe."""
 
     t_ns: Instant
     wall_ns: Instant | None = None

@@ -36,7 +36,7 @@ class CountRange(FileModel):
 
 
 class BytesRange(FileModel):
-    """Smallest and largest number of bytes that pass a check."""
+    """Smallest and largest number of bytes in a response that pass a check."""
 
     min: Size = Field(0, description="Smallest number of bytes that passes the check.")
     max: Size | None = Field(
@@ -169,7 +169,7 @@ class CallStep(FileModel):
     @property
     @abstractmethod
     def what(self) -> str:
-        """Short name of the operation, used if the step has no name."""
+        """Short name of the operation that this call performs, used if the step has no name."""
 
     @abstractmethod
     def operation(self) -> dict[str, Any]:
@@ -246,13 +246,13 @@ class Sql(TableStep):
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the parameters of the SQL statement, each with its path."""
+        """Yield the parameters of the SQL statement, each with its path below the step."""
         for index, text in enumerate(self.parameters):
             yield ("parameters", index), text
 
 
 def _size(value: object) -> object:
-    """Return a size in bytes as text, or a checked template for a number of bytes."""
+    """Return a size as a text with the number of bytes; a template for a number of bytes is checked and returned."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))

@@ -22,7 +22,7 @@ _SUM_TOLERANCE = 1e-6
 
 
 class WorkloadCheck:
-    """Check of the content of one workload file.
+    """Check of the content of a workload file: names, shares, variables and data files.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def compile_workload(
 
 @dataclass(frozen=True)
 class _TargetDetails:
-    """Properties of the targets other than their addresses, by target name."""
+    """Properties of all targets other than their addresses, by target name."""
 
     balance: dict[str, str]
     options: dict[str, dict[str, Any]]
@@ -93,7 +93,7 @@ class _TargetDetails:
 
 
 class _Indexes:
-    """Assigns indexes to names, in the order in which the names are first used."""
+    """Assigns an index to each name, in the order in which the names are first used."""
 
     def __init__(self) -> None:
         self.names: dict[Any, int] = {}
@@ -384,7 +384,7 @@ class _Compiler:
                     {"op": "set", "variable": self.variables(name), "value": write(text)}
                     for name, text in step.set.items()
                 ]
-                # The engine's operation `set` sets one variable, so a step with several variables becomes a loop with
+                # The engine's operation `set` sets only one variable, so a step that sets several becomes a loop with
                 # one iteration.
                 return ops[0] if len(ops) == 1 else {"op": "loop", "count": 1, "ops": ops}
             case Push():

@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", r
 
 
 def header(path: Path) -> list[str]:
-    """Read the column names of a CSV file.
+    """Read the column names from the first line of a CSV file.
 
     Raises
     ------

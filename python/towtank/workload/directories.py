@@ -166,7 +166,7 @@ class LdapOperation(FileModel):
 
     @property
     def columns(self) -> list[str] | None:
-        """Names of the columns in the response; None if the server determines the columns."""
+        """Names of the columns in the response of the LDAP directory; None if the server determines the columns."""
         if self.action == "compare":
             return ["matches"]
         if self.action != "search":
@@ -233,7 +233,7 @@ class Ldap(CallStep):
         return {}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the name of the directory entry, then the values to compare or to set."""
+        """Yield the name of the directory entry, then the values that the LDAP request compares or sets."""
         asked = self.ldap
         if asked.action == "unbind":
             return

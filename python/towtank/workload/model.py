@@ -185,7 +185,7 @@ def _page_or_step(value: Any) -> str:
 
 
 def _page(value: Any) -> Any:
-    """Refuse a mapping with a misspelt key `page`, which would otherwise be reported as an unknown step."""
+    """Refuse a mapping whose key is a misspelt `page`, which would otherwise be reported as an unknown step."""
     if isinstance(value, dict) and "page" not in value and "loop" not in value and "steps" in value:
         misspelt = misspelt_key(value, "must be one of the keys page, steps", ["page"])
         if misspelt is not None:
@@ -274,7 +274,7 @@ Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
 
 
 class Stored(FileModel):
-    """Kind of items that users store, and that Towtank reads back after the run."""
+    """Kind of items that users store in the system, and that Towtank reads back after the run."""
 
     read_back: Name = Field(
         description=(

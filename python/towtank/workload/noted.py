@@ -50,7 +50,7 @@ Reads = Annotated[
 
 
 def given(step: Any) -> list[str]:
-    """Return the names of the keys for stored items that a step contains.
+    """Return those keys of a step that concern stored items.
 
     Raises
     ------

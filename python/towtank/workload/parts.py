@@ -13,7 +13,7 @@ from towtank.workload.texts import Template
 
 
 class Generated(FileModel):
-    """Content that the engine generates."""
+    """Content of a request that the engine generates."""
 
     size: Size = Field(description="Size of the generated content.")
     form: Literal["text", "random"] = Field(

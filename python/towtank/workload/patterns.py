@@ -91,7 +91,7 @@ class _Reader:
             )
 
     def _escape(self, letters: frozenset[str]) -> int:
-        """Read an escape, and return the size of the characters that it matches."""
+        """Read an escape sequence in a regular expression, and return the size of the characters that it matches."""
         sign = self.pattern[self.at + 1]
         code = _CODE.match(self.pattern, self.at + 1)
         if code is not None:
@@ -110,7 +110,7 @@ class _Reader:
         return {"w": _LETTERS_SIZE, "d": _DIGITS_SIZE, "s": _OTHERS_SIZE}.get(sign.lower(), 1)
 
     def _class(self) -> int:
-        """Read a character class.
+        """Read a character class of a regular expression.
 
         In a class, the engine reads `[` as a nested class and doubled signs such as `&&` as operators, so both are
         refused.

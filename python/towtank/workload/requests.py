@@ -53,7 +53,7 @@ class RequestWriter:
     def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
         """Return the operation of the plan for a request.
 
-        `step` and `target` are indexes, `login` is the login in the target's address.
+        `step` and `target` are indexes. `login` is the login in the target's address.
         """
         return {
             "op": "request",

@@ -30,7 +30,7 @@ CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
 
 
 def _check_json(value: Any) -> Any:
-    """Check the templates in a JSON body; each fault has the path of the faulty text."""
+    """Check the templates in a JSON body. Each fault contains the path of the faulty text."""
     details = [
         InitErrorDetails(type=PydanticCustomError("value_error", "{error}", {"error": message}), loc=path, input=text)
         for path, text, message in _wrong_texts(value, ())
@@ -298,7 +298,7 @@ class Draw(FileModel):
 
 
 class Set(FileModel):
-    """Sets variables."""
+    """Sets variables of the user."""
 
     set: dict[Name, Template] = Field(min_length=1, description="Variables to set, each with its value.")
 
@@ -326,7 +326,7 @@ class Pick(FileModel):
 
 
 class Branch(FileModel):
-    """Chooses at random between two lists of steps."""
+    """Executes one of two lists of steps, chosen at random."""
 
     branch: Share = Field(description="Probability of the steps in `then`, for example `30 %`.")
     then: list[Step] = Field(min_length=1, description="Steps to execute with the probability in `branch`.")
@@ -334,7 +334,7 @@ class Branch(FileModel):
 
 
 def _condition(value: object) -> object:
-    """Refuse a condition that is an expression, with a hint, because other tools accept expressions."""
+    """Refuse a condition that is an expression. The message has a hint, because other tools accept expressions."""
     if not isinstance(value, dict | Condition):
         raise ValueError(
             f"must be {{filled: VARIABLE}} or {{empty: VARIABLE}}, got {shown(value)} instead: values are not compared "
@@ -357,7 +357,7 @@ class Condition(FileModel):
 
 
 class If(FileModel):
-    """Chooses between two lists of steps, depending on a condition."""
+    """Executes a list of steps if a condition holds, otherwise another list."""
 
     if_: Annotated[Condition, BeforeValidator(_condition, json_schema_input_type=Condition)] = Field(
         alias="if", description="Condition on a variable: `{filled: VARIABLE}` or `{empty: VARIABLE}`."

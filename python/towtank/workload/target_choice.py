@@ -69,7 +69,7 @@ def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
 
 
 def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
-    """Yield the steps and cookies that need a target, with their paths."""
+    """Yield the steps and cookies that need a target, with their paths in the workload."""
     for name, transaction in workload.file.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             if isinstance(step, Request | CallStep):

@@ -108,7 +108,7 @@ def _add_text(parts: list[Part], text: str) -> None:
 
 
 def _place(inside: str) -> Part:
-    """Parse the text between `${` and `}`."""
+    """Parse the text of a placeholder between `${` and `}`."""
     reference, bar, encoding = inside.partition("|")
     reference, encoding = reference.strip(), encoding.strip()
     if bar and encoding not in ENCODINGS:
@@ -194,7 +194,7 @@ class Writer:
         self._exported = exported
 
     def export(self, part: Export) -> str:
-        """Return the value of an export.
+        """Return the value of an export, which the running system provides.
 
         Raises
         ------

@@ -49,7 +49,8 @@ from towtank.report.source import Results
 
 Builder = Callable[[Results], Section | None]
 ANSWER, APPENDICES = "Answer", "Appendices"
-# Builders of the sections for each part of the report. The parts follow the order of a reader's questions.
+# For each part of the report, the functions that build its sections. The parts follow the order of a reader's
+# questions.
 PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
     (ANSWER, (headline.build,)),
     ("Results", (found_limit.build, tables.build, figures.build, effects.build, claims.build)),

@@ -45,7 +45,7 @@ def started(results: Results) -> str:
 
 
 def versions(results: Results) -> dict[str, str]:
-    """Return the versions of all programs used, from the manifests of the study and its runs."""
+    """Return the versions of all programs that were used, from the manifests of the study and of its runs."""
     found: dict[str, list[str]] = {}
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         for name, version in (source.get("versions") or {}).items():

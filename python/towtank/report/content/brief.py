@@ -61,14 +61,16 @@ def table(results: Results) -> Table | None:
 
 
 def _extremes_first(found: Sequence[Json]) -> list[Json]:
-    """Return the configurations with the highest and the lowest throughput first, then the others."""
+    """Return the configurations in this order: highest throughput, lowest throughput, all others."""
     ordered = sorted(found, key=lambda configuration: _carried(_peak(configuration)), reverse=True)
     half = _SHOWN // 2
     return [*ordered[:half], *ordered[-half:], *ordered[half:-half]]
 
 
 def _peak(configuration: Json) -> Json | None:
-    """Return the point with the highest throughput that has a valid or suspect run; None if there is none."""
+    """Return the point with the highest throughput among the points with a valid or suspect run; None if there
+    is none.
+    """
     points = [point for point in configuration["points"] if any(verdict != "invalid" for verdict in point["verdicts"])]
     known = (point for point in points if point["throughput_per_s"]["value"] is not None)
     return max(known, key=_carried, default=None)

@@ -159,7 +159,7 @@ def in_brief(results: Results) -> Table | None:
 
 
 def _reasons(claims: list[_Claim]) -> list[str]:
-    """Return notes with reasons, doubts and next steps of claims.
+    """Return notes on claims, with reasons, doubts and next steps.
 
     Claims with the same doubts and next step share a note.
     """

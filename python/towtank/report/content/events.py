@@ -22,7 +22,7 @@ _SAID = (
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each event of each run; None without events."""
+    """Build a table with a row for each event that the study caused in each run; None without events."""
     runs = [run for run in results.measured if run.summary.get("events")]
     if not runs:
         return None
@@ -52,7 +52,7 @@ def _timelines(results: Results) -> list[Figure]:
 
 
 def words(event: Json) -> str:
-    """Render an event, such as `kill content-2`."""
+    """Render an event that the study caused, such as `kill content-2`."""
     return f"{event.get('do')} {event.get('on')}"
 
 

@@ -34,7 +34,7 @@ _METHODS = {
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if no run searched for a limit."""
+    """Build the section on load limits; None if no run searched for a limit."""
     runs = [run for run in results.measured if run.summary.get("limit")]
     if not runs:
         return None

@@ -95,7 +95,9 @@ def headline(results: Results) -> str:
 
 
 def level(results: Results) -> str:
-    """Return the verdict of the study: `valid`, `suspect` or `invalid`; `invalid` if the analysis has no verdict."""
+    """Return the verdict of the study: `valid`, `suspect` or `invalid`. Without a verdict in the analysis, it is
+    `invalid`.
+    """
     found = dig(results.summary, "verdict", "level")
     return found if found in LEVELS else "invalid"
 
@@ -113,7 +115,7 @@ def counts(results: Results) -> str:
 
 
 def verdict(results: Results) -> Callout:
-    """Return a callout with the verdict on the measurement, and one sentence for each reason."""
+    """Return a callout with the verdict on the study, and one sentence for each reason."""
     found = level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
     said = headline(results)
@@ -136,7 +138,9 @@ def _reason(doubt: Json, answer: str) -> Text:
 
 
 def unchecked(results: Results) -> str:
-    """Return a text that lists checks which were impossible for some runs, with reasons; empty if all were possible."""
+    """Return a text that lists checks that were impossible for some runs, with reasons; empty if all checks were
+    possible.
+    """
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 

@@ -124,7 +124,9 @@ def _networks(runs: list[RunResult]) -> list[Block]:
 
 
 def _dropped(host: Json) -> float | None:
-    """Return the packets that a host's network device dropped in both directions; None if not recorded. [1]"""
+    """Return the number of packets that a host's network device dropped, in both directions; None if not
+    recorded. [1]
+    """
     counts = [count for way in _WAYS if isinstance(count := host.get(f"{way}_drops"), int | float)]
     return sum(counts) if counts else None
 
@@ -194,6 +196,6 @@ def _machine(runs: list[RunResult]) -> list[Block]:
 
 
 def _consumers(machine: Json) -> list[str]:
-    """Return the three tiers that use the most CPU on the machine, each with the number of CPUs used."""
+    """Return the three tiers that use the most CPU on the machine, each with the number of CPUs that it uses."""
     first = [each for each in machine.get("consumers") or () if isinstance(each, dict)][:3]
     return [f"{each.get('tier')} {people.number(each.get('cpus_used'))}" for each in first]

@@ -15,7 +15,7 @@ _PAUSE_TIME = "jvm_gc_pause_seconds_total"
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each Java virtual machine in each run; None without any."""
+    """Build a table of garbage collection with a row for each Java virtual machine in each run; None without any."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return None

@@ -65,7 +65,7 @@ def _not_checked(results: Results) -> list[Block]:
 
 
 def gather(results: Results) -> list[Doubt]:
-    """Collect the doubts about all runs and about the whole study, grouped by level and kind."""
+    """Collect the doubts about all runs and about the whole study, grouped by severity and kind."""
     found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
@@ -73,7 +73,7 @@ def gather(results: Results) -> list[Doubt]:
     messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
-        # The verdict of the study repeats doubts of its runs, so doubts that are listed already are skipped.
+        # The verdict of the study repeats doubts about its runs, so doubts that are listed already are skipped.
         if str(doubt.get("message")) not in messages and key not in found:
             found[key] = [(_STUDY, doubt)]
     ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))

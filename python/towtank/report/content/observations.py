@@ -163,7 +163,9 @@ def quantity_name(metric: str) -> str:
 
 
 def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
-    """Return the function that formats an estimate, chosen by the unit suffix in the name of its quantity."""
+    """Return the function that formats an estimate. The unit suffix in the name of the quantity determines the
+    function.
+    """
     suffixes = {
         "_bytes_per_s": people.size_rate_estimate,
         "_per_s": people.rate_estimate,

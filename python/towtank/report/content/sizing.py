@@ -350,7 +350,7 @@ def _dates(found: Json) -> list[Block]:
 
 
 def _never(date: Json) -> str:
-    """Return the reason why the growing load never reaches the limit, for the table of dates."""
+    """Return the reason why the growing load never reaches its limit, for the table of dates."""
     return "nothing to miss" if date["limit"] is None else "not within 20 years"
 
 

@@ -95,7 +95,7 @@ def _long_enough(results: Results) -> str:
 
 
 def _shown(point: Json) -> Iterator[object]:
-    """Yield the estimates of a point that appear in the tables."""
+    """Yield those estimates of a load point that appear in the tables."""
     yield point.get("throughput_per_s")
     for name in ("mean", "p95", *_PERCENTILES):
         yield dig(point, "response_time_s", name)
@@ -259,7 +259,9 @@ def _errors(point: Json) -> str:
 
 
 def _transactions(results: Results) -> list[Block]:
-    """Build a table of transactions for each load level with a valid or suspect run, the highest level first."""
+    """Build a table of transactions for each load level that has a valid or suspect run, from the highest
+    level down.
+    """
     points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
     loads = sorted({load_of(point) for _, point in points}, reverse=True)
     return [_transaction_table(results, load, [(c, p) for c, p in points if load_of(p) == load]) for load in loads]

@@ -16,7 +16,7 @@ from towtank.digging import dig
 from towtank.load_level import KINDS
 from towtank.report.source import Json, Results, RunResult
 
-# Keys of a service that list the services to which it sends requests.
+# Keys in the description of a service. Their values list the services to which the service sends requests.
 _ASKS = ("members", "servers", "storage")
 _NUMBERED = re.compile(r"(.+)-(\d+)")
 
@@ -66,7 +66,7 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the host in the study from which a host was copied; the name itself if the host is no copy."""
+        """Return the host of the study of which a given host is a copy; the given name itself if it is no copy."""
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
@@ -77,11 +77,11 @@ class Written:
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """Return the service in the study from which a service on a host was copied; its own name if it is no copy."""
+        """Return the service of the study of which a service on a host is a copy; its own name if it is no copy."""
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """Return the tier in the study from which a tier on a host was copied; its own name if it is no copy."""
+        """Return the tier of the study of which a given tier is a copy; the given name itself if it is no copy."""
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
         if name in self._services or self.host(host) == host:
@@ -152,7 +152,10 @@ def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, r
 
 
 def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link each service to the services that its settings name, or whose kind they name (`database: postgresql`)."""
+    """Link each service to the services that its settings name.
+
+    A setting may also name the kind of a service, such as `database: postgresql`.
+    """
     kinds = {tier.kind: name for name, tier in found.items()}
     for name, service in described.items():
         for value in (service.get("settings") or {}).values():
@@ -162,7 +165,9 @@ def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> Non
 
 
 def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Give additional nodes of a service the links of its first node, if the study does not describe them."""
+    """Link each further node of a service to the same services as its first node, unless the study describes
+    its links.
+    """
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
         first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
@@ -249,7 +254,7 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """Return the host with the most runs; if several have the same number of runs, the first of them."""
+    """Return the host on which most runs took place; if several hosts have equally many runs, the first of them."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 

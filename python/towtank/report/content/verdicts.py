@@ -65,7 +65,7 @@ def _verdicts(results: Results) -> Table:
 
 
 def status(run: RunResult) -> str:
-    """Return a text on how a run ended, with the reason if the run failed or was stopped."""
+    """Return a text on how a run ended. If the run failed or was stopped, the text includes the reason."""
     words = {"running": "cut off", "missing": "not run", "planned": "not run"}.get(run.status, run.status)
     reason = run.manifest.get("reason")
     return f"{words}: {reason}" if reason and run.status in ("failed", "stopped") else words

@@ -33,7 +33,7 @@ _BETWEEN = 32
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the main figure of the report.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect throughput, response times, knees, and the objective that the figure shows."""
+    """Collect throughput, response times, knees, and the objective for the main figure of the report."""
     objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
     statistic = "mean" if objective is None else _statistic(objective)
     rates = throughput.compute(results)
@@ -99,7 +99,7 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw throughput above response time, with one load axis for both."""
+    """Draw a panel of throughput above a panel of response time, with a common load axis."""
     factor, unit = people.seconds_unit(max((point.value for point in _scaling(numbers.times)), default=0.0))
     times = [point.scaled(factor) for point in numbers.times]
     title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
@@ -115,7 +115,7 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _without_load_title(picture: dict[str, Any]) -> None:
-    """Remove the title of the load axis, which the panel below repeats."""
+    """Remove the title of the load axis from a panel, because the panel below it has the same axis and title."""
     for layer in picture["layer"]:
         if "x" in layer.get("encoding", {}):
             layer["encoding"] = {**layer["encoding"], "x": {**layer["encoding"]["x"], "title": None}}
@@ -190,7 +190,7 @@ def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: 
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the main figure in words, for readers who cannot see the figure."""
     parts = []
     for label in series.labels(numbers.times):
         own = [point for point in numbers.times if point.configuration == label and point.state != "invalid"]

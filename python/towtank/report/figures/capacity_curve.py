@@ -19,7 +19,7 @@ _SHOWN_KNEES = {"model": "(D + Z) / D_max", "peak": "peak", "objective": "object
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the figure of the capacity curve.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ def modelled(results: Results) -> list[Json]:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect curves, points and knees from the model document."""
+    """Collect curves, measured points and knees from the document of the capacity model."""
     numbers = Numbers()
     states = series.states(results)
     rates = {
@@ -307,7 +307,7 @@ def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[st
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the capacity curve in words, for readers who cannot see the figure."""
     parts = []
     for label in dict.fromkeys(row["configuration"] for row in numbers.curve):
         rows = [row for row in numbers.curve if row["configuration"] == label and row["quantity"] == "throughput"]

@@ -18,7 +18,7 @@ NAME = "cpu-by-tier"
 
 @dataclass(frozen=True)
 class Slice:
-    """CPUs used by a tier, or by a part of a tier, at one point.
+    """CPU use of a tier, or of a part of a tier, at one load point.
 
     Attributes
     ----------
@@ -121,7 +121,9 @@ def capacity(results: Results) -> int | None:
 
 
 def _limits(results: Results) -> list[tuple[str, float, float | None]]:
-    """Return the name, CPU limit [CPUs] and highest utilization [ratio] of each tier, over valid and suspect points."""
+    """Return the name, CPU limit [CPUs] and highest utilization [ratio] of each tier, over valid and suspect load
+    points.
+    """
     busiest: dict[tuple[str, float], float | None] = {}
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
@@ -154,7 +156,7 @@ def _lighter(colour: str, amount: float) -> str:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw stacked bars in one panel for each configuration; all panels have the same scale."""
+    """Draw stacked bars of CPU use in one panel for each configuration; all panels have the same scale."""
     labels = list(dict.fromkeys(entry.configuration for entry in numbers.slices))
     parts = list(dict.fromkeys(entry.part for entry in numbers.slices))
     names = panel.short_labels(labels) if len(labels) > panel.CROWDED else dict(zip(labels, labels, strict=True))
@@ -244,7 +246,7 @@ def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of CPU use in words, for readers who cannot see the figure."""
     top = max((entry.load for entry in numbers.slices), default=0.0)
     parts = [
         f"{entry.configuration}, {entry.part}: {people.plain_estimate(entry.interval or {'value': entry.cpus}, 'CPUs')}"

@@ -27,7 +27,7 @@ RAMP_DOWN = "ramp_down"
 SHOWN_AT_MOST = 12
 """Largest number of runs in one figure. Further runs are in additional figures, which are folded. [1]"""
 POINTS_AT_MOST = 120
-"""Largest number of points in a line; in longer runs, a point is the mean over several seconds. [1]"""
+"""Largest number of points in a line. In longer runs, a point is the mean over several seconds. [1]"""
 _ORDER = ("invalid", "none", "suspect", "valid")
 _WORDS = {"none": "not judged"}
 _COLUMNS = 3
@@ -117,7 +117,7 @@ def _means(values: Sequence[float | None] | None, step: int, count: int) -> list
 
 
 def _parts(values: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
-    """Split values into groups of `size`; the last group may be smaller."""
+    """Split values into groups of `size` values; the last group may be smaller."""
     return [values[start : start + size] for start in range(0, len(values), size)]
 
 

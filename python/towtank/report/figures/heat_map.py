@@ -23,7 +23,7 @@ _LINES = {"p50_s": "median", "p95_s": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the heat map of response times.
 
     Attributes
     ----------
@@ -54,7 +54,9 @@ def compute(results: Results) -> Numbers | None:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw the cells over the stages, and the median and the 95th percentile as lines."""
+    """Draw the cells of the heat map on the background of the load stages, and the median and 95th percentile
+    as lines.
+    """
     factor, unit = numbers.unit
     x = {
         "field": "t",
@@ -143,7 +145,7 @@ def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the heat map in words, for readers who cannot see the figure."""
     longest = max(numbers.cells, key=lambda cell: cell.high_s)
     shortest = min(numbers.cells, key=lambda cell: cell.low_s)
     densest = max(numbers.cells, key=lambda cell: cell.per_s)

@@ -70,7 +70,7 @@ def _is_silent(plateau: Json) -> bool:
 
 
 def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[float | None], float | None]:
-    """Return the title with unit, the value at each plateau, and the limit of the binding objective.
+    """Return a title with unit, the value at each plateau of a load search, and the limit of the binding objective.
 
     Without a binding objective, the title and the values are those of the throughput, and the limit is None.
     """
@@ -171,7 +171,7 @@ def _line(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of a search for the load limit, for readers who cannot see the figure."""
     failed = sum(row["outcome"] != PASSED for row in numbers.rows)
     loads = [row["load"] for row in numbers.rows]
     if not loads:

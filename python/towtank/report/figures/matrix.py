@@ -18,7 +18,7 @@ def picture(
     logarithmic: bool,
     tooltip: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return a matrix of cells as one panel of a figure.
+    """Return a matrix of cells as one panel of a figure; each cell shows a value as text and colour.
 
     Parameters
     ----------

@@ -348,7 +348,7 @@ def _shortly_named(points: list[series.Point]) -> list[series.Point]:
 def _beside(
     runs: list[series.Point], points: list[series.Point], axis: dict[str, Any], load_factor: str
 ) -> list[dict[str, Any]]:
-    """Return a layer of single runs, drawn as small symbols to the right of the point that combines them."""
+    """Return a layer of single runs, drawn as small symbols to the right of the point that is computed from them."""
     if not runs:
         return []
     loads = [point.load for point in points]

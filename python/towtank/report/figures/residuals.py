@@ -59,7 +59,7 @@ class Misfit:
 
     @property
     def share(self) -> float:
-        """Throughput of the model relative to the measured throughput, minus one. [ratio]"""
+        """Throughput of the model relative to the measured throughput, minus 1. [ratio]"""
         return self.fitted / self.measured - 1
 
 
@@ -107,7 +107,7 @@ class Residual:
 
     @property
     def is_beyond(self) -> bool:
-        """True if the model is more than two standard errors from the measured throughput."""
+        """True if the throughput of the model is more than two standard errors from the measured throughput."""
         return self.error is not None and abs(self.share) > self.error
 
 
@@ -191,7 +191,7 @@ def _tooltip(load_factor: str) -> list[dict[str, Any]]:
 
 
 def _description(residuals: list[Residual]) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of residuals in words, for readers who cannot see the figure."""
     beyond = [residual for residual in residuals if residual.is_beyond]
     worst = max(residuals, key=lambda residual: abs(residual.share))
     number = f"{len(beyond)} of {people.plural(len(residuals), 'residual')}"

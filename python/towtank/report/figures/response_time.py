@@ -64,7 +64,7 @@ def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of response times in words, for readers who cannot see the figure."""
     parts = []
     for metric, points in numbers.points.items():
         for label in series.labels(points):

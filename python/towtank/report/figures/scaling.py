@@ -18,7 +18,7 @@ _TITLE = "throughput, lowest level = 1"
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the figure of scaling.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, f
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the ratios over the lines of ideal scaling."""
+    """Draw throughput relative to the lowest common level, together with the lines of ideal scaling."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
     bases = sorted({load for load in numbers.base.values() if load > 0})
@@ -103,7 +103,7 @@ def efficiency(numbers: Numbers, point: series.Point) -> float | None:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of scaling in words, for readers who cannot see the figure."""
     parts = []
     for label in series.labels(numbers.points):
         own = [p for p in numbers.points if p.configuration == label and p.state != "invalid"]

@@ -56,7 +56,9 @@ class Point:
 
 
 def point_state(point: Json) -> str:
-    """Return the verdict of a point: `suspect` if it includes a suspect run, `invalid` if it includes no run."""
+    """Return the verdict of a point: `suspect` if it includes a suspect run, `invalid` if it includes no valid or
+    suspect run.
+    """
     verdicts = [str(verdict) for verdict in point.get("verdicts") or ()]
     used = [verdict for verdict in verdicts if verdict in ("valid", "suspect")]
     if not used:
@@ -157,7 +159,9 @@ def labels(points: Iterable[Point]) -> list[str]:
 
 
 def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
-    """Return points as chart data: one row for each point, extended by the fields in `more`."""
+    """Return points as chart data, with one row for each point. The parameter `more` gives additional fields of the
+    rows.
+    """
     return [
         {
             "configuration": point.configuration,

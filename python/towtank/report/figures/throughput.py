@@ -30,7 +30,7 @@ _NAME_APART = 1.1
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the figure of throughput.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def slopes(results: Results) -> dict[str, float]:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the measured throughput over the lines of ideal scaling."""
+    """Draw the measured throughput together with the lines of ideal scaling."""
     return theme.specification(description(numbers), **picture(numbers))
 
 
@@ -211,7 +211,7 @@ def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], val
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of throughput in words, for readers who cannot see the figure."""
     parts = []
     for label in series.labels(numbers.points):
         own = sorted(

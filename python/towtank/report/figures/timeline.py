@@ -39,7 +39,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Track:
-    """Lines that share a panel.
+    """Lines of a timeline that share a panel.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure: run, times [s], tracks, stages, steady window and events."""
+    """Data of the timeline of a run: run, times [s], panels, load stages, measured window and events."""
 
     run: RunResult
     label: str
@@ -273,7 +273,7 @@ def _styles(track: Track) -> dict[str, Any]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the timeline of a run in words, for readers who cannot see the figure."""
     parts = []
     for track in numbers.tracks:
         for line in track.lines:

@@ -31,7 +31,7 @@ DRAWN_AT_MOST = 12
 
 @dataclass(frozen=True)
 class Entry:
-    """Mean response time of one transaction at one point. [s]"""
+    """Mean response time of one transaction at one load point. [s]"""
 
     transaction: str
     point: series.Point
@@ -39,7 +39,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Response times of the transactions, compared loads, and the order of transactions and configurations."""
+    """Data of the figure of transactions: response times, compared loads, and the order of transactions and
+    configurations.
+    """
 
     entries: list[Entry]
     loads: list[float]
@@ -48,7 +50,7 @@ class Numbers:
     load_factor: str
 
     def at(self, load: float) -> list[Entry]:
-        """Return the entries of the drawn transactions at one load."""
+        """Return the response times of the drawn transactions at one load."""
         drawn = set(self.drawn)
         return [entry for entry in self.entries if entry.point.load == load and entry.transaction in drawn]
 
@@ -130,7 +132,9 @@ def _loads(configuration: Json) -> set[float]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw a panel for each load, with a row for each transaction; each row contains all configurations."""
+    """Draw a panel for each load, with a row for each transaction. Each row contains the response times of all
+    configurations.
+    """
     if len(numbers.configurations) > panel.CROWDED:
         return _matrix(numbers)
     several = len(numbers.loads) > 1
@@ -309,7 +313,7 @@ def _numbers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of transactions in words, for readers who cannot see the figure."""
     top = max(numbers.loads, default=0.0)
     parts = [
         f"{entry.transaction}, {entry.point.configuration}: {people.seconds_estimate(vars(entry.point))}"

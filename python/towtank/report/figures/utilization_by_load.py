@@ -30,7 +30,7 @@ _MARKS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the figure of utilization.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def compute(results: Results) -> Numbers:
 
 
 def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
-    """Draw a panel for each configuration; all panels have the same scale."""
+    """Draw a panel of utilization for each configuration; all panels have the same scale."""
     labels = list(dict.fromkeys(row["configuration"] for row in numbers.measured))
     names = list(dict.fromkeys(row["resource"] for row in numbers.measured))
     rows = [{"kind": "curve", **row} for row in _percent(numbers.curve)]
@@ -138,7 +138,7 @@ def _symbols(x: dict[str, Any], y: dict[str, Any], colour: dict[str, Any], shape
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of utilization in words, for readers who cannot see the figure."""
     top = max((float(row["load"]) for row in numbers.measured), default=0.0)
     parts = [
         f"{row['configuration']}, {row['resource']}: {people.share(row['value'])}"

@@ -36,7 +36,7 @@ class Options:
 
 @dataclass(frozen=True)
 class File:
-    """File of an export.
+    """One of the files of which an export consists.
 
     Attributes
     ----------

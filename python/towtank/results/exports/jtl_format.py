@@ -38,7 +38,7 @@ _UNTIMED = f"{_LABEL}; no time was recorded, so it is 0"
 # The fractional parts of multiples of the golden ratio are spread evenly, so that slow and fast requests alternate
 # within a second.
 _GOLDEN = 0.6180339887498949
-# Kinds of failure for which the engine records a response time; timeouts are the slowest requests.
+# Kinds of failure for which the engine records a response time. Timeouts are the slowest requests.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
@@ -111,10 +111,11 @@ def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[An
 
 
 def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
-    """Return the outcome of each sample: samples without a time first, the others by ascending response time.
+    """Return the outcome of each sample: first the samples without a response time, then the others by ascending
+    response time.
 
     Timeouts are the slowest requests and come last. The recording does not state which other requests failed, so these
-    failures are spread evenly over the ranks.
+    failures are spread evenly over the samples.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
@@ -132,7 +133,10 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
 def _latencies(
     item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the time to the first byte for each rank; 0 if it is unknown or no byte arrived, as in JMeter. [ms]"""
+    """Return the time to the first byte for each sample, by rank of its response time. [ms]
+
+    As in JMeter, it is 0 if it is unknown or no byte arrived.
+    """
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))
     count = min(len(first), len(times) - untimed)
@@ -141,7 +145,7 @@ def _latencies(
 
 
 def _share(whole: int, parts: int, place: int) -> int:
-    """Return the part with index `place` when a whole number is divided into nearly equal parts.
+    """Return one of the nearly equal parts into which a whole number is divided; `place` is the index of the part.
 
     The sum of all parts is the whole number.
     """

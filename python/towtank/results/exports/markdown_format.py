@@ -31,7 +31,7 @@ def page(material: Material) -> str:
 
 
 def escaped(text: object) -> str:
-    """Escape text so that Markdown displays it unchanged and on one line."""
+    """Escape a text so that Markdown displays it unchanged and on one line."""
     return _MARKS.sub(lambda mark: f"\\{mark[0]}", " ".join(str(text).split()))
 
 

@@ -26,7 +26,7 @@ class Decoded(Protocol):
 
     @property
     def total(self) -> int:
-        """Number of values. [1]"""
+        """Number of values in the histogram. [1]"""
 
     @property
     def minimum_s(self) -> float:

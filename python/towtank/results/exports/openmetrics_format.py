@@ -83,7 +83,7 @@ class _Page:
             self.estimate(family, {**labels, "statistic": name}, times.get(name))
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines of the file; families without samples are omitted."""
+        """Yield all lines of the OpenMetrics file. Metric families without samples are omitted."""
         for family, samples in self.samples.items():
             if samples:
                 yield f"# HELP towtank_{family} {_FAMILIES[family]}"

@@ -35,7 +35,9 @@ def _files(material: Material) -> list[File]:
 
 
 def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
-    """Yield the export requests of one run; the number of data points in each request is limited."""
+    """Yield the export requests (`ExportMetricsServiceRequest`) of one run. The number of data points per request is
+    limited.
+    """
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")

@@ -19,7 +19,7 @@ _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 
-# Data type, unit and description of each metric.
+# Data type, unit and description of each exported metric.
 _METRICS = {
     "towtank.users": ("gauge", "{user}", "Mean number of active virtual users"),
     "towtank.requests.in_flight": ("gauge", "{request}", "Requests without a response at the end of the interval"),

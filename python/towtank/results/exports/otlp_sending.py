@@ -84,7 +84,7 @@ def send(
     *,
     allowed: Iterable[str] = (),
 ) -> int:
-    """Send every body as a request, one after the other.
+    """Send every body as an HTTP request, one after the other.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class Item:
 
     @property
     def ended(self) -> int:
-        """Number of completed requests or transactions, successful or failed."""
+        """Number of requests or transactions that ended in this second, successful or failed."""
         return self.ok + sum(self.failed.values())
 
     def add(self, other: Series | Item) -> None:
@@ -124,7 +124,7 @@ def seconds(recording: Recording) -> Iterator[Second]:
 
 
 def known_names(recording: Recording) -> dict[str, list[str]]:
-    """Return the names of all transactions, pages and steps, in index order."""
+    """Return the names of all transactions, pages and steps, in the order of their indexes."""
     return {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
 
 
@@ -154,7 +154,7 @@ def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str,
 
 
 def total(items: Iterable[Item], of: str, name: str) -> Item:
-    """Return the sum of several items as one item."""
+    """Return the sum of several items (steps, pages or transactions) as one item."""
     whole = Item(of, name)
     for item in items:
         whole.add(item)

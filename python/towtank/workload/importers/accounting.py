@@ -51,7 +51,7 @@ def carried(*names: str, why: str = "") -> dict[str, Key]:
 
 
 def noted(name: str, why: str, *default: str) -> dict[str, Key]:
-    """Declare a key that becomes a note, unless its value is one of the default values."""
+    """Declare a key that the importer reports in a note, unless its value is a default value."""
     return {name: Key(Fate.NOTED, why, default)}
 
 

@@ -22,7 +22,7 @@ Step = dict[str, Any]
 # Largest number of positions that a note lists, because a log of a million lines could give a million positions.
 # [1]
 PLACES_AT_MOST = 100
-# Largest number of loop iterations that the workload format allows. [1]
+# Largest number of iterations of a loop that the workload format allows. [1]
 ROUNDS_AT_MOST = 1_000_000
 # HTTP methods that a workload supports.
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"})
@@ -101,7 +101,9 @@ class Notes:
         self._notes: dict[tuple[str, str], Note] = {}
 
     def add(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note for a position. Secrets in addresses are hidden, because notes are printed."""
+        """Add a note for a position in the imported file. Secrets in addresses are hidden, because notes are
+        printed.
+        """
         what, why = redacted_text(what), redacted_text(why)
         note = self._notes.setdefault((what, why), Note(what, why))
         if place in note.places:
@@ -214,7 +216,7 @@ def address_of(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"must be an http or https URL, got {url[:80]!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    port = parts.port  # raises ValueError if the port is invalid
+    port = parts.port  # reading the port raises ValueError if the port is invalid
     return f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")
 
 

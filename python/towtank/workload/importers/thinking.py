@@ -20,7 +20,7 @@ Sample = NDArray[np.float64]
 _BOOTSTRAP = 199
 # Largest number of gaps that a fit uses. With more gaps, a fit takes longer but hardly changes. [1]
 GAPS_AT_MOST = 2000
-# Smallest number of gaps with which a distribution is fitted. [1]
+# Smallest number of gaps between pages to which a distribution is fitted. [1]
 GAPS_AT_LEAST = 20
 
 
@@ -176,9 +176,9 @@ def _pause(name: str, parameters: tuple[float, ...], least: float, longest: floa
 
 
 def _fit_exponential(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return the maximum likelihood estimate of the mean excess over `least`. [s]
+    """Return the maximum likelihood estimate of the mean excess over the bound `least`. [s]
 
-    An exponential distribution has the same mean excess over any bound.
+    The mean excess of an exponential distribution is the same for every bound.
     """
     return (max(float(np.mean(sample)) - least, 1e-6),)
 

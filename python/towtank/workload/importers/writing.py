@@ -107,7 +107,7 @@ def note_lines(source: str, note: Note, at_most: int) -> list[str]:
 
 
 def json_document(imported: Imported, out: str | None) -> dict[str, Any]:
-    """Return the JSON document that describes an import: files, targets, transactions, findings and notes."""
+    """Return the JSON document on the result of an import: files, targets, transactions, findings and notes."""
     draft = imported.draft
     return {
         "schema": "towtank/import/1",

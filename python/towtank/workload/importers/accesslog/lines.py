@@ -152,7 +152,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a log with their numbers; long lines are truncated."""
+    """Yield the lines of an access log with their line numbers; long lines are truncated."""
     number = 0
     while raw := stream.readline(_LINE_AT_MOST):
         number += 1

@@ -20,7 +20,7 @@ PATTERNS_AT_MOST = 2000
 ALIKE_AT_MOST = 20
 # Number of different rows of parameter values that are kept per pattern. Further rows are only counted. [1]
 ROWS_AT_MOST = 500
-# Number of different static files that are kept per page. [1]
+# Number of different static files that are kept in the statistics of each page. [1]
 ASSETS_AT_MOST = 100
 # Number of names of query parameters that are kept per pattern. [1]
 NAMES_AT_MOST = 20

@@ -54,7 +54,9 @@ class Profile:
             self.pages, self.sessions = _halved(self.pages), _halved(self.sessions)
 
     def rates(self) -> list[dict[str, float]]:
-        """Return pages and new sessions per second [1/s], by time since the first interval [s]."""
+        """Return the number of pages and new sessions per second [1/s] in each interval, by time since the first
+        interval [s].
+        """
         first = min(self.pages, default=0)
         return [
             {
@@ -74,7 +76,7 @@ def _halved(counts: dict[int, int]) -> dict[int, int]:
 
 
 class Sessions:
-    """Tracks the sessions of all clients, in the order of log lines.
+    """Assigns the requests of an access log to the sessions of its clients, in the order of the lines.
 
     Parameters
     ----------

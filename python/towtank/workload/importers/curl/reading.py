@@ -495,7 +495,7 @@ def _parts(words: list[Word]) -> list[list[Word]]:
 
 
 def _tail(word: Word, start: int) -> Word:
-    """Return the value that follows a short option in the same word."""
+    """Return the value of a short option that follows the option in the same word, as in `-ofile`."""
     (_, first), *others = word.pieces
     return Word(word.line, word.column + start, [("text", first[start:]), *others])
 

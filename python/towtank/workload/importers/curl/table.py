@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from towtank.workload.importers.accounting import Fate, Key, carried, harmless, noted
 
-# Options that need a value.
+# Options of curl that need a value.
 VALUED = frozenset(
     [
         "abstract-unix-socket",
@@ -145,7 +145,7 @@ VALUED = frozenset(
         "write-out",
     ]
 )
-# Options without a value.
+# Options of curl without a value.
 SWITCHES = frozenset(
     [
         "anyauth",

@@ -100,7 +100,8 @@ class Splitter:
             self.at += 1
         elif char in "\n;&|":
             self._end_word()
-            if char != "\n" or self.commands[-1]:  # after `||`, the command may continue on the next line
+            # after `||`, the command may continue on the next line, so a line end does not end it
+            if char != "\n" or self.commands[-1]:
                 self.commands.append([])
             if char == following and char in "|&":
                 (self.otherwise if char == "|" else self.chained).append(self.commands[-1])

@@ -24,7 +24,7 @@ from towtank.yamlfile import Node
 
 # A response longer than this is not searched, because generated values occur in pages and small documents. [character]
 _BODY_AT_MOST = 2_000_000
-# Largest number of values that are searched per response. [1]
+# Largest number of JSON values that are searched per response. [1]
 _LEAVES_AT_MOST = 20_000
 # Lengths of the text before or after a value that its regular expression includes, in the order of the attempts.
 # [character]
@@ -80,7 +80,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Sent:
-    """Value in a request, with the name of its field; the name is empty for path segments."""
+    """Value that a request sends, with the name of its field. Path segments have an empty name."""
 
     value: str
     name: str
@@ -95,7 +95,7 @@ class Source:
 
 
 class Correlation:
-    """Correlation of a recording: adds extractions and templates to its steps.
+    """Correlation of a recording: finds generated values, and adds extractions and templates to the recorded steps.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Correlation:
                 self.first_sent.setdefault(sent.value, index)
 
     def find(self) -> None:
-        """Find all generated values, and replace them by variables."""
+        """Find all values that the server generated, and replace them by variables."""
         for index, exchange in enumerate(self.exchanges):
             if exchange.asset:
                 continue
@@ -205,7 +205,7 @@ class Correlation:
         return None
 
     def _leaves(self, index: int) -> dict[str, tuple[str, str]]:
-        """Return the values of a JSON response, each with its JSON path and its name."""
+        """Return the values of a JSON response, each with its JSON path and the last name in this path."""
         if index not in self.leaves:
             body = self.exchanges[index].body
             try:
@@ -246,7 +246,7 @@ class Correlation:
         self.findings.append({"variable": variable, "from": names[0], "to": names[1], "line": line})
 
     def _bearer(self, index: int) -> None:
-        """Replace a bearer token by a variable that an earlier response fills, or else by a parameter."""
+        """Replace a bearer token by a variable if an earlier response contains the token, otherwise by a parameter."""
         exchange = self.exchanges[index]
         if exchange.bearer is None:
             return
@@ -323,7 +323,7 @@ def _pattern(body: str, value: str) -> str | None:
         before = body[max(0, at - length) : at].rpartition("\n")[2]
         end = at + len(shown)
         after = body[end : end + length].partition("\n")[0]
-        # The text after the value is used only if the text before it does not suffice.
+        # The text after the value is part of the expression only if the text before it does not suffice.
         for behind in ("", after):
             pattern = f"{_escaped(before)}([^{re.escape(following)}]+){_escaped(behind)}"
             match = re.search(pattern, body)
@@ -379,7 +379,8 @@ def _put_json(step: Step, value: str, variable: str) -> None:
     marked = _mark(step["json"], value, marks)
     if marked == step["json"]:
         return
-    # The engine encodes placeholders in JSON strings itself. In a text body, each placeholder must name its encoding.
+    # In JSON strings, the engine itself encodes the values of placeholders. In a text body, each placeholder must name
+    # its encoding.
     text = re.sub(r"(?<!\$)\$\{([a-z][\w.]*)\}", r"${\1|json}", json.dumps(marked, ensure_ascii=False))
     del step["json"]
     step["body"] = text.replace(f'"{marks}"', f"${{{variable}}}")

@@ -177,7 +177,7 @@ def _response_text(entry: Node) -> str:
 
 
 def _is_asset(entry: Node, url: str) -> bool:
-    """Return True if an entry is a script, style sheet, picture or font, and therefore equal for all users."""
+    """Return True if a recorded request is for a script, style sheet, picture or font, which is equal for all users."""
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -411,7 +411,7 @@ def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
 
 
 def _node_of(value: Any, place: Node) -> Node:
-    """Convert a value to a node with the source position of the node `place`."""
+    """Convert a value to a node of the document tree, with the source position of the node `place`."""
     inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
     return Node(inner, place.path, place.line, place.column, place.file)
 
@@ -423,7 +423,7 @@ def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
 
 
 def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
-    """Remove the target from the steps if only one target exists, and move common headers to the defaults."""
+    """Remove the target from the steps if the workload has only one target, and move common headers to the defaults."""
     steps = [exchange.step for exchange in exchanges]
     if len(draft.targets) == 1:
         for step in steps:

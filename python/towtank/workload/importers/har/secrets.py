@@ -153,7 +153,7 @@ def without_token(text: str) -> str:
 
 
 def _change_parts(step: Step, change: Callable[[Any, str], Any]) -> None:
-    """Apply a function of a text and its name to every text of a multipart body, which is a mapping or a list."""
+    """Apply a function to every text of a multipart body. The function takes the text and the name of its part."""
 
     def changed(part: Any, name: str) -> Any:
         if isinstance(part, dict):

@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import Draft, rounded, seconds
 # Groups of gaps between pages: upper bound [s] and name. Each bound is about three times the previous bound, because a
 # single recording does not justify finer groups.
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
-# Pause of users after a session that consists of one page. [s]
+# Pause of users after each round if the recorded session has only one page. [s]
 _WITHOUT_GAPS = 1.0
 
 

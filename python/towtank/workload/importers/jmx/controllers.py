@@ -69,18 +69,18 @@ class Controllers:
         self.inner: set[str] = set()
 
     def note(self, item: Item, why: str) -> None:
-        """Add a note about an element."""
+        """Add a note about an element of the test plan."""
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:
-        """Note that an element is omitted together with all elements below it."""
+        """Note that an element of the test plan is omitted together with all elements below it."""
         item.left_out = True
         self.note(item, why)
 
     def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
         """Return the scope of a part of the plan, and the samplers and controllers in this part.
 
-        Other elements of the part are reported in notes.
+        All other elements of the part are reported in notes.
         """
         scope, work = outer.copy(), []
         for item in below:
@@ -257,7 +257,7 @@ class Controllers:
 
     def _page(self, item: Item, scope: Scope) -> list[Step]:
         steps = self.steps(item.below, scope, top=False)
-        # In JMeter, the page time includes the timers by default (TransactionController of JMeter 5.5).
+        # In JMeter, the time of a page includes timers by default (TransactionController of JMeter 5.5).
         timers = item.flag("TransactionController.includeTimers", default=True)
         lead = 0
         while lead < len(steps) and "think" in steps[lead]:

@@ -125,7 +125,9 @@ class CookieManagers:
 
     @staticmethod
     def _clears(manager: Item, group: Item) -> bool:
-        """Return True if each iteration begins without cookies (CookieManager.testIterationStart in JMeter 5.5)."""
+        """Return True if a cookie manager deletes all cookies before each iteration (CookieManager.testIterationStart
+        in JMeter 5.5).
+        """
         clears = manager.flag("CookieManager.clearEachIteration")
         if manager.flag("CookieManager.controlledByThreadGroup"):
             return not group.flag("ThreadGroup.same_user_on_next_iteration", default=True)

@@ -41,7 +41,8 @@ class Elements:
         if timer.tag == "UniformRandomTimer":
             return {"uniform": {"min": seconds(offset), "max": seconds(offset + spread)}}
         if timer.tag == "PoissonRandomTimer":
-            # A Poisson-distributed number of milliseconds with mean L has the standard deviation sqrt(L).
+            # A Poisson-distributed number of milliseconds with mean L has the standard deviation sqrt(L), so a normal
+            # distribution with both values replaces it.
             self._note(
                 timer, "is approximated by a normal distribution, whose variance in ms² is the Poisson mean in ms"
             )
@@ -264,7 +265,7 @@ class Elements:
 
 
 def _one_group(pattern: str, number: int) -> str:
-    """Return a regular expression with a single capturing group; group 0 is the whole match."""
+    """Return a regular expression with a single capturing group. Group 0 of JMeter is the whole match."""
     written, count, index, in_class = "", 0, 0, False
     while index < len(pattern):
         char = pattern[index]

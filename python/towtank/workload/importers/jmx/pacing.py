@@ -42,7 +42,7 @@ class Paced:
 
 @dataclass(frozen=True)
 class _Limit:
-    """Limit that a timer sets for a group: mode, samplers per round, and interval between samples [s]."""
+    """Limit that a throughput timer sets for a group: mode, samplers per round, and interval between samples [s]."""
 
     timer: Item
     mode: int
@@ -94,10 +94,12 @@ class Pacing:
         self.groups.append(group)
 
     def _limit(self, paced: Paced) -> _Limit | None:
-        """Read a timer; return None if it has no effect, or if its throughput is not known before the run."""
+        """Read a throughput timer; return None if it has no effect, or if its throughput is not known before
+        the run.
+        """
         timer = paced.timer
         precise = timer.tag == "PreciseThroughputTimer"
-        # Defaults of PreciseThroughputTimer and ConstantThroughputTimer (JMeter 5.5).
+        # Default throughput and unit of time of PreciseThroughputTimer and ConstantThroughputTimer (JMeter 5.5).
         number = timer.number("throughput", "100" if precise else "0")
         rate = self.texts.number(number, timer.place, f"throughput of {timer.name!r}")
         per = timer.text("throughputPeriod", "3600") if precise else "60"
@@ -112,7 +114,7 @@ class Pacing:
         return None
 
     def _mode(self, timer: Item) -> int:
-        """Return the mode of a timer. As in JMeter, an unknown text selects the first mode."""
+        """Return the mode of a throughput timer. As in JMeter, an unknown text selects the first mode."""
         text = timer.text("calcMode", "0").strip() or "0"
         if text.isdecimal() and int(text) in _MODES.values():
             return int(text)
@@ -162,6 +164,6 @@ class Pacing:
 
 
 def _mean_interval(limits: list[_Limit]) -> float:
-    """Return the mean interval per sample of timers that share a schedule. [s]"""
+    """Return the mean interval per sample of throughput timers that share a schedule. [s]"""
     samplers = sum(limit.samplers for limit in limits)
     return sum(limit.samplers * limit.interval for limit in limits) / samplers

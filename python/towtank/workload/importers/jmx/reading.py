@@ -234,7 +234,9 @@ class _Plan:
         return "-1" if forever else loops
 
     def _targets(self) -> None:
-        """Remove the target from the steps if only one target exists, and move common headers to the defaults."""
+        """Remove the target from the steps if the workload has only one target, and move common headers to the
+        defaults.
+        """
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]
         self._connections()

@@ -67,7 +67,7 @@ _REQUEST: dict[str, Key] = {
         "HTTPSampler.embedded_url_allow_re",
     ),
 }
-# The importer converts only the address, path, arguments and timeouts of request defaults.
+# From request defaults, the importer converts only address, path, arguments and timeouts.
 _DEFAULTS: dict[str, Key] = {
     **noted("HTTPsampler.Files", "files of the defaults are not sent: add them to each request"),
     **noted("HTTPSampler.method", "each request has its own method", "GET"),

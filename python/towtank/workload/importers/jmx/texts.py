@@ -20,7 +20,7 @@ _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
 # Largest total number of characters of all expanded variables, and the number added to the total for each expansion.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
-# Numbers in a plan are users, times and rates, so a number above this limit is a mistake. [1]
+# Numbers in a plan are users, times and rates, so a number above this limit is regarded as a mistake. [1]
 _NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 
@@ -43,12 +43,12 @@ class Texts:
         self.constants: dict[str, str] = {}
         self.extracted: set[str] = set()
         self.assigned: set[str] = set()
-        # Variables that are read before they are set; JMeter keeps their values from the previous iteration.
+        # Variables that are read before they are set in a round. JMeter keeps their values from the previous iteration.
         self.early: set[str] = set()
         self.pools: set[str] = set()
         self.counters: set[str] = set()
         self._inside: list[str] = []
-        # Name of the parameter for each variable or property of JMeter, by kind and JMeter name.
+        # Name of the workload parameter for each variable or property of JMeter, by kind and JMeter name.
         self._parameters: dict[tuple[str, str], str] = {}
         # Number of characters that may still be expanded. Nested variables may double in size at each level, so the
         # total is limited.
@@ -194,7 +194,7 @@ class Texts:
         return f"${{parameters.{parameter}}}"
 
     def _note_variable(self, function: str, arguments: list[str], place: Place) -> None:
-        """Add a note about the variable in which a function stores its value."""
+        """Add a note about the variable in which a JMeter function stores its value."""
         variable = arguments[_VARIABLE[function]] if len(arguments) > _VARIABLE.get(function, len(arguments)) else ""
         if variable:
             why = f"__{function} stores its value in it; in the workload, other uses do not have this value"
@@ -238,12 +238,14 @@ def _property(function: str, arguments: list[str]) -> str:
     place = _DEFAULT_OF_PROPERTY[function]
     if len(arguments) > place:
         return arguments[place]
-    # Without a default, __P returns 1, and __property returns the name of the property (JMeter 5.5).
+    # Without a default, the function __P returns 1, and __property returns the name of the property (JMeter 5.5).
     return "1" if function == "P" else (arguments or [""])[0]
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a text: literal text, and the contents of each `${...}`, which may be nested."""
+    """Yield the pieces of a text: literal text, and the content of each placeholder `${...}`. Placeholders may be
+    nested.
+    """
     position = 0
     while (start := text.find("${", position)) >= 0:
         end, depth = start + 2, 1

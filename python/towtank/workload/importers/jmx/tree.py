@@ -49,7 +49,7 @@ class Item:
 
     @property
     def enabled(self) -> bool:
-        """True if the element is enabled."""
+        """True if the element is enabled in the test plan."""
         return self.element.attributes.get("enabled", "true").strip().lower() != "false"
 
     def text(self, name: str, default: str = "") -> str:
@@ -86,7 +86,7 @@ class Item:
 
 
 def _mark(element: Element, wanted: Element) -> bool:
-    """Mark an element and all elements that enclose it as read; return True if the element was found."""
+    """Mark an element and all elements around it as read; return True if the element was found."""
     found = element is wanted or any(_mark(child, wanted) for child in element.children)
     element.read = element.read or found
     return found

@@ -199,7 +199,7 @@ class Calls:
         self.made += 1
 
     def checked(self, step: Step) -> Checked:
-        """Return the value of a test of the response to a request."""
+        """Return the value of an expression that tests the response to a request."""
         return Checked((step,), prompt=step is self.last)
 
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:

@@ -237,7 +237,7 @@ def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
     found: list[tuple[Node | None, list[Node]]] = []
     for count, case in enumerate(cases):
         statements: list[Node] = []
-        # A case without `break` continues with the statements of the next case.
+        # A `switch` case without `break` continues with the statements of the next case.
         for node in [node for each in cases[count:] for node in _body(each)]:
             if node.type == "break_statement":
                 break

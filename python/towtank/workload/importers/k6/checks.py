@@ -113,7 +113,7 @@ class Checks:
             raise NotSayable(shown(node))
 
     def _searched(self, node: Node) -> str | None:
-        """Return the text for which `r.body.indexOf(text)` searches; None for other expressions."""
+        """Return the text that `r.body.indexOf(text)` searches for; None for any other expression."""
         function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
         if node.type != "call_expression" or function is None or len(arguments) != 1:
             return None

@@ -74,7 +74,7 @@ class Draws:
         # First random number that is generated inside the current loop. Numbers before it are used anew in each
         # iteration.
         self.loop_from = 0
-        # Rows that are known at the current position, by pool, draw of the index, and range of the index.
+        # Rows that are known at the current position, by pool, random number of the index, and range of the index.
         self.rows: dict[tuple[str, int, float, float], Row] = {}
         self._pools_of: dict[int, set[str]] = {}
         self._numbers: dict[int, _Number] = {}

@@ -13,7 +13,7 @@ from tree_sitter import Node
 from towtank.workload.importers.k6.syntax import shown
 from towtank.workload.importers.k6.values import Random, Unknown
 
-# Numeric functions with the results of JavaScript; `Math.round` rounds halves up.
+# Numeric functions with the same results as in JavaScript. For example, `Math.round` rounds halves up.
 OF_NUMBERS: dict[str, Callable[[float], float]] = {
     **dict.fromkeys(("Number", "parseFloat"), lambda number: number),
     **dict.fromkeys(("parseInt", "Math.trunc"), int),

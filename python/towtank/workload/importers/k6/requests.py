@@ -137,7 +137,7 @@ class Requests:
             if not (isinstance(entry, dict) and entry.get("replace") is True):
                 why = "replaces a server cookie with this name; k6 sends both"
                 self.draft.notes.add(place, what, why)
-            # k6 uses Go's net/http, which quotes values that contain a space or a comma.
+            # k6 sends cookies through Go's net/http, which puts values that contain a space or a comma in quotes.
             pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
         if pairs:
             headers[given] = "; ".join(pairs)
@@ -205,9 +205,7 @@ class Requests:
         return {"json": written[0]}
 
     def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
-        """Return a form with its fields sorted by name, as k6 sorts them. A form with a file becomes a multipart
-        body.
-        """
+        """Return a form with its fields sorted by name, as in k6. A form with a file becomes a multipart body."""
         pairs = [
             (name, each)
             for name, value in sorted(fields.items())
@@ -286,7 +284,7 @@ class Requests:
 
 
 def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
-    """Return the path, and the query as a mapping.
+    """Return the path of a URL, and its query as a mapping.
 
     If a mapping cannot represent the query, it stays in the path.
     """
@@ -353,5 +351,5 @@ def duration(value: Any) -> float | None:
 
 
 def _each(template: str, change: Any) -> str:
-    """Apply a function to the literal texts of a template, but not to its placeholders `${...}`."""
+    """Apply a function to the literal texts of a template, but not to the placeholders `${...}`."""
     return "".join(piece if piece.startswith("${") else change(piece) for piece in _PLACE.split(template))

@@ -23,7 +23,7 @@ _STEPS_AT_MOST = 20_000
 # convert the same statements again, and each level of nesting may double the number. [1]
 _CONVERSIONS_AT_MOST = 50_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
-# Modules of k6 with supported functions, and the prefix of these functions in `calls`.
+# Modules of k6 whose functions are supported, each with the prefix of its functions in `calls`.
 _MODULES = {
     **{"k6": "k6", "k6/data": "k6", "k6/http": "http", "k6/encoding": "encoding"},
     **{"k6/crypto": "crypto", "k6/execution": "exec", "k6/metrics": "metrics"},
@@ -48,7 +48,7 @@ class Script:
         self.calls.body = self._body
         self.globals: Environment = ChainMap()
         self.exported: dict[str, Function] = {}
-        # Steps of a user's first round, and the names of variables that keep their values between rounds.
+        # Steps of a user's first round, and names of the variables that keep their values between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
         # Steps that generate random values outside of functions. Each user executes them only once.
@@ -73,7 +73,7 @@ class Script:
     def top(self) -> None:
         """Read the statements outside of functions: imports, constants, data, functions."""
         statements = named(self.source.root)
-        # Functions are read first, because statements may call them before their definition.
+        # Functions are read first, because statements may call them above their definition.
         for node in statements:
             inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
             if node.type == "import_statement":
@@ -183,7 +183,7 @@ class Script:
             if left is not None and left.type in {"identifier", "object_pattern"}:
                 scope = next((scope for scope in environment.maps if text_of(left) in scope), environment.maps[0])
                 self._assign(left, right, environment, inner)
-                # An assignment sets the name in the scope where it was declared.
+                # An assignment sets the name in the scope in which the name was declared.
                 if left.type == "identifier":
                     scope[text_of(left)] = environment.maps[0][text_of(left)]
                     if scope is not environment.maps[0]:
@@ -249,8 +249,8 @@ class Script:
     ) -> list[Step]:
         """Return the steps of statements that are nested in another step.
 
-        With `leaves`, a `return` ends them without a note. Notes refer to the block `place`, or to the first statement
-        if `place` is None.
+        With `leaves`, a `return` ends the statements without a note. Notes refer to the block `place`, or to the first
+        statement if `place` is None.
         """
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)

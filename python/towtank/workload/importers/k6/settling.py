@@ -90,7 +90,7 @@ def is_draw(step: Step) -> bool:
 
 
 def every(steps: list[Step]) -> Iterator[Step]:
-    """Yield all steps, including nested steps, in their order."""
+    """Yield all steps, including nested steps, in the order in which they are written."""
     for step in steps:
         yield step
         for key in _INNER:

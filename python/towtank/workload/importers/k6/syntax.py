@@ -48,7 +48,7 @@ class Source:
             raise StudyError(faults[:_FAULTS_AT_MOST])
 
     def place(self, node: Node) -> tuple[int, int]:
-        """Return the line and the column of a node, both counted from 1; the column is in characters."""
+        """Return the line and the column of a syntax node, both counted from 1. The column is in characters."""
         row, column = node.start_point
         return row + 1, len(self.lines[row][:column].decode("utf-8", "replace")) + 1
 
@@ -58,7 +58,7 @@ class Source:
 
 
 def _errors(node: Node) -> Iterator[Node]:
-    """Yield the nodes with syntax errors, outermost first.
+    """Yield the syntax nodes with errors, outermost first.
 
     The search is iterative, because recursion would fail for deeply nested files.
     """
@@ -72,18 +72,18 @@ def _errors(node: Node) -> Iterator[Node]:
 
 
 def text_of(node: Node | None) -> str:
-    """Return the text of a node."""
+    """Return the source text of a syntax node."""
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
 def throws(node: Node | None) -> bool:
-    """Return True if a statement or expression ends the round: `throw`, `fail()` or `exec.test.abort()`."""
+    """Return True if a statement or expression of a script ends the round: `throw`, `fail()` or `exec.test.abort()`."""
     ends = node is not None and node.type == "throw_statement"
     return ends or re.match(r"(\w+\.)?(fail|test\.abort)\(", text_of(node)) is not None
 
 
 def shown(node: Node) -> str:
-    """Return the text of a node for notes: on one line, and shortened."""
+    """Return the source text of a syntax node for notes, on one line and shortened."""
     text = " ".join(text_of(node).split())
     return text if len(text) <= 70 else f"{text[:67]}..."
 

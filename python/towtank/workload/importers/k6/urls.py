@@ -24,7 +24,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Piece:
-    """Piece of a template: its text, its value if it is known before the run, and its parameter, if any."""
+    """Piece of a template: its text, its value if it is known before the run, and its parameter if it is one."""
 
     written: str
     known: str | None
@@ -140,7 +140,7 @@ def _path(pieces: list[Piece]) -> str:
 
 
 def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
-    """Return an address that consists of parameters; the target gets the name of the last parameter."""
+    """Return an address that consists of parameters. The target for it is named after the last parameter."""
     shown = ", ".join(f"parameters.{name}" for name in parameters)
     draft.notes.add(place, "URL", f"the destination of requests is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"
@@ -167,7 +167,7 @@ def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
 
 
 def _address(url: str) -> str | None:
-    """Return the address of a URL; None if the URL is invalid or has a login."""
+    """Return the address (scheme, host and port) of a URL; None if the URL is invalid or has a login."""
     try:
         return address_of(url) if user_info(url) is None else None
     except ValueError:

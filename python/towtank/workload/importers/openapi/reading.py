@@ -217,7 +217,7 @@ class _Reader:
         return values
 
     def _example(self, parameter: Node) -> tuple[bool, Any]:
-        """Return a pair: True if a parameter has an example, and the example."""
+        """Return True and the example of a parameter, or False and None if it has no example."""
         holders: list[Node | None] = [parameter, self.references.resolve(parameter.child("schema"))]
         for media in entries_of(parameter, "content").values():
             holders += [media, self.references.resolve(media.child("schema"))]
