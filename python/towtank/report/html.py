@@ -193,7 +193,7 @@ def picture(figure: Figure) -> Markup:
 def lean(svg: str) -> str:
     """Make an SVG smaller.
 
-    The font is set only at the root, coordinates are cut to hundredths of a pixel, and attributes for scripts are removed.
+    The font is set only at the root, coordinates have at most two decimals, and attributes for scripts are removed.
     """
     svg = _TAG.sub(_lean_tag, svg)
     return svg.replace("<svg ", f'<svg font-family="{theme.FONT}" ', 1)

@@ -1,4 +1,4 @@
-"""Mark for values that depend on a suspect run."""
+"""Text that marks values which depend on a suspect run, and the note that explains it."""
 
 MARK = "†"
 """Text that is placed after a value that depends on a suspect run."""

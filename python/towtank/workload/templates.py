@@ -1,7 +1,7 @@
 """Templates: text with placeholders `${...}`.
 
     template  = (text | "$${" | "${" reference ["|" encoding] "}")*
-    reference = name ["." name]                     a variable, or a column of a pool drawn before
+    reference = name ["." name]                     a variable, or a column of a pool row read before
               | "user.number" | "iteration" | "uuid" | "now.ms"
               | "random.int(LOW, HIGH)" | "random.text(BYTES)"
               | "system." service "." export        filled in when the system is up

@@ -1,4 +1,4 @@
-"""Tiers of a system as a report draws and lists them: their hosts, their links, and the host of the load generator.
+"""Tiers of a system in the form that reports show: their hosts, their links, and the host of the load generator.
 
 The description of the study and the records of the runs are combined. Copies of a host, and of the services on it, are
 merged under the name in the study.

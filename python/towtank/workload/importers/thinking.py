@@ -1,4 +1,4 @@
-"""Fits those distributions that a workload file can contain to think times, with their goodness of fit."""
+"""Fits exponential, normal, uniform and lognormal distributions to think times, with their goodness of fit."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Expressions:
     call : callable
         Returns the value of a call, and may add steps.
     draw : callable
-        Returns a list element that is selected at run time, and adds a draw.
+        Returns a list element that is selected at run time, and adds a step that reads it.
     ends : callable
         Makes failing requests end the round.
     """
