@@ -35,7 +35,7 @@ class Placed:
 
 
 def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, list[Step]]]:
-    """Yield each step of a transaction, including the steps of its pages, as a one-element list with the step's path."""
+    """Yield each step of a transaction, including steps of its pages, as a one-element list with the step's path."""
     for index, item in enumerate(transaction):
         if isinstance(item, Page):
             for inner, step in enumerate(item.steps):
