@@ -134,9 +134,7 @@ class Extract(FileModel):
 
     @property
     def source(self) -> dict[str, Any]:
-        """Source of the extracted value, by the names of possible sources in the file and in the plan; exactly one
-        source is set.
-        """
+        """Sources from which a value can be extracted, by their names in the file and in the plan; only one is set."""
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 
     @property
@@ -233,9 +231,7 @@ class Request(FileModel):
         return self
 
     def _has_content(self) -> bool:
-        """Return True if the request sends content in exactly one form, so that a digest of the content can be
-        recorded.
-        """
+        """Return True if the request sends exactly one piece of content, so that its digest can be recorded."""
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for _, _, part in self.parts) == 1
@@ -422,9 +418,7 @@ def _known(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str | None:
-    """Return the kind of a step, derived from its keys. In a step with `pop`, the key `pick` is an option and not a
-    kind.
-    """
+    """Return the kind of a step, derived from its keys. In a step with `pop`, the key `pick` is only an option."""
     if isinstance(value, dict):
         found = next((kind for key, kind in _KINDS.items() if key in value), None)
         return found or ("<pick>" if "pick" in value else None)
