@@ -1,6 +1,7 @@
 """Reports: figures, tables and sentences in one document model, written as HTML.
 
-`source` reads a results folder, `content` builds the sections, `figures` draws, `html` writes the page.
+`source` reads a results folder, `content` builds the sections, `figures` creates the figures, and `html` writes the
+page.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Isolation of right-to-left text, so that the text around it keeps its order.
 
 Names come from studies and systems. Digits and signs after a name in Hebrew or Arabic letters would be displayed on
-the wrong side of the name. A name with the control character U+202E would reverse the text after it. Words with
-right-to-left letters or control characters are therefore isolated: in HTML by an element, in attributes and figures by
-the Unicode characters FSI and PDI [1]_.
+the wrong side of the name. A name with the control character U+202E would reverse the text after the name. Words with
+right-to-left letters or control characters are therefore isolated: in HTML by the element `bdi`, in attributes and
+figures by the Unicode characters FSI and PDI [1]_.
 
 References
 ----------
@@ -20,11 +20,12 @@ from markupsafe import Markup, escape
 _INITIATORS = "\u2066\u2067\u2068"
 _FSI, _PDI = "\u2068", "\u2069"
 _CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-# Unicode blocks of right-to-left scripts, with their presentation forms.
+# Unicode blocks of the right-to-left scripts, including their presentation forms.
 _LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _FOREIGN = re.compile(f"[{_CONTROLS}{_LETTERS}]")
 _TOKEN = re.compile(r"\S+")
-# Signs that may be part of a name. Any other sign after a name, such as a comma, belongs to the sentence.
+# Signs that may be part of a name. Any other sign after a name, such as a comma, belongs to the sentence around the
+# name.
 _SIGNS = "_./\\@#+~=-"
 
 
@@ -64,7 +65,7 @@ def plain(text: str) -> str:
 
 
 def of_specification(part: Any) -> Any:
-    """Return the specification of a figure in which all texts of the data and scales are isolated."""
+    """Return the specification of a figure with right-to-left words isolated in all texts of its data and scales."""
     if isinstance(part, str):
         return plain(part)
     if isinstance(part, dict):
@@ -97,7 +98,10 @@ def _is_of_name(letter: str) -> bool:
 
 
 def _balanced(word: str) -> str:
-    """Return a word in which all isolates are closed. An open isolate would end the isolate that encloses the word."""
+    """Return a word in which all Unicode isolates are closed.
+
+    An open isolate would also end the isolate that is put around the word.
+    """
     kept, depth = [], 0
     for letter in word:
         depth += (letter in _INITIATORS) - (letter == _PDI)

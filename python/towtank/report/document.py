@@ -2,10 +2,13 @@
 
     Document
     └── Section            numbered by the writer; an appendix is a section with `appendix` set
-        ├── Paragraph      runs of plain text, code and strong text ├── Callout        an important statement with a
-        level ├── Bullets        a list of texts ├── Definitions    terms and their texts ├── Table          a caption,
-        columns with units, rows of text, footnotes ├── Figure         a Vega-Lite specification or a finished SVG, its
-        description and its data as a table └── Listing        unchanged text, for commands and hashes
+        ├── Paragraph      runs of plain text, code and strong text
+        ├── Callout        an important statement with a level
+        ├── Bullets        a list of texts
+        ├── Definitions    terms and their texts
+        ├── Table          a caption, columns with units, rows of text, footnotes
+        ├── Figure         a Vega-Lite specification or a finished SVG, its description and its data as a table
+        └── Listing        unchanged text, for commands and hashes
 
 The package `content` builds the document, and a writer (`html`) renders it. All texts are plain text, which the writer
 escapes for its format.
@@ -60,7 +63,7 @@ class Paragraph:
 
 
 def paragraph(*parts: str | Run) -> Paragraph:
-    """Build a paragraph from plain strings and styled pieces."""
+    """Build a paragraph from plain strings and pieces in a style."""
     return Paragraph(text(*parts))
 
 
@@ -102,7 +105,7 @@ class Definitions:
 
 @dataclass(frozen=True)
 class Column:
-    """Head of a table column; `unit` is empty if every cell contains its unit."""
+    """Head of a table column; `unit` is empty if each cell of the column contains a unit of its own."""
 
     title: str
     unit: str = ""
@@ -245,12 +248,12 @@ class Document:
 
     @property
     def page_title(self) -> str:
-        """Title of the page, which includes the verdict."""
+        """Title of the HTML page, which includes the verdict of the study."""
         return f"{self.title}: {self.verdict}" if self.verdict else self.title
 
     @property
     def summary_text(self) -> str:
-        """Question, answer, answers to the parts of the question, and verdict, as one text for the copy button."""
+        """Text for the copy button: question, answer, answers to the parts of the question, and verdict."""
         of_claims = "\n".join(f"{number}. {part}" for number, part in enumerate(self.parts, 1))
         verdict = f"{self.verdict}." if self.verdict else ""
         parts = (self.title, self.question, self.answer, of_claims, verdict, self.subtitle)

@@ -19,13 +19,13 @@ _GAP_X = 76
 _GAP_Y = 34
 _PAD = 16
 _HEAD = 26
-_BEHIND = 6  # offset of the second frame, which indicates further copies of a host [px]
-_LETTER = 6.6  # mean width of a letter at 12 px, by which texts are shortened to fit [px]
+_BEHIND = 6  # offset between the two frames that indicate several copies of a host [px]
+_LETTER = 6.6  # mean width of a letter at a font size of 12 px, used to shorten texts to the width of a box [px]
 
 
 @dataclass(frozen=True)
 class Box:
-    """Box of the drawing: the load generator or a tier.
+    """Box in the drawing of a system; it represents the load generator or a tier.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
 
 
 def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree.Element:
-    """Return an empty white drawing with a title and the font of all figures; the sizes are in pixels."""
+    """Return an empty white SVG drawing with a title and the font of all figures; width and height are in pixels."""
     svg = ElementTree.Element(
         "svg",
         {
@@ -115,7 +115,7 @@ def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree
 
 
 def _columns(boxes: list[Box]) -> dict[str, int]:
-    """Return the number of arrows on the way from the first box to each box; 1 for boxes that no way leads to."""
+    """Return the number of arrows on the way from the first box to each box; 1 for boxes without such a way."""
     column = {boxes[0].name: 0}
     asks = {box.name: box.asks for box in boxes}
     frontier = [boxes[0].name]
@@ -131,7 +131,7 @@ def _columns(boxes: list[Box]) -> dict[str, int]:
 def _place(boxes: list[Box]) -> list[_Placed]:
     columns = _columns(boxes)
     below: dict[tuple[int, str], float] = {}
-    # The boxes of a host start below all boxes of the previous hosts, so that frames never overlap.
+    # The boxes of a host start below all boxes of the hosts before it, so that frames never overlap.
     tops: dict[str, float] = {}
     floor = float(_PAD + _HEAD)
     placed: dict[str, _Placed] = {}
@@ -202,7 +202,7 @@ def _box(svg: ElementTree.Element, placed_box: _Placed, colour: str) -> None:
 
 
 def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
-    """Draw an arrow between two boxes: from right edge to left edge, or vertically if the boxes share a
+    """Draw an arrow between two boxes: from right edge to left edge, or vertically if both boxes are in the same
     column.
     """
     if start.column == end.column:
@@ -230,6 +230,6 @@ def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
 def _text(svg: ElementTree.Element, x: float, y: float, words: str, *, width: float, style: dict[str, str]) -> None:
     room = max(1, int(width / _LETTER))
     shown = words if len(words) <= room else words[: room - 1] + "…"
-    # XML does not allow control characters.
+    # Names may contain control characters, which XML does not allow, so they are replaced by the replacement character.
     shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
     ElementTree.SubElement(svg, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = bidi.plain(shown)

@@ -26,7 +26,7 @@ _DIGITS = 3
 _KIB = 1024.0
 _TIED = "\N{NO-BREAK SPACE}"
 
-# Each row: upper limit of the value in the base unit, factor from the base unit, unit.
+# Each row consists of the upper limit of the value in the base unit, the factor from the base unit, and the unit.
 _SECONDS = ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (math.inf, 1.0, "s"))
 _BYTES = (
     (_KIB, 1.0, "B"),
@@ -47,15 +47,17 @@ def _finite(value: Any) -> float | None:
 
 
 def decimals(value: float, digits: int = _DIGITS) -> int:
-    """Return the number of decimal places with which a value has `digits` significant digits; 0 for large values."""
+    """Return the number of decimal places that gives a value `digits` significant digits; 0 for large values."""
     if value == 0:
         return 0
-    rounded = float(f"{value:.{digits - 1}e}")  # 9.999 is rounded to 10.0 first, so that it is not shown as 10.00
+    # with three digits, 9.999 is rounded to 10.0 before its decimal places are counted, so that it is not shown as
+    # 10.00
+    rounded = float(f"{value:.{digits - 1}e}")
     return max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
 
 
 def number(value: Any, digits: int = _DIGITS) -> str:
-    """Format a number with significant digits: 1234.5 as `1,230`, 0.01234 as `0.0123`."""
+    """Format a number with a few significant digits: 1234.5 as `1,230`, 0.01234 as `0.0123`."""
     finite = _finite(value)
     if finite is None:
         return ABSENT
@@ -70,7 +72,9 @@ def _fixed(value: float, places: int) -> str:
 
 
 def _signed(shown: str) -> str:
-    """Return a formatted number with a typographic minus sign, and without a sign if it is rounded to zero."""
+    """Return a formatted number with a typographic minus sign. A negative number that is rounded to zero has
+    no sign.
+    """
     return shown.replace("-", "−") if shown.strip("-0.,") else shown.lstrip("-")
 
 
@@ -91,12 +95,12 @@ def _unit(value: float, units: tuple[tuple[float, float, str], ...]) -> tuple[fl
 
 
 def seconds_unit(largest: float) -> tuple[float, str]:
-    """Return the factor and the unit with which times up to `largest` [s] are easy to read."""
+    """Return the unit in which times up to `largest` [s] are easy to read, with its factor from seconds."""
     return _unit(largest, _SECONDS)
 
 
 def bytes_unit(largest: float) -> tuple[float, str]:
-    """Return the factor and the unit with which sizes up to `largest` [B] are easy to read."""
+    """Return the unit in which sizes up to `largest` [B] are easy to read, with its factor from bytes."""
     return _unit(largest, _BYTES)
 
 
@@ -129,32 +133,32 @@ def rate(value: Any) -> str:
 
 
 def share(value: Any) -> str:
-    """Format a ratio in [0, 1] as percent."""
+    """Format a ratio between 0 and 1 as a percentage."""
     finite = _finite(value)
     return ABSENT if finite is None else f"{number(finite * 100)} %"
 
 
 def share_range(low: float, high: float) -> str:
-    """Format the ends of a range of shares in percent, with one unit: `38 to 87 %`."""
+    """Format the ends of a range of shares as percentages, with one percent sign: `38 to 87 %`."""
     shown = share(low), share(high)
     return shown[0] if shown[0] == shown[1] else f"{shown[0].removesuffix(' %')} to {shown[1]}"
 
 
 def signed_share(error: float) -> str:
-    """Format a relative error in per cent, with its sign: `+4.2 %`."""
+    """Format a relative error as a percentage with its sign: `+4.2 %`."""
     return f"{'+' if error >= 0 else ''}{share(error)}"
 
 
 def error_of(predicted: float, band: Sequence[float | None] | None, measured: float) -> str:
-    """Format the relative error of a prediction: `−1 [−11, 10] %`.
+    """Format the relative error of a prediction as a percentage with its interval: `−1 [−11, 10] %`.
 
-    It has the digits that the band of the prediction supports.
+    The number has the digits that the band of the prediction supports.
     """
     return _typeset(error_estimate(predicted, band, measured))
 
 
 def signed_estimate(value: float, interval: Sequence[float | None] | None) -> str:
-    """Format a relative error with the digits that its interval supports: `−1 [−11, 10] %`."""
+    """Format a relative error as a percentage, with the digits that its interval supports: `−1 [−11, 10] %`."""
     return _typeset(relative_error(value, interval))
 
 
@@ -163,7 +167,9 @@ def _typeset(estimate: str) -> str:
 
 
 def quantity(value: Any, unit: str) -> str:
-    """Format a value in the given base unit: `s`, `B`, `B/s`, `1/s`, `ratio`, or any other unit."""
+    """Format a value by its base unit: `s`, `B`, `B/s`, `1/s` and `ratio` have formats of their own, other units are
+    appended.
+    """
     known = {"s": seconds, "B": size, "bytes": size, "B/s": size_rate, "1/s": rate, "ratio": share}
     if unit in known:
         return known[unit](value)
@@ -172,7 +178,10 @@ def quantity(value: Any, unit: str) -> str:
 
 
 def chosen(value: Any, unit: str) -> str:
-    """Format a limit that the user set: a whole number without unit as written, any other limit as a quantity."""
+    """Format a limit that the user set.
+
+    A whole number without unit keeps all its digits. Any other limit is rounded as by `quantity`.
+    """
     finite = _finite(value)
     return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
 
@@ -182,7 +191,7 @@ def _bracketed(
 ) -> str:
     """Render an estimate with its interval in brackets.
 
-    With `bare`, the interval is not shown and only determines the digits of the value.
+    With `bare`, the interval is omitted and only determines the digits of the value.
     """
     value = _finite((estimate or {}).get("value"))
     if estimate is None or value is None:
@@ -196,21 +205,21 @@ def _bracketed(
         shown = number(value * factor, 2)
         return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
-    # Lines may break before the brackets, but not inside.
+    # A line break is allowed before the brackets of the interval, but not inside them.
     return f"{shown}{words}" if bare else f"{shown} [{f',{_TIED}'.join(ends)}]{words}"
 
 
 def seconds_of(estimate: Estimate | None) -> str:
-    """Format an estimated time without its interval, which only determines the digits."""
+    """Format an estimated time without its interval. The interval only determines the digits."""
     return _bracketed(estimate, _SECONDS, "", bare=True)
 
 
 TICKS_CPUS = 0.02
-"""Error of a difference of CPU times without an interval: two ticks of 10 ms per second. [1]"""
+"""Error of the difference of two CPU use values that has no interval: two ticks of 10 ms per second. [CPUs]"""
 
 
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:
-    """Format an estimate without its interval, which only determines the digits."""
+    """Format an estimate without its interval. The interval only determines the digits."""
     return _bracketed(estimate, _PLAIN, unit, bare=True)
 
 
@@ -240,10 +249,10 @@ def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
 
 
 def not_below_zero(estimate: Estimate | None) -> Estimate | None:
-    """Return an estimate of a quantity that cannot be negative; a slightly negative value becomes zero.
+    """Return an estimate of a quantity that cannot be negative. A slightly negative value becomes zero.
 
     The CPU time of the host is counted in ticks and that of process groups exactly, so their difference may be slightly
-    negative. A value that is below zero by more than its error is kept, because it reveals a fault.
+    negative. A value that is below zero by more than its error is kept, because it reveals a fault of the measurement.
     """
     value = (estimate or {}).get("value")
     if estimate is None or not isinstance(value, int | float):
@@ -270,7 +279,7 @@ def moment(wall_ns: Any) -> str:
 
 
 def sentence(words: str) -> str:
-    """Turn a phrase into a sentence: with a capital letter and a full stop."""
+    """Turn a phrase into a sentence that begins with a capital letter and ends with a full stop."""
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
@@ -280,7 +289,7 @@ def listing(items: list[str]) -> str:
 
 
 def not_attributed(machine: str) -> str:
-    """Return the name for the CPU use on a machine that belongs to none of its tiers."""
+    """Return the name for the part of a machine's CPU use that belongs to none of the tiers on the machine."""
     return NOT_ATTRIBUTED if machine == THIS_MACHINE else f"{NOT_ATTRIBUTED} on {machine}"
 
 

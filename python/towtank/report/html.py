@@ -2,7 +2,7 @@
 
 Every figure is included twice: as a finished SVG for print and for browsers without scripts, and as a specification.
 From the specification, the Vega runtime makes an interactive view after the page has loaded. The runtime is included
-only once. The buttons that save figures and copy tables are added by scripts, so a page without scripts has none.
+only once. Scripts add the buttons that save figures and copy tables, so a page without scripts has no such buttons.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ from towtank.report.pictures import Pictures
 # Names of the bundled libraries that the page uses.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
-# Matches the blank between a number and its unit at the end of a cell.
+# Matches the blank between a number and its unit at the end of a table cell.
 _UNIT = re.compile(r"(?<=\d) (?=[^\s\d\[]+$)")
 _NAME_LETTERS = 24
-# Largest number of rows of an open table; longer tables are folded, because they would fill the screen. [1]
+# A table with more rows than this is folded, because it would fill the screen. [1]
 _OPEN_ROWS = 24
-# Number of columns for which the style sheet contains alignment rules by position. [1]
+# Number of table columns that the style sheet can align by their position. [1]
 _NUMBERED_COLUMNS = 16
 _HULL = "M1 9h14l-3 4H4zM7 2h2v6H7z"
 _ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="{_HULL}" fill="#0a58a8"/></svg>'
-# Vega numbers clip paths and gradients from one in every picture. On a page with several pictures, a prefix makes
-# these names unique.
+# Vega numbers clip paths and gradients in each picture, starting from 1. On a page with several pictures, a prefix
+# makes the names unique.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
-# Text of the SVG that is removed: the font, which all figures share, and attributes such as classes, which only
+# Text that is removed from the SVG: the font, which all figures share, and attributes such as classes, which only
 # interactive views use.
 _TAG = re.compile(r"<[^<>]+>")
 _NEEDLESS = re.compile(rf' (?:font-family="{re.escape(theme.FONT)}"|class="[^"]*"|pointer-events="none"|opacity="1")')
 _COLOUR = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 _PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height|points|viewBox)="[^"]*"')
 _LONG = re.compile(r"(\.\d\d)\d+")
-# Vega numbers gradients and clip paths over the life of its runtime. They are numbered anew, so that a second
+# Vega continues the numbers of gradients and clip paths from picture to picture. They are renumbered, so that a second
 # report from the same results has identical bytes.
 _COUNTED_ID = re.compile(r'(?<=\bid=")(?:gradient_|clip)\d+|(?<=url\(#)(?:gradient_|clip)\d+')
 
 
 def render(document: Document, pictures: Pictures | None = None) -> str:
-    """Render a document as one self-contained HTML page; a failed figure is replaced by a statement."""
+    """Render a document as one self-contained HTML page. A figure that cannot be made is replaced by a statement."""
     pictures = pictures or Pictures()
     document = replace(document, sections=tuple(_drawn(section, pictures) for section in document.sections))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -93,7 +93,9 @@ def render(document: Document, pictures: Pictures | None = None) -> str:
 
 
 def _hash(script: str) -> str:
-    """Return the hash of a script for the security policy of the page, which blocks scripts without a hash."""
+    """Return the hash of a script. The security policy of the page lists it, and browsers block scripts without a
+    listed hash.
+    """
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
@@ -103,9 +105,9 @@ def tied(cell: str) -> str:
 
 
 def style(cell: str, column: Column, number: int) -> Markup:
-    """Return the HTML class of a cell, or an empty text.
+    """Return the HTML class of a table cell; empty if the cell needs no class.
 
-    Numbers need a class beyond the columns that the style sheet aligns by position. Short names have a class that
+    Numbers in columns that the style sheet does not align by position need a class. Short names have a class that
     prevents line breaks.
     """
     if column.numeric:
@@ -114,28 +116,28 @@ def style(cell: str, column: Column, number: int) -> Markup:
 
 
 def numeric(table: Table) -> Markup:
-    """Return the HTML classes by which a table aligns its columns of numbers to the right."""
+    """Return the HTML classes of a table by which its columns of numbers are aligned to the right."""
     places = [f"n{number}" for number, column in enumerate(table.columns[:_NUMBERED_COLUMNS], 1) if column.numeric]
     return Markup(f' class="{" ".join(places)}"' if places else "")
 
 
 def is_folded(table: Table) -> bool:
-    """Return True if a table is folded when the page opens: if it is a detail or has more than 24 rows."""
+    """Return True if a table is folded when the page opens, because it shows details or has more than 24 rows."""
     return table.is_detail or (table.shown is None and len(table.rows) > _OPEN_ROWS)
 
 
 def is_lead(block: Block) -> bool:
-    """Return True if a block of the first screen spans the whole width: question, answer or expectation."""
+    """Return True if a block of the first screen has the full width of the page: question, answer or expectation."""
     return block.kind == "paragraph" or (isinstance(block, Callout) and block.level == "headline")
 
 
 def first_rows(table: Table) -> Table:
-    """Return a table with only the rows that are shown, and with all footnotes."""
+    """Return a table with only its open rows, which are not folded, and with all its footnotes."""
     return replace(table, rows=table.rows[: table.shown])
 
 
 def further_rows(table: Table) -> Table | None:
-    """Return a table with only the folded rows, without footnotes; None if all rows are shown."""
+    """Return a table with only the folded rows, without footnotes; None if no row is folded."""
     if table.shown is None or len(table.rows) <= table.shown:
         return None
     return replace(table, rows=table.rows[table.shown :], footnotes=())
@@ -147,7 +149,7 @@ def in_parts(sections: tuple[Section, ...]) -> list[tuple[str, list[Section]]]:
 
 
 def css_string(text: str) -> Markup:
-    """Return text for a CSS string; special characters are escaped, so that the text cannot end the string."""
+    """Return text for a CSS string. Special characters are escaped, so that the text cannot end the string."""
     return Markup("".join(each if each.isalnum() or each in " .,:" else f"\\{ord(each):06x}" for each in text))
 
 
@@ -162,7 +164,7 @@ def numbering(sections: tuple[Section, ...]) -> dict[str, str]:
 
 
 def _drawn(section: Section, pictures: Pictures) -> Section:
-    """Return a section with the SVG of every figure."""
+    """Return a section in which every figure has an SVG."""
     return replace(section, blocks=tuple(_drawn_block(block, pictures) for block in section.blocks))
 
 
@@ -180,7 +182,7 @@ def _with_svg(figure: Figure, pictures: Pictures) -> Figure:
 
 
 def picture(figure: Figure) -> Markup:
-    """Return the SVG of a figure. All its texts are escaped already, by Vega or when the drawing was written."""
+    """Return the SVG of a figure. All its texts are escaped already, by Vega or by the code that wrote the SVG."""
     svg = lean(figure.svg or "")
     counted = {name: number for number, name in enumerate(dict.fromkeys(_COUNTED_ID.findall(svg)))}
     svg = _COUNTED_ID.sub(lambda found: f"{found[0].rstrip('0123456789')}{counted[found[0]]}", svg)
@@ -189,7 +191,10 @@ def picture(figure: Figure) -> Markup:
 
 
 def lean(svg: str) -> str:
-    """Return an SVG of smaller size: one font at the root, coordinates to 0.01 px, no attributes for scripts."""
+    """Make an SVG smaller.
+
+    The font is set only at the root, coordinates have at most two decimals, and attributes for scripts are removed.
+    """
     svg = _TAG.sub(_lean_tag, svg)
     return svg.replace("<svg ", f'<svg font-family="{theme.FONT}" ', 1)
 
@@ -206,7 +211,9 @@ def specification(figure: Figure) -> Markup:
 
 
 def kept_runtime() -> str:
-    """Return the file name of the packaged Vega runtime, which contains the versions of the libraries."""
+    """Return the file name of the packaged Vega runtime. The name contains the versions of the libraries in the
+    runtime.
+    """
     versions = (vl_convert.get_vega_version(), theme.VEGA_LITE_VERSION, vl_convert.get_vega_embed_version())
     return f"vega-{'-'.join(versions)}.js.gz"
 
@@ -219,7 +226,8 @@ def make_runtime() -> str:
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
-    """Return the Vega runtime as one script, without a closing script tag that would end the script element.
+    """Return the Vega runtime as one script. It contains no closing script tag, which would end the script element too
+    early.
 
     `make setup` writes the runtime to a file. If this file is missing or has other versions, the runtime is built here.
     """

@@ -16,7 +16,7 @@ _OUTCOMES = {True: "met", False: "missed", None: "not judged"}
 def outcome(objective: Mapping[str, Any]) -> str:
     """Render the outcome of an objective: `met`, `missed`, or `not judged` with reasons.
 
-    `met` and `missed` have a mark if they depend on a suspect run.
+    `met` and `missed` are followed by a mark if they depend on a suspect run.
 
     Parameters
     ----------
@@ -34,8 +34,9 @@ def outcome(objective: Mapping[str, Any]) -> str:
 
 
 def at_load(objective: Mapping[str, Any]) -> str:
-    """Render the load of an objective with a leading blank, such as ` at 500 users`; empty if it applies to every
-    load.
+    """Render the load of an objective with a leading blank, such as ` at 500 users`.
+
+    The text is empty if the objective applies to every load.
     """
     for name, unit in (("users", " users"), ("rate", " /s")):
         if objective.get(name) is not None:
@@ -44,7 +45,7 @@ def at_load(objective: Mapping[str, Any]) -> str:
 
 
 def held(objective: Mapping[str, Any]) -> str:
-    """Render the highest load at which a missed objective holds, such as `holds up to 48 users`.
+    """Render the highest load up to which a missed objective is met, such as `holds up to 48 users`.
 
     The text is empty if the objective applies to one load only.
     """
@@ -56,7 +57,7 @@ def held(objective: Mapping[str, Any]) -> str:
 
 
 def alone(objective: Mapping[str, Any]) -> str:
-    """Render the runs that miss an objective by far, although it is met by the requests of all runs together.
+    """Render the runs that clearly violate an objective that the requests of all runs together meet.
 
     An example is `450 ms in r002 alone`.
     """
@@ -67,7 +68,7 @@ def alone(objective: Mapping[str, Any]) -> str:
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst value of an objective in the unit of the objective."""
+    """Render the worst measured value for an objective, in the unit of the objective."""
     return people.quantity(objective.get("seen"), unit_of(objective.get("metric")))
 
 
@@ -80,7 +81,9 @@ def unit_of(metric: Any) -> str:
 
 
 def line(objective: Mapping[str, Any]) -> str:
-    """Render an objective as `objective: p95 < 1 s (index absent): missed, 1.2 s at users 750; holds up to 500`."""
+    """Render an objective on one line: `objective: p95 < 1 s (index absent): missed, 1.2 s at users 750; holds up to
+    500`.
+    """
     where = f" ({objective['label']})" if objective.get("configuration") else ""
     at = objective.get("at")
     place = ", ".join(f"{name} {level}" for name, level in at.items()) if isinstance(at, Mapping) else ""

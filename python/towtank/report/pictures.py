@@ -1,4 +1,4 @@
-"""Pictures of a report: drawn from their specifications and stored with the results, because drawing takes seconds.
+"""Pictures of a report as SVG. They are stored with the results, because drawing them takes seconds.
 
 A stored picture belongs to one specification and one version of Vega. A results folder may come from an untrusted
 source, and a page contains its pictures without escaping. A stored picture is therefore used only if it consists of
@@ -41,13 +41,14 @@ _ELEMENTS = frozenset(
         "title",
     ]
 )
-# Attributes that load or execute something; attributes that begin with `on` are programs and refused as well.
+# SVG attributes that load or execute something. Attributes that begin with `on` contain programs and are refused as
+# well.
 _ACTIVE = frozenset({"href", "xlink:href", "src", "style"})
 _OWN_REFERENCE = "url(#"
 
 
 class Pictures:
-    """Drawings of specifications as SVG.
+    """Drawings of figures as SVG, by their Vega-Lite specification.
 
     Parameters
     ----------
@@ -61,16 +62,16 @@ class Pictures:
         self._used: dict[str, str] = {}
 
     def of(self, spec: Mapping[str, Any]) -> str:
-        """Return the drawing of a Vega-Lite specification: the stored one, or else a new one."""
+        """Return the drawing of a Vega-Lite specification: the stored drawing if there is one, otherwise a new
+        drawing.
+        """
         key = digest(spec)
         known = self._kept.get(key)
         self._used[key] = known if known is not None and is_drawing(known) else static_svg(dict(spec))
         return self._used[key]
 
     def keep(self) -> None:
-        """Write the drawings that were used, if they differ from the file; a file that cannot be written is no
-        error.
-        """
+        """Write the used drawings to the file if it does not contain exactly these. An error in writing is ignored."""
         if self._path is not None and self._used != self._kept:
             offer_json(self._path, {"schema": SCHEMA, **self._used})
 
@@ -122,7 +123,7 @@ def _refuse(*_part: object) -> None:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Read the stored drawings; the result is empty if the file is missing, damaged or of another version."""
+    """Read the stored drawings. The result is empty if their file is missing, damaged or from another version."""
     document = kept.read_finite(path)
     if document.pop("schema", None) != SCHEMA:
         return {}

@@ -1,7 +1,7 @@
-"""Choice of the runs that a report draws over time, and their responses by time and by response time.
+"""Choice of the runs that a report shows over time, and their responses by time and by response time.
 
-The summary of a run has quantiles but no distribution for each second, and the number of errors but not their kinds.
-Distributions and kinds are therefore read from the recordings, for the few runs that are drawn.
+The summary of a run has quantiles for each second but no distribution, and the number of errors but not their kinds.
+Distributions and kinds are therefore read from the recordings, for the few runs that are shown over time.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ ROWS_PER_DECADE = 8
 COLUMNS_AT_MOST = 120
 """Largest number of columns of a heat map; in a longer run a column covers several seconds. [1]"""
 DOUBTED_AT_MOST = 4
-"""Largest number of runs with doubts that are drawn over time. [1]"""
+"""Largest number of runs with doubts that the report shows over time. [1]"""
 WITH_EVENTS_AT_MOST = 8
-"""Largest number of runs with events that are drawn over time. [1]"""
-# The last second after the load may be shorter. A rate over a time below this limit depends mostly on chance. [s]
+"""Largest number of runs with events that the report shows over time. [1]"""
+# The last time interval of a run may be shorter than a second. In an interval shorter than this, a rate depends mostly
+# on chance. [s]
 _REMNANT_S = 0.5
 _GRAVEST = ("invalid", "suspect")
 _PREFERENCE = ("valid", "suspect", "invalid", "none")
@@ -82,7 +83,7 @@ def has_timeline(run: RunResult) -> bool:
 
 
 def choose(results: Results) -> RunResult | None:
-    """Return the run to draw: among the runs with the best verdict, the run with the highest load.
+    """Return the run to show over time: among the runs with the best verdict, the run with the highest load.
 
     It is None if no run has a timeline.
     """
@@ -91,7 +92,7 @@ def choose(results: Results) -> RunResult | None:
 
 
 def doubted(results: Results) -> list[RunResult]:
-    """Return suspect and invalid runs that no other figure draws, invalid runs first."""
+    """Return suspect and invalid runs that no other figure shows over time, invalid runs first."""
     chosen = choose(results)
     found = [
         run
@@ -102,7 +103,7 @@ def doubted(results: Results) -> list[RunResult]:
 
 
 def with_events(results: Results) -> list[RunResult]:
-    """Return the run with the highest load for each distinct set of events, unless another figure draws this run."""
+    """Return the run with the highest load for each distinct set of events, unless another figure shows this run."""
     best: dict[tuple[str, ...], RunResult] = {}
     runs = [run for run in results.measured if run.summary.get("events")]
     for run in sorted(runs, key=lambda run: (-(run.load or 0.0), run.run_id)):
@@ -113,13 +114,13 @@ def with_events(results: Results) -> list[RunResult]:
 
 
 def drawn(results: Results) -> list[RunResult]:
-    """Return all runs that the report draws over time."""
+    """Return all runs that the report shows over time."""
     chosen = choose(results)
     return [*([chosen] if chosen is not None else []), *doubted(results), *with_events(results)]
 
 
 def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
-    """Read the recordings of the drawn runs, by run; unreadable recordings are omitted."""
+    """Read the recordings of the runs that the report shows over time, by run; unreadable recordings are omitted."""
     found = {}
     for run in drawn(results):
         path = folder.run_path(run.run_id) / "engine"
@@ -133,7 +134,7 @@ def recordings(folder: ResultsFolder, results: Results) -> dict[str, Recorded]:
 def _read(engine: Path, _digest: str) -> Recorded:
     """Read the recordings in a folder.
 
-    The digest is part of the cache key, so that changed inputs are read anew.
+    The digest of the recordings is part of the cache key, so that changed recordings are read anew.
     """
     return recorded(Measurement(segments.read(engine)))
 
@@ -152,7 +153,7 @@ def recorded(measurement: Measurement) -> Recorded:
 
 
 def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, list[float | None]]:
-    """Return the error rates in each second for all kinds that occurred, the most frequent kind first. [1/s]"""
+    """Return the rates of failed requests in each second by kind of failure, the most frequent kind first. [1/s]"""
     seen = sorted((name for name in counts if counts[name].any()), key=lambda name: (-counts[name].sum(), name))
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     is_remnant = (measurement.stage == drain) & (measurement.lengths < _REMNANT_S)
@@ -161,7 +162,9 @@ def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, 
 
 
 def _cells(measurement: Measurement, column: Column) -> tuple[Cell, ...]:
-    """Count responses by time and by response time on a logarithmic scale; empty cells are left out."""
+    """Count responses by time and by response time, with a logarithmic scale of response times; empty cells are
+    omitted.
+    """
     origin, end = float(measurement.starts.min()), float(measurement.ends.max())
     width = max(1.0, math.ceil((end - origin) / COLUMNS_AT_MOST))
     places = np.floor((measurement.middles - origin) / width).astype(int)

@@ -1,4 +1,4 @@
-"""Sizing in a report: a sizing that was stored with the results, or else the answer to the study's sizing question."""
+"""Sizing in a report: the sizing stored with the results, or otherwise the answer to the study's sizing question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.results import kept
 
 KEPT = "sizing.json"
 ANSWER_FILE = "study-sizing.json"
-# Key of a stored answer that lists its source files.
+# Key of a stored answer. Its value lists the source files of the answer.
 SOURCE_FILES = "source_files"
 FILES = "files"
 Json = Mapping[str, Any]
@@ -48,9 +48,9 @@ def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | N
 
 
 def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
-    """Return the answer to the sizing question of the study: the stored one, or a new one, which is then stored.
+    """Return the answer to the sizing question of the study: the stored answer, or a new answer, which is then stored.
 
-    If the question states no start day, growth begins today, so the answer is computed anew on another day.
+    If the question states no start day, the load grows from today on, so the answer is computed anew on another day.
     """
     path = folder / ANSWER_FILE
     rests_on = [_Sources.read(kept.read_finite(path).get(SOURCE_FILES))]
@@ -68,7 +68,9 @@ def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
 
 
 class _Sources(BaseModel):
-    """Sources of an answer outside of the results folder: files that the question names, and possibly the date."""
+    """Sources of an answer outside of the results folder: files that the sizing question names, and possibly
+    the date.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -77,7 +79,9 @@ class _Sources(BaseModel):
 
     @classmethod
     def read(cls, document: object) -> _Sources:
-        """Read the sources that a stored answer lists; the result has no files if the list is missing or invalid."""
+        """Read the sources that a stored answer to the sizing question lists; no files if this list is missing or
+        invalid.
+        """
         try:
             return cls.model_validate(document)
         except ValidationError:
@@ -92,7 +96,10 @@ class _Sources(BaseModel):
 
 
 def _answer(folder: Path, file: Json) -> tuple[_Sources, kept.Document]:
-    """Compute the answer to the question from the results; paths in it are relative to its original folder."""
+    """Compute the answer to the sizing question from the results.
+
+    Relative paths in the question refer to the folder in which the study file originally was.
+    """
     from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
     from towtank.size.reading import read_sizing  # noqa: PLC0415
     from towtank.size.sizing import size  # noqa: PLC0415

@@ -1,6 +1,6 @@
 """Input of a report: manifests, summaries and hashes of a results folder.
 
-The analysis renews outdated summaries, so that a report always shows numbers of the present state of the folder. Runs
+The analysis renews outdated summaries, so that the numbers of a report always agree with the files in the folder. Runs
 that are missing after an aborted study are found by comparing the design in the manifest with the runs on disk.
 """
 
@@ -36,7 +36,7 @@ def load_of(point: Json) -> float:
 
 
 def diagnosis_of(configuration: Json) -> Diagnosis | None:
-    """Return the diagnosis of what limits a configuration; None if the summary is from an older version."""
+    """Return the diagnosis of the cause that limits a configuration; None if an older version made the summary."""
     found = configuration.get("diagnosis")
     return Diagnosis.read(found) if isinstance(found, Mapping) else None
 
@@ -51,23 +51,25 @@ class RunResult:
 
     @property
     def factors(self) -> dict[str, str]:
-        """Names of the levels, by factor."""
+        """Names of the run's factor levels, by factor."""
         found = self.summary.get("factors") or self.manifest.get("factors") or {}
         return {str(name): str(level) for name, level in found.items()}
 
     @property
     def configuration(self) -> str:
-        """Levels of all factors except the load, as text."""
+        """Levels of all factors of the run except the load, as text."""
         return ", ".join(f"{name} {level}" for name, level in self.factors.items() if name not in KINDS)
 
     @property
     def status(self) -> str:
-        """State of the run: `complete`, `failed`, `stopped`, `running` (cut off), `planned` or `missing`."""
+        """State of the run: `complete`, `failed`, `stopped`, `running` (its process ended without a final state),
+        `planned` or `missing`.
+        """
         return str(self.manifest.get("status") or self.summary.get("status") or "missing")
 
     @property
     def verdict(self) -> str:
-        """Verdict of the run: `valid`, `suspect` or `invalid`; `none` if there was nothing to judge."""
+        """Verdict of the run: `valid`, `suspect` or `invalid`; `none` if the run has no data to be judged."""
         level = dig(self.summary, "verdict", "level")
         return level if level in STATES else "none"
 
@@ -85,7 +87,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class FileHash:
-    """SHA-256 of a file, or of the list of hashes of several files."""
+    """SHA-256 of a file, or of a list with the hashes of several files."""
 
     path: str
     sha256: str
@@ -93,7 +95,7 @@ class FileHash:
 
     @property
     def line(self) -> str:
-        """Line of a list of hashes."""
+        """Hash and path as a line of a list of hashes."""
         return f"{self.sha256}  {self.path}\n"
 
 
@@ -157,7 +159,7 @@ class Results:
 
     @property
     def configurations(self) -> list[Json]:
-        """Combinations of the levels of all factors except the load, each with its points."""
+        """Combinations of the levels of all factors except the load, each with its load points."""
         return [
             configuration
             for configuration in self.summary.get("configurations") or ()
@@ -166,7 +168,7 @@ class Results:
 
     @property
     def other_factors(self) -> list[str]:
-        """Names of the factors that do not set the load."""
+        """Names of the factors other than the load factor."""
         factors = self.summary.get("factors") or self.study.get("factors") or ()
         names = [str(factor["name"]) for factor in factors if isinstance(factor, Mapping) and factor.get("name")]
         return [name for name in names if name != self.load_factor]
@@ -255,7 +257,9 @@ def measured(path: Path) -> Results:
 
 
 def documents(path: Path) -> list[Path]:
-    """Return the derived documents that a results folder contains; a read-only folder may contain none."""
+    """Return the derived documents, such as summaries, that a results folder contains. A read-only folder may contain
+    none.
+    """
     names = (SUMMARY_FILE, CLAIMS_FILE, MODEL_FILE, ANSWER_FILE, PREDICTION_FILE)
     return [path / name for name in names if (path / name).is_file()]
 
@@ -292,7 +296,7 @@ def open_folder(path: Path) -> ResultsFolder:
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
-    """Return the runs on disk, except interrupted runs that were repeated (`RUN.interrupted-N`)."""
+    """Return the runs on disk, except interrupted runs (`RUN.interrupted-N`) that were repeated."""
     return [run for run in folder.runs() if ".interrupted" not in run.run_id]
 
 
@@ -310,7 +314,9 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
 
 
 def _design(manifest: Json, summary: Json) -> list[Json]:
-    """Return the planned runs from the manifest; if it has none, the runs that the analysis lists."""
+    """Return the planned runs from the manifest. If the manifest has no planned runs, return those that the analysis
+    lists.
+    """
     study = manifest.get("study")
     for source in (
         manifest.get("design"),

@@ -25,8 +25,8 @@ from towtank.terminal import fit_table, is_bounded, stacked, table_width, visibl
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _CONFIGURATIONS_AT_MOST = 3
-_WIDE = 100  # width of a terminal from which the gaps between columns are wide [columns]
-# Labels up to this width are not folded. [columns]
+_WIDE = 100  # a terminal that is at least this wide has wide gaps between table columns [columns]
+# Labels up to this width are not split into several lines. [columns]
 _LABEL = 24
 
 
@@ -82,7 +82,8 @@ def _print_claims(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print the table of points with as many tiers and intervals as fit; redirected output contains all of them.
+    """Print the table of points with as many tiers and intervals as fit. Redirected output contains all tiers and
+    intervals.
 
     Numbers are never cut: a table that does not fit is printed as lines.
     """
@@ -94,7 +95,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
         has_intervals = _least_width(console, table(study_summary, gap, shown)) <= console.width
     made = table(study_summary, gap, shown, has_intervals=has_intervals)
     fitting = fit_table(console, made)
-    if fitting is not made and is_bounded(console):  # printed as lines, all values fit
+    if fitting is not made and is_bounded(console):  # the table is printed as lines, so all tiers and intervals fit
         shown, has_intervals, fitting = tiers, True, stacked(table(study_summary))
     console.print(Text(), fitting, Text(), sep="\n", soft_wrap=True)
     left = [] if has_intervals else ["intervals of mean and p95"]
@@ -105,7 +106,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:
-    """Return the first tiers that fit into a table without intervals of response times."""
+    """Return as many tiers as fit into a table without intervals of response times, from the first tier on."""
     shown = tiers_of(study_summary)
     while shown and _least_width(console, table(study_summary, gap, shown, has_intervals=False)) > console.width:
         shown.pop()
@@ -113,13 +114,13 @@ def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int
 
 
 def _least_width(console: Console, made: Table) -> int:
-    """Return the width that a table needs if only its labels are folded. [columns]"""
+    """Return the least width of a table in which only labels are split into several lines. [columns]"""
     labels = max(len(str(cell)) for cell in made.columns[0].cells)
     return table_width(console, made) - max(0, labels - _LABEL)
 
 
 def verdict_line(study_summary: Mapping[str, Any]) -> Text:
-    """Render the verdict as `verdict: valid (8 runs valid)`, with the first reasons below."""
+    """Render the verdict as `verdict: valid (8 runs valid)`, followed by lines with the first reasons."""
     verdict = study_summary.get("verdict") or {}
     level = str(verdict.get("level") or "invalid")
     counts = [
@@ -143,7 +144,9 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
 
 
 def _log_line(group: Mapping[str, Any]) -> str:
-    """Render `log of content in r003 (2,196 lines, first seen at 31 s): accept: Too many open files`."""
+    """Render a group of log lines as `log of content in r003 (2,196 lines, first seen at 31 s): accept: Too many open
+    files`.
+    """
     first = group.get("first_s")
     since = "" if first is None else f", first seen at {people.plain(round(first, 1))} s"
     times = people.count(group.get("count"))
@@ -169,9 +172,9 @@ def unattributed_of(study_summary: Mapping[str, Any]) -> list[str]:
 def table(
     study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | None = None, *, has_intervals: bool = True
 ) -> Table:
-    """Build a table with a row for each point: throughput, mean and p95 with intervals, CPU by tier, verdict.
+    """Build a table with a row for each load point: throughput, mean and 95th percentile, CPU by tier, verdict.
 
-    If `has_intervals` is False, mean and p95 have no intervals, which then only determine their digits.
+    If `has_intervals` is False, intervals of mean and 95th percentile are not shown and only determine the digits.
     """
     configurations = _configurations(study_summary)
     points = [
@@ -183,7 +186,7 @@ def table(
     made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
     made.add_column(
         "configuration", overflow="fold"
-    )  # only this column may wrap, since a number that is split over two lines is hard to read
+    )  # only this column may wrap, because a number that is split over two lines is hard to read
     load = str(study_summary.get("load_factor") or "users")
     rests = unattributed_of(study_summary)
     cpus = (*(f"CPU {tier}" for tier in tiers), *(f"CPU {people.not_attributed(name)}" for name in rests))
@@ -201,7 +204,7 @@ def table(
 
 
 def _by_run(point: Mapping[str, Any]) -> str:
-    """Render the range of the 95th percentiles over the runs of a point.
+    """Render the range of the 95th percentiles of the single runs at a point.
 
     It is empty if the percentiles differ by less than a factor of two.
     """
@@ -230,7 +233,7 @@ def _cells(
 
 
 def _verdict(point: Mapping[str, Any]) -> Text:
-    """Render the distinct verdicts of a point's runs, each in the colour of this verdict."""
+    """Render the different verdicts of a point's runs, each verdict in its colour."""
     text = Text()
     for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
         text.append(", " if text else "")

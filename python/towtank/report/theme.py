@@ -19,11 +19,11 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "trian
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (1, 3), (10, 4))
 
 EXACT = ",.12~r"
-"""Number format for values of the study and times in a run, which are exact."""
+"""Number format for exact values, which are values of the study and times in a run."""
 MEASURED = f",.{FEW_DIGITS}~r"
-"""Number format for measured values in figures; the tables show their intervals."""
+"""Number format for measured values in figures. Their intervals are in the tables below the figures."""
 
-# Largest length of a figure's description for screen readers; the table below the figure has all numbers.
+# Largest length of a figure's description for screen readers. The table below the figure contains all numbers.
 # [letters]
 _DESCRIPTION_LETTERS = 300
 
@@ -31,20 +31,20 @@ INK = "#222222"
 EVENT = "#D55E00"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
-# Layouts assume the letter widths of Liberation Sans, which Arial and the other fonts in this list share. The
-# style sheet of the page adapts "Report Sans" to these widths.
+# The layout of figures assumes the letter widths of Liberation Sans, which Arial and the other fonts in this list
+# share. The style sheet of the page adapts "Report Sans" to these widths.
 FONT = "Arial, Helvetica, Liberation Sans, Arimo, Nimbus Sans, TeX Gyre Heros, FreeSans, Report Sans, sans-serif"
 
-# Colours from few to many, from light to dark in equal steps of lightness. The order is visible on grey paper and
-# with colour blindness, too.
+# Colours of a heat map from few to many, from light to dark in equal steps of lightness. The order remains visible in
+# grey print and with colour blindness.
 HEAT = ("#d6e4f2", "#8fb8de", "#4a86c0", "#1f4f8f", "#0b1f4d")
 
-# Pale background colour for each phase of the load; only the steady stage is measured.
+# Pale background colour for each phase of the load. Measurements are made only in the steady phase.
 PHASES = {"ramp_up": "#f3ead3", "settle": "#eeeeee", "steady": "#d8ecdf", "ramp_down": "#f3ead3"}
 
 
 def cycle(values: tuple[Any, ...], number: int) -> list[Any]:
-    """Return `number` values in order; after the last value, the values start again from the first."""
+    """Return `number` values in order. After the last value, the sequence continues with the first value."""
     return [values[index % len(values)] for index in range(number)]
 
 
@@ -55,7 +55,7 @@ def config() -> dict[str, Any]:
         "background": "white",
         "font": FONT,
         "padding": 6,
-        # Number formats of text alternatives and tooltips; axes and legends have formats of their own.
+        # This is the number format of text alternatives and tooltips. Axes and legends have formats of their own.
         "tooltipFormat": {"numberFormat": MEASURED},
         "view": {"stroke": None},
         "axis": {
@@ -91,9 +91,9 @@ def config() -> dict[str, Any]:
 
 
 def short(description: str) -> str:
-    """Return the first sentences of a description, at most 300 letters in all.
+    """Return the first sentences of a figure's description, at most 300 letters in all.
 
-    If the first sentence is longer, a part of it is returned.
+    If the first sentence is longer, only a part of it is returned.
     """
     if len(description) <= _DESCRIPTION_LETTERS:
         return description

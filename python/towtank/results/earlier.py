@@ -1,4 +1,4 @@
-"""Converts documents of older versions to the names of keys and values in the present version."""
+"""Converts documents of older versions, so that their keys and values have the names of the present version."""
 
 from __future__ import annotations
 

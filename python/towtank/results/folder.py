@@ -23,20 +23,23 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
 SECRETS = "secrets.json"
-"""Name of the file with the command settings that the manifest hides; `towtank run --resume` needs them.
+"""Name of the file with the secret settings of the command, which the manifest hides. `towtank run --resume` needs
+them.
 
 Only the owner can read the file.
 """
 
 STUDY_SCHEMA = "towtank/study-results/1"
 RUN_SCHEMA = "towtank/run/1"
-# Error numbers of the operating system that indicate a read-only folder.
+# Error numbers of the operating system that mean that a folder is read-only.
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 SECRETS_SCHEMA = "towtank/secrets/1"
 
 
 def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -> None:
-    """Write a JSON document atomically: a crash leaves either the old file or the new one. A link is replaced.
+    """Write a JSON document atomically: after a crash, either the old file or the complete new file exists.
+
+    A symbolic link at the path is replaced, not followed.
 
     Parameters
     ----------
@@ -60,7 +63,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace surrogates, which represent bytes that are invalid in the locale.
+    """Replace surrogates (code points that represent bytes invalid in the locale) in a text.
 
     They are decoded as UTF-8 if possible, and escaped otherwise. The engine can find a folder only if its name consists
     of valid characters.
@@ -73,7 +76,8 @@ def _without_surrogates(text: str) -> str:
 def keep_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document; return False if the folder is read-only.
 
-    This function is for commands whose purpose is this file: any other error, such as a full disk, raises `OSError`.
+    This function is for commands whose purpose is to write the document. Any other error, such as a full disk, raises
+    `OSError`.
     """
     try:
         write_json(path, document)
@@ -87,8 +91,8 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
 def offer_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document if possible; return True if it was written.
 
-    This function is for files that only save time later, so that an error of the disk does not end the report or the
-    export.
+    This function is for documents that only save time later. An error of the disk must therefore not end the report or
+    the export.
     """
     try:
         return keep_json(path, document)
@@ -113,12 +117,12 @@ class _Folder:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Manifest as read from disk, after a check of its form."""
+        """Manifest of the folder as read from disk, after a check of its keys and types."""
         path = self.path / self.manifest_name
         return checked(path, read_object(path), self.form)
 
     def update(self, **fields: Any) -> None:
-        """Set fields of the manifest and write it atomically."""
+        """Set fields of the folder's manifest, and write the manifest atomically."""
         write_json(self.path / self.manifest_name, redacted({**self.manifest, **fields}))
 
     def event(self, kind: str, **fields: Any) -> None:
@@ -126,7 +130,7 @@ class _Folder:
         clocks = {
             "wall_ns": time.time_ns(),
             "t_ns": time.monotonic_ns(),
-            # This clock continues while the machine is suspended; the monotonic clock does not.
+            # `CLOCK_BOOTTIME` continues while the machine is suspended; the monotonic clock does not.
             "boot_ns": time.clock_gettime_ns(time.CLOCK_BOOTTIME),
         }
         document = {"k": kind, **clocks, **fields}
@@ -136,7 +140,7 @@ class _Folder:
             os.fsync(stream.fileno())
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the events of the stream in the order in which they were written."""
+        """Yield the events of the folder's event stream in the order in which they were written."""
         path = self.path / EVENTS
         return lines.read(path) if path.exists() else iter(())
 
@@ -179,11 +183,11 @@ class RunFolder(_Folder):
 
     @property
     def plan(self) -> Path:
-        """Path of the engine's plan."""
+        """Path of the plan that the engine executes in this run."""
         return self.path / "plan.json"
 
     def write_plan(self, plan: dict[str, Any]) -> None:
-        """Write the engine's plan; only its owner may read it, because it contains logins and request bodies."""
+        """Write the engine's plan. Only its owner may read the file, because it contains logins and request bodies."""
         write_json(self.plan, plan, private=True)
 
     @property
@@ -198,17 +202,17 @@ class RunFolder(_Folder):
 
     @property
     def stored(self) -> Path:
-        """Path of the results of reading back stored items."""
+        """Path of the file that states which stored items could be read back after the run."""
         return self.path / "stored.json"
 
     @property
     def read_back(self) -> Path:
-        """Folder of the read-back of stored items: keys, plans and engine records."""
+        """Folder with the keys, plans and engine records of reading back stored items after the run."""
         return self.path / "read-back"
 
     @property
     def observe(self) -> Path:
-        """Folder of the records of probes and scrapers, one stream for each of them."""
+        """Folder of the records of probes and scrapers. Each probe or scraper has one stream."""
         return self.path / "observe"
 
     @property
@@ -226,7 +230,7 @@ class ResultsFolder(_Folder):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Manifest as read from disk; a missing or damaged manifest raises `StudyError`."""
+        """Manifest of the study as read from disk; a missing or damaged manifest raises `StudyError`."""
         try:
             return super().manifest
         except (OSError, ValueError) as error:
@@ -255,7 +259,7 @@ class ResultsFolder(_Folder):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """Settings of the command that started the study, including secrets.
+        """Settings by which the command that started the study changed the study file, including secrets.
 
         Raises
         ------
@@ -280,5 +284,5 @@ class ResultsFolder(_Folder):
         return [RunFolder(path.parent) for path in paths if "." not in path.parent.name]
 
     def run_path(self, run_id: str) -> Path:
-        """Return the path of a run's folder, whether or not the folder exists."""
+        """Return the path of a run's folder. The folder need not exist."""
         return self.path / "runs" / run_id

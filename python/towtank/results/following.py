@@ -1,4 +1,4 @@
-"""Reads the engine's segments while they are written; each complete line is read once."""
+"""Reads the segment files of the engine while they are written. Each complete line is read once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Follower:
     _offsets: dict[Path, int] = field(default_factory=dict)
 
     def read(self) -> list[Interval]:
-        """Read the new lines of all segments; return the new intervals."""
+        """Read the new lines of all segment files, and return the new intervals."""
         new: list[Interval] = []
         for path, worker in segments.paths(self.folder):
             with open_regular(path) as stream:
@@ -60,14 +60,14 @@ class Follower:
 
     @property
     def recorded_until(self) -> float:
-        """Time up to which all threads have recorded; 0 until every thread has recorded something. [s]"""
+        """Time up to which all load threads have recorded; 0 until every load thread has recorded something. [s]"""
         workers = int((self.header or {}).get("workers", 1))
         return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
 
     def forget(self, before_s: float) -> None:
-        """Drop the intervals that ended before the given time."""
+        """Drop the recorded intervals that ended before a given time, to save memory."""
         self.intervals = [interval for interval in self.intervals if interval.end_s > before_s]
 
     def recording(self) -> Recording:
-        """Return the intervals that were not dropped as a recording."""
+        """Return the recorded intervals that were not dropped, as a recording."""
         return Recording(self.header, list(self.intervals), workers_found=set(self.recorded))

@@ -1,6 +1,6 @@
 """Derived documents of a results folder: each is stored, and computed anew only if its sources or programs change.
 
-The key `made_from` of a stored document has the digests of its sources and of the programs that made it.
+The key `made_from` of a stored document contains the digests of its sources and of the programs that made it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MADE_FROM = "made_from"
 _CONTENT = "content"
 Document = dict[str, Any]
 Sources = Mapping[str, str | None]
-# JSON has no infinity, but a number with an exponent of three digits may be read as infinity.
+# JSON has no infinity, but Python reads a number with a large exponent, such as 1e999, as infinity.
 _NOT_FINITE = re.compile(r"NaN|Infinity|\d[eE]\+?\d{3}")
 
 
 def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[], Sources | None]) -> Document:
-    """Return the stored document if it is up to date; otherwise compute and store a new one.
+    """Return the stored document if it is up to date; otherwise compute and store a new document.
 
     A document with a failed part is written, but computed anew the next time. In a read-only folder nothing is stored.
 
@@ -59,18 +59,18 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
 
 
 def _digest_of(document: Document) -> str:
-    """Return the digest of a document, by which changes and damage of the stored file are detected."""
+    """Return the digest of a document. A different digest shows that the stored file was changed or damaged."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def sources_of(lines: Iterable[str]) -> dict[str, str | None]:
-    """Return the digest of the sources, which are given as lines, and the digest of the programs."""
+    """Return the digest of the sources of a document, which are given as lines, and the digest of the programs."""
     return {"files": hashlib.sha256("".join(lines).encode()).hexdigest(), "code": code()}
 
 
 @cache
 def code() -> str:
-    """Return a digest over all programs of this package and the engine."""
+    """Return a digest of the source code of this package and of the engine program."""
     programs = sorted(Path(__file__).parents[1].rglob("*.py"))
     with suppress(EngineError):
         programs.append(binary())
@@ -87,7 +87,7 @@ def sha256(path: Path) -> str:
 
 
 def read_finite(path: Path) -> Document:
-    """Read a JSON object, with None for NaN and infinity; empty if the file cannot be read."""
+    """Read a JSON object in which NaN and infinity are replaced by None; empty if the file cannot be read."""
     try:
         text = read_regular(path)
         document = object_of(path, text)
@@ -97,7 +97,7 @@ def read_finite(path: Path) -> Document:
 
 
 def finite(document: Any) -> Any:
-    """Copy a document with None for NaN and infinity, which JSON and figures do not support."""
+    """Copy a document and replace NaN and infinity, which JSON and figures do not support, by None."""
     if isinstance(document, Mapping):
         return {key: finite(value) for key, value in document.items()}
     if isinstance(document, (list, tuple)):

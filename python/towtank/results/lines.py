@@ -33,7 +33,7 @@ def encode(document: dict[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any] | None:
-    """Decode one line without its line feed; return None if the checksum or the form is wrong."""
+    """Decode one line without its line feed; return None if its checksum is wrong or it is not a checksummed line."""
     body = line[_DIGITS + 1 :]
     try:
         if int(line[:_DIGITS], 16) != zlib.crc32(body):

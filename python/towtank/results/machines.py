@@ -7,10 +7,10 @@ from typing import Any
 
 
 def machines(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of a run summary for each machine, by the suffix ` on NAME`.
+    """Return the entry of a run summary for each machine, by the suffix ` on NAME` of the machine.
 
-    The suffix of this machine is empty. Hosts that are namespaces of this machine are omitted, because the values of
-    this machine include them.
+    The suffix of this machine is empty. Hosts that are network namespaces on this machine are omitted, because the
+    values of this machine include them.
     """
     others = {f" on {name}": host for name, host in (summary.get("hosts") or {}).items() if "steal" in host}
     return {"": summary["host"], **others}

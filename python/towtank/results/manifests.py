@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Pydantic adds names of union branches to the path of an error; these names match.
+# Pydantic adds names of union branches to the path of an error. This expression matches these names.
 _BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
@@ -31,7 +31,7 @@ class _Form(BaseModel):
 
 
 class Factor(_Form):
-    """A factor with its levels."""
+    """A factor of the design with its levels."""
 
     name: str
     levels: list[Level] = Field(min_length=1)
@@ -39,7 +39,7 @@ class Factor(_Form):
 
 
 class Objective(_Form):
-    """An objective of a study."""
+    """Keys and types of an objective in a study manifest."""
 
     text: str = ""
     metric: str | None = None
@@ -49,7 +49,7 @@ class Objective(_Form):
 
 
 class StudyForm(_Form):
-    """The description of a study."""
+    """Keys and types of the description of a study in its manifest."""
 
     name: str | None = None
     title: str | None = None
@@ -68,7 +68,7 @@ class StudyForm(_Form):
 
 
 class StudyManifest(_Form):
-    """Content of `study.json`."""
+    """Keys and types of `study.json`, the manifest of a study."""
 
     study: StudyForm | None = None
     design: Any = None
@@ -80,12 +80,13 @@ class StudyManifest(_Form):
     @field_validator("study", mode="before")
     @classmethod
     def _named_only(cls, value: Any) -> Any:
-        # The entry may consist of the name of the study only. The manifests of the runs then describe the study.
+        # The description of the study may consist of its name only. The manifests of the runs then contain the full
+        # description.
         return value if value is None or isinstance(value, dict) else {"name": str(value)}
 
 
 class TierForm(_Form):
-    """A tier of a run."""
+    """Keys and types of a tier in the manifest of a run."""
 
     kind: str | None = None
     host: str | None = None
@@ -93,14 +94,14 @@ class TierForm(_Form):
 
 
 class PinningForm(_Form):
-    """The CPUs of system and generator."""
+    """The CPUs to which the system and the load generator are pinned."""
 
     system: list[Count] | None = None
     generator: list[Count] | None = None
 
 
 class RunManifest(_Form):
-    """Content of `run.json`."""
+    """Keys and types of `run.json`, the manifest of a run."""
 
     run: str | None = None
     index: int | None = None
@@ -130,7 +131,7 @@ class TotalsForm(_Form):
 
 
 class EngineForm(_Form):
-    """Content of `engine.json`."""
+    """Keys and types of `engine.json`, the document of the engine about a run."""
 
     threads: Count | None = None
     cpus: list[Count] | None = None
@@ -156,7 +157,7 @@ def read_object(path: Path) -> Json:
 
 
 def object_of(path: Path, text: str) -> dict[str, Any]:
-    """Return the JSON object in the text of a file; the errors are those of `read_object`."""
+    """Return the JSON object in the text of a file. The raised exceptions are those of `read_object`."""
     try:
         document = json.loads(text)
     except RecursionError:
@@ -164,14 +165,14 @@ def object_of(path: Path, text: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise StudyError.at(path, f"must be a JSON object, got {type(document).__name__} instead")
     if _SURROGATE.search(text):
-        # A lone surrogate cannot be encoded when the document is written or printed.
+        # A surrogate that is not part of a pair cannot be encoded when the document is written or printed.
         whole: Json = json.loads(_HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(document, ensure_ascii=False)))
         return whole
     return document
 
 
 def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
-    """Check a document against a form, and return it unchanged.
+    """Check a document against a form (its expected keys and types), and return it unchanged.
 
     Raises
     ------
@@ -187,7 +188,7 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
 
 
 def usable(document: Json, form: type[BaseModel]) -> Json:
-    """Return a document without the keys whose values are malformed, so that the rest can be shown."""
+    """Return a document without the keys whose values are malformed, so that the other values can be shown."""
     try:
         form.model_validate(document)
     except ValidationError as error:

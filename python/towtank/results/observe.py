@@ -1,6 +1,6 @@
 """Reads the records of probes and scrapers: samples of the probe, and the streams of the services.
 
-As with the engine's segments, complete lines are used, and damaged lines are counted.
+Complete lines are used, and damaged lines are counted.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from towtank.results.stream_forms import has_form
 
 PROBE = "probe.ndjson"
 REMOTE_PROBE = ".probe.ndjson"
-"""Ending of the file name of a stream from a probe on another machine; the name of the host precedes it.
+"""Ending of the file name of a stream from a probe on another machine. The name of the machine precedes this ending.
 
-A service name contains no dot, so the two kinds of file names cannot be confused.
+A service name contains no dot, so files of probes and files of services cannot be confused.
 """
 GENERATOR_GROUP = "generator"
 """Name of the load generator's process group in the samples of the probe; this group is not a tier."""
 WATCHED = "process"
-"""Kind of a tier that consists of processes which Towtank observes but did not start."""
+"""Kind of a tier whose processes are observed by Towtank, but were not started by it."""
 THIS_MACHINE = "this_machine"
 """Name of this machine in lists of machines."""
 NOT_ATTRIBUTED = "not attributed"
 """Label for the resource use of a machine that belongs to none of its tiers."""
 MEMBER_REQUESTS = "balancer_member_requests_total"
-"""Name of the metric for requests that a load balancer sent to each member; the label is `member`."""
+"""Name of the metric that counts the requests that a load balancer sent to each of its servers; the label is
+`member`.
+"""
 
 
 @dataclass
@@ -81,7 +83,7 @@ def read_probe(folder: Path) -> ProbeStream:
 def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
     """Read the streams of probes on other machines, `RUN/observe/HOST.probe.ndjson`, by host.
 
-    The times in each stream are of the clock of its machine.
+    The times in each stream are from the clock of the machine on which the probe ran.
     """
     paths = sorted(folder.glob(f"*{REMOTE_PROBE}"))
     return {path.name.removesuffix(REMOTE_PROBE): _read_probe(path) for path in paths}

@@ -1,7 +1,7 @@
-"""Reads the engine's records: a sequence of checksummed segments for each load thread.
+"""Reads the engine's records, which are checksummed files (segments), one after the other for each load thread.
 
-A file that a kill or a bad disk damaged does not make reading fail: complete lines are used, all others are counted
-in `Damage`. Histograms stay encoded; the analysis decodes them.
+A file damaged by a kill or a bad disk can still be read: complete lines are used, and all other lines are counted in
+`Damage`. Histograms stay encoded; the analysis decodes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 @dataclass(slots=True)
 class Series:
-    """Counts and times of one step, page or transaction within one interval.
+    """Counts and times of one step, page or transaction, recorded by one load thread within one interval.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses of one user group between transactions, for pauses that began within an interval."""
+    """Pauses between transactions of one user group that began within an interval."""
 
     group: int
     pause: str
@@ -222,7 +222,7 @@ def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
 
 
 def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the header with the higher number of changes to the stages; `known` if both numbers are equal.
+    """Return the header with the higher number of changes to the stages; `known` if both headers have the same number.
 
     All load threads apply the same changes, so the header with more changes is newer.
     """
@@ -313,14 +313,16 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Return the stages of a run with their actual times if known, otherwise planned times; empty without a header."""
+    """Return the stages of a run with their actual times if known, otherwise with planned times; empty without a
+    header.
+    """
     return list(recording.header.get("stages", [])) if recording.header else []
 
 
 def names(recording: Recording, of: str) -> Iterator[str]:
-    """Yield the names of all transactions, pages or steps in index order.
+    """Yield the names of all transactions, pages or steps in the order of their indexes.
 
-    Pages and steps have the form `transaction / name`.
+    Names of pages and steps have the form `transaction / name`.
     """
     header = recording.header or {}
     if of == "transaction":

@@ -1,4 +1,4 @@
-"""Builds a ledger of the items that the system confirmed as stored, and compares it with the read-back.
+"""Lists the items that the system confirmed as stored (the ledger), and compares them with the items read back.
 
 A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. The engine notes an intent before it sends
 a request. If the response is missing, the item may have the old or the requested state, and both are correct. If two
@@ -17,21 +17,21 @@ from towtank.results import lines
 NOTES = "stored-*.ndjson"
 Content = tuple[int, str]
 """Type of the content of a stored item: size [bytes] and SHA-256 digest."""
-# Failures that leave the item unchanged: no connection, no request, or a refusal by the server.
+# Failures after which the item is unchanged: no connection, no request sent, or a refusal by the server.
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
-_Key = tuple[str, str]  # Kind and key of a stored item.
+_Key = tuple[str, str]  # Kind and key that identify a stored item.
 FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
 FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
-"""Possible results of reading back an item.
+"""Possible results of reading back an item that may be expected to exist.
 
-The result `gone` is not in this list; it is correct if the removal of the item was requested.
+The result `gone` is not in this list, because it is correct: the removal of the item was requested.
 """
 
 
 @dataclass
 class Thing:
-    """Stored item that the system acknowledged.
+    """Item whose storage the system acknowledged.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Thing:
 
     @property
     def is_uncertain(self) -> bool:
-        """True if several states of the item are correct, because the last change is unknown."""
+        """True if several states of the item are correct, because its last change is unknown."""
         return self.may_be_gone or self.any_content or len(self.contents) > 1
 
 
@@ -78,12 +78,12 @@ class Ledger:
     damage: lines.Damage = field(default_factory=lines.Damage)
 
     def of(self, kind: str) -> dict[str, Thing]:
-        """Return the stored items of a kind, by key."""
+        """Return the stored items of one kind, by key."""
         return self.things.get(kind, {})
 
 
 def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
-    """Yield all notes about stored items in `RUN/engine`, one load thread after the other."""
+    """Yield all notes about stored items in the folder `RUN/engine`, one load thread after the other."""
     for path in sorted(folder.glob(NOTES)):
         for note in lines.read(path, damage):
             if note.get("k") != "header":
@@ -91,7 +91,7 @@ def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
 
 
 def read_ledger(folder: Path) -> Ledger:
-    """Read the acknowledgements of a run in order of time, and return the resulting ledger."""
+    """Read the acknowledgements of a run in order of time, and return the resulting ledger of stored items."""
     ledger = Ledger()
     ordered = sorted(notes(folder, ledger.damage), key=_when)
     open_: dict[_Key, dict[tuple[str, int], dict[str, Any]]] = {}
@@ -114,7 +114,9 @@ def _when(note: dict[str, Any]) -> int:
 
 
 def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
-    """Update the ledger by one note. The thread and the start time identify the intent to which the note refers."""
+    """Update the ledger by one note of the engine. Thread and start time identify the intent to which the note
+    refers.
+    """
     kind, key, what = str(note["of"]), str(note["key"]), note["k"]
     intents = open_.setdefault((kind, key), {})
     if what == "begun":
@@ -134,15 +136,15 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
         return
     content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
     change = _Change(begun_ns, int(note["t_ns"]), content)
-    # An earlier change is final if it was acknowledged before this one was sent, and this one replaces it. All other
-    # changes may have been applied after this one.
+    # An earlier change is superseded if it was acknowledged before the request of this change was sent. All other
+    # changes may have been applied after this change.
     last[kind, key] = [*(note for note in last.get((kind, key), []) if note.acknowledged_ns > begun_ns), change]
     if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
 
 
 def _thing(changes: list[_Change]) -> Thing | None:
-    """Return the stored item if any of the given changes may be the last; None if all of them are removals."""
+    """Return the stored item if any of the given changes may be its last change; None if all of them are removals."""
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None
@@ -151,7 +153,7 @@ def _thing(changes: list[_Change]) -> Thing | None:
 
 
 def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
-    """Add to an item the states that result from changes without a response."""
+    """Add to a stored item the states that may result from changes without a response."""
     for intent in intents:
         if intent["does"] == "removes":
             thing.may_be_gone = True
@@ -162,7 +164,7 @@ def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
 
 
 def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _ABSENT) -> str:
-    """Return the result of reading an item back: one of `FATES`, or `gone`.
+    """Return the result of reading back a stored item: an element of `FATES`, or `gone`.
 
     Parameters
     ----------

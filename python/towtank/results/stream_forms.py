@@ -1,7 +1,7 @@
-"""Defines the forms of lines in recorded streams; a malformed line counts as damaged.
+"""Defines the keys and types that lines of recorded streams must have. Any other line counts as damaged.
 
-A checksum proves that a line is unchanged, but not that its values are possible: a count of 1e300, or a time that is
-not a number. Unknown and missing keys are accepted.
+A checksum proves that a line is unchanged, but not that its values are possible: a count may be 1e300, or a time may be
+no number. Unknown and missing keys are accepted.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-# Largest accepted time: a century. [ns]
+# Largest accepted time, which is a century. [ns]
 LARGEST_NS = 3_155_760_000 * 10**9
-# Largest accepted count. It exceeds every counter of a run, and sums of a few thousand counts stay within 64 bits. [1]
+# Largest accepted count. It is larger than any real counter of a run, and sums of a few thousand counts stay within
+# 64 bits. [1]
 LARGEST = 10**15
-# Largest accepted metric value. Squares and sums of smaller values stay far below the largest float.
+# Largest accepted metric value. Squares and sums of accepted values stay far below the largest float.
 LARGEST_METRIC = 1e30
 Json = dict[str, Any]
 Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
@@ -29,7 +30,7 @@ class _Line(BaseModel):
 
 
 class StageForm(_Line):
-    """Stage in a segment header."""
+    """Keys and types of a load stage in the header of a segment file."""
 
     name: str | None = None
     phase: str | None = None
@@ -40,14 +41,14 @@ class StageForm(_Line):
 
 
 class ItemForm(_Line):
-    """Page or step in a segment header."""
+    """Keys and types of a page or step in the header of a segment file."""
 
     name: str
     transaction: str
 
 
 class SegmentHeader(_Line):
-    """Header line of a segment."""
+    """Keys and types of the header line of a segment file."""
 
     workers: Count | None = None
     edits: Count | None = None
@@ -61,7 +62,7 @@ class SegmentHeader(_Line):
 
 
 class SeriesForm(_Line):
-    """Counts and times of one step, page or transaction."""
+    """Keys and types of the counts and times of one step, page or transaction."""
 
     of: str
     id: Name
@@ -83,7 +84,7 @@ class SeriesForm(_Line):
 
 
 class PausesForm(_Line):
-    """Pauses of one user group."""
+    """Keys and types of the pauses of one user group."""
 
     group: Name
     pause: str
@@ -91,14 +92,14 @@ class PausesForm(_Line):
 
 
 class ThinkForm(_Line):
-    """Completed pauses of all user groups."""
+    """Keys and types of the completed pauses of all user groups."""
 
     count: Count = 0
     sum_ns: Span = 0
 
 
 class IntervalForm(_Line):
-    """Record of one load thread between two times of the run."""
+    """Keys and types of the record of one load thread between two times of the run."""
 
     t0_ns: Instant
     t1_ns: Instant
@@ -125,7 +126,7 @@ class IntervalForm(_Line):
 
 
 class SampleForm(_Line):
-    """Sample of the probe."""
+    """Keys and types of a sample of the probe."""
 
     t_ns: Instant
     wall_ns: Instant | None = None
@@ -138,7 +139,7 @@ class SampleForm(_Line):
 
 
 class MetricsForm(_Line):
-    """Metrics sample of a service."""
+    """Metrics that a service reported at one time."""
 
     t_ns: Instant
     wall_ns: Instant | None = None
@@ -154,7 +155,7 @@ _FORMS = {
 
 
 def has_form(name: str, document: Json) -> bool:
-    """Return True if a line has the form of its kind: `segment`, `interval`, `sample` or `metrics`."""
+    """Return True if a line has the keys and types of its kind: `segment`, `interval`, `sample` or `metrics`."""
     try:
         _FORMS[name].validate_python(document)
     except ValidationError:
@@ -163,7 +164,7 @@ def has_form(name: str, document: Json) -> bool:
 
 
 def _is_finite(tree: Any) -> bool:
-    """Return True if all numbers in a tree are finite, and small enough for finite sums."""
+    """Return True if all numbers in nested lists and mappings are finite, and small enough for finite sums."""
     if isinstance(tree, dict):
         return all(map(_is_finite, tree.values()))
     if isinstance(tree, list):

@@ -1,7 +1,7 @@
 """Writes the recorded streams of a run as tables for other tools: `intervals.parquet` and `metrics.parquet`.
 
-All their data come from the streams, so the tables can be written again at any time. Counters and gauges have their
-sampled values, with times on the clock of the run.
+All data of the tables come from the streams, so the tables can be written again at any time. Counters and gauges have
+their sampled values, with times on the clock of the run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INTERVALS = "intervals.parquet"
 METRICS = "metrics.parquet"
 
 Describe = Callable[[str], dict[str, Any]]
-"""Type of a function that returns the table columns of an encoded histogram."""
+"""Type of a function that takes an encoded histogram and returns its columns in the table."""
 
 _INTERVAL_COLUMNS = {
     "start_s": "DOUBLE",
@@ -62,7 +62,7 @@ _METRIC_COLUMNS = {"t_s": "DOUBLE", "source": "VARCHAR", "metric": "VARCHAR", "v
 
 
 def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Path]:
-    """Write both tables of a run into its folder, each of them atomically.
+    """Write `intervals.parquet` and `metrics.parquet` into the folder of a run, each of them atomically.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def write_intervals(path: Path, recording: Recording, describe_histogram: Descri
 
 
 def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
-    """Write the table of observed metrics atomically, with times on the clock of the recording."""
+    """Write the table of observed metrics atomically, with times on the clock of the run."""
     probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
@@ -92,7 +92,9 @@ def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
 
 
 def _number_of(error: duckdb.IOException) -> int:
-    """Return the error number of a DuckDB error, derived from its text because the error has no number."""
+    """Return the operating system's error number for a DuckDB error, found by the error's text because DuckDB gives no
+    number.
+    """
     return errno.ENOSPC if os.strerror(errno.ENOSPC) in str(error) else errno.EIO
 
 
@@ -103,13 +105,15 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
     for row in rows:
         for name in columns:
             table[name].append(row.get(name))
-    # DuckDB reads a dictionary of arrays as a table. The casts give an empty table the right types, too.
+    # DuckDB reads a dictionary of arrays as a table. The casts give the columns the right types even if the table is
+    # empty.
     arrays = {name: _array(table[name], kind) for name, kind in columns.items()}
     casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in columns.items())
 
     def copy(temporary: Path) -> None:
         try:
-            # DuckDB accepts only file names in UTF-8, while the path of an open descriptor is always ASCII.
+            # DuckDB accepts only file names in UTF-8, so the file is named by the path of an open descriptor, which is
+            # always ASCII.
             with temporary.open("r+b") as stream:
                 connection.execute(
                     f"COPY (SELECT {casts} FROM recorded) TO '/proc/self/fd/{stream.fileno()}' "
@@ -118,7 +122,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
         except duckdb.IOException as error:
             raise OSError(_number_of(error), str(error), str(path)) from error
 
-    # A cursor is a separate connection; tables that are registered with it disappear when it is closed.
+    # A cursor is a separate connection. When it is closed, the tables registered with it are removed.
     with _database().cursor() as connection:
         connection.register("recorded", arrays)
         put(path, copy)
@@ -128,7 +132,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 def _database() -> duckdb.DuckDBPyConnection:
     """Return a database in memory.
 
-    It is opened once per process, because opening takes longer than writing the tables of a run.
+    It is opened only once per process, because opening it takes longer than writing the tables of a run.
     """
     import duckdb  # noqa: PLC0415
 
@@ -211,7 +215,7 @@ def _metric_rows(probe: ProbeStream, services: dict[str, ServiceStream], origin_
 
 
 def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield all numbers of a sample with their dotted paths."""
+    """Yield all numbers of a sample, each with its dotted path such as `memory.bytes`."""
     if isinstance(tree, dict):
         for key, value in tree.items():
             if path or key not in ("k", "t_ns", "wall_ns"):

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 RESIDENT = "sum of resident sets"
-"""Name of the method that counts shared pages once for each process; older summaries have only this value."""
+"""Name of the method that counts shared pages once for each process. Summaries of older versions have only its
+value.
+"""
 
 
 def tier_memory(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:

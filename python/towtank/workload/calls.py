@@ -1,6 +1,6 @@
 """Steps for protocols other than HTTP: SQL, files and TCP.
 
-The response of every driver is a table of texts and a count, so that checks and extraction are the same for
+Each driver returns its response as a table of texts and a count, so that checks and extraction are the same for
 all drivers. To add a driver, write a step class in `CALLS` of `steps`, its scheme in `drivers`, and the
 driver in `crates/drivers`.
 """
@@ -22,12 +22,12 @@ from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Greatest length of an SQL statement that serves as the name of a step. [characters]
+# Length at which an SQL statement is cut if it serves as the name of a step. [characters]
 _TITLE_LENGTH = 60
 
 
 class CountRange(FileModel):
-    """Smallest and largest number that pass a check."""
+    """Smallest and largest count that pass a check."""
 
     min: int = Field(0, ge=0, le=SIZE_AT_MOST, description="Smallest number that passes the check.")
     max: int | None = Field(
@@ -36,7 +36,7 @@ class CountRange(FileModel):
 
 
 class BytesRange(FileModel):
-    """Smallest and largest number of bytes that pass a check."""
+    """Smallest and largest number of bytes in a response that pass a check."""
 
     min: Size = Field(0, description="Smallest number of bytes that passes the check.")
     max: Size | None = Field(
@@ -59,7 +59,7 @@ BytesOrRange = Annotated[
 class Expected(FileModel):
     """Checks of a response that are available for every protocol."""
 
-    # Keys of numeric checks, each with the name of the check in the plan.
+    # Keys of the checks of numbers in a workload file, each with the name of the same check in the plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
     affected: CountOrRange | None = Field(
@@ -74,7 +74,7 @@ class Expected(FileModel):
     )
 
     def plan(self, write: Any) -> list[dict[str, Any]]:
-        """Return the `checks` of the plan.
+        """Return the key `checks` of the plan.
 
         `write` is a function that converts a template for the plan.
         """
@@ -89,7 +89,7 @@ class Expected(FileModel):
 
 
 class Expect(Expected):
-    """Checks of a response with rows; the step fails if one of them fails."""
+    """Checks of a response with rows. The step fails if a check fails."""
 
     counted: ClassVar[dict[str, str]] = {"rows": "rows", **Expected.counted}
 
@@ -129,14 +129,14 @@ class CallExtract(FileModel):
 
 
 def _extract(value: object) -> object:
-    """Read a plain column name as an extraction of the first value in that column."""
+    """Convert a plain column name to an extraction of the first value in this column."""
     return {"column": value} if isinstance(value, str) else value
 
 
 class CallStep(FileModel):
-    """Call of a server, with checks of its response and values to extract."""
+    """Step that calls a server, with checks of the response and values to extract."""
 
-    # Protocol of the targets that the call can use.
+    # Protocol that a target must have for this kind of call.
     speaks: ClassVar[str] = ""
 
     name: str | None = Field(None, min_length=1, description="Name of the step in the results; default: the operation.")
@@ -158,28 +158,28 @@ class CallStep(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the call in the results. Secrets in an SQL statement are hidden."""
+        """Name of the call in the results. Secrets in the SQL statement of a call are hidden."""
         return self.name or redacted_statement(self.what)
 
     @property
     def written(self) -> str:
-        """Name of the call as written in the file, with the secrets that `title` hides."""
+        """Name of the call as written in the file, including secrets that `title` hides."""
         return self.name or self.what
 
     @property
     @abstractmethod
     def what(self) -> str:
-        """Short name of the operation, used if the step has no name."""
+        """Short name of the operation that this call performs, used if the step has no name."""
 
     @abstractmethod
     def operation(self) -> dict[str, Any]:
-        """Return the operation for the plan, the content of its key `do`."""
+        """Return the operation of the call, which is the content of the key `do` in the plan."""
 
     @abstractmethod
     def values(self) -> Iterator[tuple[Path_, str | None]]:
         """Yield the values of the operation in order.
 
-        Each value is a pair: its path below the step, and its template or None.
+        Each element is a pair: the path of the value below the step, and the template of the value or None.
         """
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
@@ -197,8 +197,9 @@ class TableStep(CallStep):
 
 
 def _statement(value: str) -> str:
-    """Raise ValueError for `${...}` in an SQL statement, which is prepared once and varies only in its
-    parameters.
+    """Raise ValueError for a placeholder `${...}` in an SQL statement.
+
+    Each session prepares the statement once, so only its parameters can vary.
     """
     if any(not isinstance(part, str) for part in templates.parse(value)):
         raise ValueError(
@@ -208,7 +209,7 @@ def _statement(value: str) -> str:
 
 
 class Sql(TableStep):
-    """SQL statement, prepared by each session at its first use."""
+    """SQL statement, which each session of the database prepares at its first use."""
 
     speaks: ClassVar[str] = "sql"
 
@@ -241,17 +242,17 @@ class Sql(TableStep):
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the SQL statement as an operation for the plan."""
+        """Return the SQL statement as an operation in the form of the plan."""
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the parameters of the SQL statement, each with its path."""
+        """Yield the parameters of the SQL statement, each with its path below the step."""
         for index, text in enumerate(self.parameters):
             yield ("parameters", index), text
 
 
 def _size(value: object) -> object:
-    """Return a size in bytes as text, or a checked template for a number of bytes."""
+    """Return a size as a text with the number of bytes; a template for a number of bytes is checked and returned."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))
@@ -368,7 +369,7 @@ class FileStep(TableStep):
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:
-        """Return the file operation for the plan."""
+        """Return the file operation in the form of the plan."""
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -409,7 +410,7 @@ class Tcp(TableStep):
         return "send" if sends else "receive" if receives else "connect"
 
     def operation(self) -> dict[str, Any]:
-        """Return the exchange of bytes as an operation for the plan."""
+        """Return the exchange of bytes as an operation in the form of the plan."""
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:

@@ -17,12 +17,12 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, fault_at, find
 
-# Shares are written with few decimals, so a difference above this tolerance is no rounding error but a mistake.
+# Shares are written with few decimals, so a sum that differs from 100 % by more than this is a mistake, not rounding.
 _SUM_TOLERANCE = 1e-6
 
 
 class WorkloadCheck:
-    """Check of the content of one workload file.
+    """Check of the content of a workload file: names, shares, variables and data files.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class WorkloadCheck:
         return fault_at(self.tree, path, message, key=key)
 
     def _names(self, *path: str) -> list[str]:
-        """Return the keys written at a path of the file, even if their values are invalid."""
+        """Return the keys that the file has at a path, even if their values are invalid."""
         node: Node | None = self.written
         for part in path:
             node = node.child(part) if node is not None else None
@@ -76,7 +76,9 @@ class WorkloadCheck:
             )
 
     def _shares_are_whole(self) -> bool:
-        """Return True if no group and no share was dropped from the workload because of its wrong form."""
+        """Return True if no group and no share of a transaction was dropped from the workload because of its wrong
+        form.
+        """
         written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
         left = [
             name
@@ -137,7 +139,7 @@ class WorkloadCheck:
     def _weights(self, name: str, pool: Pool) -> Iterator[Fault]:
         for index, row in enumerate(row_values(pool)):
             if pool.weight not in row:
-                continue  # `_rows` reports rows that are too short
+                continue  # `_rows` reports rows with too few columns, so they are skipped here
             weight = row.get(pool.weight or "", "")
             if datafiles.weight(weight) is None:
                 yield self._at(
@@ -148,11 +150,11 @@ class WorkloadCheck:
             yield self._at(("data", name, "weight"), "must be a column with a weight above 0, got none")
 
     def _csv(self, name: str, pool: Pool) -> Iterator[Fault]:
-        """Check the CSV file of a pool.
+        """Check the CSV file of a data pool.
 
-        Files that the system exports are skipped: they exist only while the system runs.
+        Files that the system exports are skipped, because they exist only while the system runs.
         """
-        assert pool.csv is not None  # the model requires `csv` for a pool without rows
+        assert pool.csv is not None  # a pool without rows has a `csv`, because the model requires it
         self.columns[name] = pool.columns
         try:
             parts = templates.parse(pool.csv)
@@ -178,7 +180,7 @@ class WorkloadCheck:
                     yield self._unknown(("data", name, "columns", index), "column", column, self.columns[name] or [])
 
     def _every(self, read: Callable[..., Iterator[Placed]]) -> Iterator[tuple[Path_, str]]:
-        """Yield the texts that the function `read` finds in the steps of the file, with their paths."""
+        """Yield the texts that the function `read` finds in the steps of the workload, with their paths."""
         for name, transaction in self.workload.transactions.items():
             for path, step in references.walk(transaction, ("transactions", name)):
                 for placed in read(step):
@@ -208,7 +210,7 @@ class WorkloadCheck:
             yield self._at(path, message, key=key)
 
     def _doubtful_names(self) -> set[str]:
-        """Return the names that malformed, and therefore dropped, steps would have set."""
+        """Return the names that malformed steps would have set. These steps were dropped from the workload."""
         return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
 
     def _scopes(self) -> Iterator[Fault]:
@@ -218,7 +220,7 @@ class WorkloadCheck:
 
 
 def _set_names(node: Node | None) -> set[str]:
-    """Return the names of the variables and lists that steps set, including malformed steps."""
+    """Return the names of the variables and lists that the steps below a node set, including malformed steps."""
     names: set[str] = set()
     for each in node.walk() if node is not None else ():
         if not isinstance(each.value, dict):

@@ -33,7 +33,7 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Option of a target with the user and password for its requests; the plan has no such key for the target itself.
+# Option of a target with the user and password for its requests. The plan has them in the requests, not in the target.
 _LOGIN = "login"
 
 
@@ -85,7 +85,7 @@ def compile_workload(
 
 @dataclass(frozen=True)
 class _TargetDetails:
-    """Properties of the targets other than their addresses, by target name."""
+    """Properties of all targets other than their addresses, by target name."""
 
     balance: dict[str, str]
     options: dict[str, dict[str, Any]]
@@ -93,7 +93,7 @@ class _TargetDetails:
 
 
 class _Indexes:
-    """Assigns indexes to names, in the order in which the names are first used."""
+    """Assigns an index to each name, in the order in which the names are first used."""
 
     def __init__(self) -> None:
         self.names: dict[Any, int] = {}
@@ -103,7 +103,7 @@ class _Indexes:
 
 
 class _Compiler:
-    """Compiler for one workload; `plan` is called once."""
+    """Compiler for one workload. Its method `plan` is called only once."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Return a fault if connections are pooled although the users of a target each stay with one service."""
+        """Return a fault if connections are pooled although each user of a target stays with one of its services."""
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -207,8 +207,8 @@ class _Compiler:
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
-        # With `user` balancing, the engine counts users per service name, so the plan needs the name even of a single
-        # service.
+        # With the balancing `user`, the engine counts users per service name, so the plan needs the name even if there
+        # is only one service.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
@@ -223,9 +223,9 @@ class _Compiler:
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        """Return a target with a driver for the plan.
+        """Return, in the form of the plan, a target that the engine reaches through a driver.
 
-        Its addresses must have the same user, password and database.
+        All its addresses must have the same user, password and database.
         """
         try:
             return drivers.target_part(addresses)
@@ -233,7 +233,7 @@ class _Compiler:
             raise StudyError([self._fault((), f"its target {name} of the system {error}")]) from error
 
     def _pools(self) -> list[dict[str, Any]]:
-        """Compile all data pools, and raise the faults of all their files together."""
+        """Compile all data pools. The faults of all their files are raised together."""
         pools, faults = [], []
         for name, pool in self.file.data.items():
             try:
@@ -264,7 +264,7 @@ class _Compiler:
         }
 
     def _read_of(self, pool: str) -> list[str]:
-        """Return the names of the pool's columns that templates read."""
+        """Return the names of those columns of a pool that templates read."""
         rows = {pool} | {
             step.as_
             for transaction in self.file.transactions.values()
@@ -280,7 +280,7 @@ class _Compiler:
     def _text(self, part: templates.Part) -> str:
         if isinstance(part, templates.Export):
             return self.exports[part.service][part.name]
-        assert isinstance(part, str)  # the checks of file names have excluded all other parts
+        assert isinstance(part, str)  # the checks of file names allow only plain text and exports, so this part is text
         return part
 
     def _inline_pool(self, name: str, pool: Pool) -> dict[str, Any]:
@@ -298,7 +298,7 @@ class _Compiler:
     def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
         """Compile a transaction to pages.
 
-        Without pages in the file, each sequence of steps between two think times becomes a page.
+        If the file defines no pages, each sequence of steps between two think times becomes a page.
         """
         if any(isinstance(item, Page) for item in transaction):
             return [
@@ -384,7 +384,7 @@ class _Compiler:
                     {"op": "set", "variable": self.variables(name), "value": write(text)}
                     for name, text in step.set.items()
                 ]
-                # The engine's operation `set` sets one variable, so a step with several variables becomes a loop with
+                # The engine's operation `set` sets only one variable, so a step that sets several becomes a loop with
                 # one iteration.
                 return ops[0] if len(ops) == 1 else {"op": "loop", "count": 1, "ops": ops}
             case Push():
@@ -396,7 +396,7 @@ class _Compiler:
                 return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
 
     def _draw(self, step: Draw) -> dict[str, Any]:
-        """Compile a draw from a pool; only columns that templates read get a user variable."""
+        """Compile a step that takes a random row from a pool. Only columns that templates read get a user variable."""
         row = step.as_ or step.draw
         variables = [
             self.variables(f"{row}.{column}") if f"{row}.{column}" in self.read else None
@@ -417,8 +417,8 @@ class _Compiler:
 
     def _group(self, name: str, group: Group) -> dict[str, Any]:
         pacing = group.loop.pacing
-        # Pacing fixes the interval between the starts of two transactions, so the default think time must not be added
-        # to it.
+        # Pacing sets the interval between the starts of two transactions, so the default think time must not be added
+        # to this interval.
         think = group.loop.think if pacing is not None else group.loop.think or self.file.defaults.think
         return {
             "name": name,
@@ -437,7 +437,7 @@ class _Compiler:
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:
-    """Split steps at think times; each think time becomes a part of its own with one step."""
+    """Split a list of steps at think times. Each think time becomes a part that consists of this step only."""
     chunks: list[list[Step]] = [[]]
     for step in steps:
         if isinstance(step, Think):

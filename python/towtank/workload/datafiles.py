@@ -10,16 +10,16 @@ from pathlib import Path
 
 from towtank.workload import templates
 
-# Greatest length of a header line; a longer first line is not a header. [character]
+# Greatest length of the header line of a CSV file. A longer first line is not a header. [character]
 _HEADER_AT_MOST = 65536
-# Number of bytes at the start of a file that are searched for `${...}`; handwritten files are shorter. [byte]
+# Number of bytes at the start of a file that are searched for `${...}`. Files written by hand are shorter. [byte]
 _LOOKED_AT = 1 << 20
 _PLACE = re.compile(r"(?<!\$)\$\{[^{}\n]{1,80}\}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 def header(path: Path) -> list[str]:
-    """Read the column names of a CSV file.
+    """Read the column names from the first line of a CSV file.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def header(path: Path) -> list[str]:
 
 
 def weight(text: str) -> float | None:
-    """Parse the weight of a row; return None if the text is not a number of at least 0."""
+    """Parse the weight of a row of a data pool; return None if the text is not a number of at least 0."""
     if not _NUMBER.fullmatch(text.strip()):
         return None
     number = float(text)
@@ -58,7 +58,7 @@ def weight(text: str) -> float | None:
 
 
 def check_rows(path: Path, weight_column: str | None) -> None:
-    """Check all rows of a CSV file by the rules that the engine applies.
+    """Check all rows of a CSV file by the rules that the engine applies to them.
 
     Raises
     ------

@@ -13,10 +13,10 @@ from towtank.workload.calls import CallStep, CountOrRange, Expected
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
-# Greatest length of an LDAP filter that is part of a step's name. [characters]
+# Length at which an LDAP filter is cut if it is part of a step's name. [characters]
 _TITLE_LENGTH = 60
 _ALL = {"*", "+"}
-# Kinds of changes by their names in the plan, in the order in which a request makes them.
+# Kinds of changes to a directory entry, by their names in the plan, in the order in which a request makes them.
 _VERBS = ("delete", "add", "replace", "increment")
 
 AttributeName = Annotated[str, StringConstraints(pattern=f"^{filters.ATTRIBUTE}$")]
@@ -31,7 +31,7 @@ def _filter(value: str) -> str:
 
 
 class EntriesExpect(Expected):
-    """Checks of the response of a directory; the step fails if a check fails."""
+    """Checks of the response of an LDAP directory. The step fails if a check fails."""
 
     counted: ClassVar[dict[str, str]] = {"entries": "rows", **Expected.counted}
 
@@ -41,7 +41,7 @@ class EntriesExpect(Expected):
 
 
 class Changes(FileModel):
-    """Changes of a directory entry, made in the order of these keys."""
+    """Changes of an LDAP directory entry, made in the order of these keys."""
 
     delete: dict[AttributeName, Values] = Field(
         default_factory=dict,
@@ -66,13 +66,13 @@ class Changes(FileModel):
         return self
 
     def each(self) -> Iterator[tuple[str, str, list[str]]]:
-        """Yield the kind, the attribute and the values of each change."""
+        """Yield the kind, the attribute and the values of each change to a directory entry."""
         for verb in _VERBS:
             for attribute, values in getattr(self, verb).items():
                 yield verb, attribute, [values] if isinstance(values, str) else values
 
 
-# Keys that each operation may have, and keys that it must have.
+# Keys that each LDAP operation may have, and keys that it must have.
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bind": (("password",), ()),
     "search": (("scope", "filter", "attributes", "size_limit"), ()),
@@ -86,7 +86,7 @@ _MORE = tuple(key for keys, _ in _KEYS.values() for key in keys)
 
 
 class LdapOperation(FileModel):
-    """Operation on a directory; exactly one operation is set."""
+    """Operation on an LDAP directory. Exactly one of the operations is set."""
 
     bind: Template | None = Field(
         None, description='DN of the directory entry to log in as; `""` starts an anonymous session.'
@@ -153,20 +153,20 @@ class LdapOperation(FileModel):
 
     @property
     def action(self) -> str:
-        """Key that selects the operation."""
+        """Key of the LDAP operation that is set, such as `search`."""
         return next(name for name in _KEYS if getattr(self, name) is not None)
 
     @property
     def asked(self) -> filters.Filter:
-        """Filter of a search.
+        """Filter of an LDAP search.
 
-        Its values are numbered from 1, because the base entry of the search is value 0.
+        The values in the filter are numbered from 1, because value 0 is the base entry of the search.
         """
         return filters.parse(self.filter or "(objectClass=*)", first=1)
 
     @property
     def columns(self) -> list[str] | None:
-        """Names of the columns in the response; None if the server determines the columns."""
+        """Names of the columns in the response of the LDAP directory; None if the server determines the columns."""
         if self.action == "compare":
             return ["matches"]
         if self.action != "search":
@@ -199,7 +199,7 @@ class Ldap(CallStep):
 
     @property
     def what(self) -> str:
-        """Name of the operation, with the filter of a search."""
+        """Name of the LDAP operation; for a search, followed by its filter."""
         words = f"{self.ldap.action} {self.ldap.filter or self.ldap.attribute or ''}".rstrip()
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
@@ -233,7 +233,7 @@ class Ldap(CallStep):
         return {}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the name of the directory entry, then the values to compare or to set."""
+        """Yield the name of the directory entry, then the values that the LDAP request compares or sets."""
         asked = self.ldap
         if asked.action == "unbind":
             return

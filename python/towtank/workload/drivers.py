@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from towtank.secrets import redacted_text
 from towtank.units import size
 
-# Protocol of each address scheme. All other schemes are HTTP.
+# Protocol for each scheme of a target's address. All other schemes are HTTP.
 _SPEAKS = {
     "postgresql": "sql",
     "postgres": "sql",
@@ -37,7 +37,7 @@ def speaks(addresses: Sequence[str]) -> str:
 
 
 def network_address(address: str) -> str | None:
-    """Return `host:port` from the address of a driver, or `unix:PATH` for a socket; None for a file.
+    """Return `host:port` from the address of a driver's target, or `unix:PATH` for a socket; None for a file.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def network_address(address: str) -> str | None:
 
 
 def with_place(address: str, place: str) -> str:
-    """Return an address in which `place` (`host:port`) replaces the host and the port."""
+    """Return an address with its host and port replaced by `place`, which has the form `host:port`."""
     parts = urlsplit(address)
     entry, at, _ = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=f"{entry}{at}{place}"))
 
 
 def target_part(addresses: Sequence[str]) -> dict[str, Any]:
-    """Return a target with a driver for the plan, without the name and the balancing of the target.
+    """Return a target with a driver in the form of the plan, but without the name and the balancing of the target.
 
     Parameters
     ----------

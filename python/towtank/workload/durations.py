@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from towtank.fields import Duration, PositiveDuration
 
 LONGEST_S = 1e7
-"""Longest time that the engine's recorder holds. [s]"""
+"""Longest time that the engine can record. [s]"""
 
 
 def _timed(value: float) -> float:

@@ -1,6 +1,6 @@
 """Checks expressions that the engine evaluates on responses.
 
-JSON paths are checked here, regular expressions in `patterns`.
+JSON paths are checked in this module, regular expressions in `patterns`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 
-# Blanks after an opening and before a closing bracket; blanks within quotes belong to the name.
+# Blanks after the opening and before the closing bracket of a JSON path element. Blanks within quotes belong to the
+# name.
 _BLANKS = re.compile(r"(?<=^\[)\s+|\s+(?=\]$)")
 
 

@@ -30,7 +30,7 @@ _DEEPEST = 30
 
 @dataclass(frozen=True)
 class Filter:
-    """LDAP filter for the plan, with the templates of its values."""
+    """LDAP filter in the form of the plan, with the templates of its values."""
 
     plan: dict[str, Any]
     values: list[str]
@@ -109,7 +109,7 @@ class _Reader:
         return {"and" if sign == "&" else "or": inside}
 
     def _until(self, ends: str) -> str:
-        """Read literal text up to one of the characters in `ends`."""
+        """Read literal text up to the first character that is in `ends`."""
         start = self.at
         while self.next and self.next not in ends:
             if self.next.startswith("${"):
@@ -168,7 +168,7 @@ class _Reader:
         return self.first + len(self.values) - 1
 
     def _parts(self) -> list[str]:
-        """Parse a value into templates, one for each part between its `*` signs."""
+        """Split the value of a filter at its `*` signs into templates, one for each part."""
         parts, literal = [""], bytearray()
         while self.next and self.next not in "()":
             token = self.next
@@ -195,7 +195,9 @@ class _Reader:
         return bytes.fromhex(digits)
 
     def _literal(self, text: bytearray, *, ends: bool) -> str:
-        """Return text as a template. Text before a placeholder `${...}` must not end with a dollar sign."""
+        """Return text as a template. Text before a placeholder `${...}` must not end with a dollar sign, which would
+        escape it.
+        """
         try:
             shown = text.decode()
         except UnicodeDecodeError:

@@ -12,7 +12,7 @@ from towtank.workload import templates
 from towtank.workload.ownheaders import owned_header
 from towtank.workload.texts import Template
 
-# Characters of a header name: RFC 9110, section 5.6.2.
+# Characters that a header name may contain: RFC 9110, section 5.6.2.
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BREAKS = re.compile(r"[\r\n\0]")
 _NOT_IN_PATHS = re.compile(r"[\x00-\x20\x7f]")

@@ -1,4 +1,4 @@
-"""Checks `stored` in a workload: after the run, Towtank must be able to read each kind of stored item back."""
+"""Checks `stored` in a workload: after the run, Towtank must be able to read back each kind of stored item."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from towtank.workload.noted import STORED
 from towtank.yamlfile import Path_
 
 Problem = tuple[Path_, str, bool]
-"""Path, message, and a flag: True if the fault is in the key at this path, False if it is in the value."""
+"""Path and message of a fault, and a flag that is True if the key at this path is wrong, False if its value is
+wrong.
+"""
 
 
 def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
@@ -45,7 +47,9 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
 
 
 def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
-    """Check that requests name existing kinds, and that only a read-back transaction reads stored content."""
+    """Check that requests name existing kinds of stored items, and that only a read-back transaction reads stored
+    content.
+    """
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             for placed in references.kinds(step):
@@ -77,7 +81,7 @@ def _used(workload: WorkloadFile) -> Iterator[Problem]:
 
 
 def _reader(workload: WorkloadFile, kind: str, name: str) -> Iterator[Problem]:
-    """Check a read-back transaction: no pages, and exactly one request whose response is the stored content."""
+    """Check that a read-back transaction has no pages, and exactly one request whose response is the stored content."""
     transaction = workload.transactions[name]
     path: Path_ = ("transactions", name)
     if any(isinstance(item, Page) for item in transaction):

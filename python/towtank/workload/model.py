@@ -1,4 +1,6 @@
-"""Schema of workload files: pools, defaults, pages, loops, groups. `steps` defines the steps of transactions."""
+"""Schema of workload files: pools, defaults, pages, loops, groups. The module `steps` defines the steps of
+transactions.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ from towtank.workload.steps import Auth, Step
 SCHEMA = "towtank/workload/1"
 
 
-# No machine has this number of ports or file descriptors. The engine has the same limit.
+# Largest number of connections. No machine has so many ports or file descriptors. The engine has the same limit.
 CONNECTIONS_AT_MOST = 2**28
 
 
 class Pool(FileModel):
-    """Rows of data that users draw from."""
+    """Rows of data that virtual users read in turn or at random."""
 
     csv: str | None = Field(
         None,
@@ -73,7 +75,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Order in which users draw rows, with the name that the plan uses."""
+        """Order in which users get the rows of the pool, by its name in the plan."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -100,7 +102,7 @@ class ConnectionPool(FileModel):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Return the `connections` of the plan for this pool."""
+        """Return the key `connections` of the plan for this pool of connections."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
 
@@ -156,7 +158,7 @@ class Defaults(FileModel):
 
     @property
     def plan_connections(self) -> dict[str, Any]:
-        """Return the `connections` of the plan for these defaults."""
+        """Return the key `connections` of the plan for these default settings."""
         mode = self.connections
         part: dict[str, Any]
         if isinstance(mode, ConnectionPool):
@@ -183,7 +185,7 @@ def _page_or_step(value: Any) -> str:
 
 
 def _page(value: Any) -> Any:
-    """Refuse a mapping with a misspelt key `page`, which would otherwise be reported as an unknown step."""
+    """Refuse a mapping whose key is a misspelt `page`, which would otherwise be reported as an unknown step."""
     if isinstance(value, dict) and "page" not in value and "loop" not in value and "steps" in value:
         misspelt = misspelt_key(value, "must be one of the keys page, steps", ["page"])
         if misspelt is not None:
@@ -199,7 +201,7 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
-# Upper limit of a weight, low enough for exact sums of weights in floating point.
+# Upper limit of a weight. It is so low that sums of weights are exact in floating point.
 _WEIGHT_AT_MOST = 1_000_000_000
 
 
@@ -272,7 +274,7 @@ Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
 
 
 class Stored(FileModel):
-    """Kind of items that users store, and that Towtank reads back after the run."""
+    """Kind of items that users store in the system, and that Towtank reads back after the run."""
 
     read_back: Name = Field(
         description=(
@@ -315,5 +317,5 @@ class WorkloadFile(FileModel):
 
     @property
     def readers(self) -> dict[str, str]:
-        """Kind of stored item that each read-back transaction reads; the keys are transaction names."""
+        """For each read-back transaction, the kind of stored item that it reads."""
         return {stored.read_back: kind for kind, stored in self.stored.items()}

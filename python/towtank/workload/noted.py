@@ -13,11 +13,11 @@ from towtank.workload.texts import Template
 NOTES = ("stores", "replaces", "removes", "reads")
 STORED = "stored"
 STORED_KEY = f"{STORED}.key"
-"""Name of the variable that contains the key of the item to read back."""
+"""Name of the variable that contains the key of the stored item to read back."""
 
 
 def _key(text: str) -> str:
-    """Refuse a key with generated parts, because the item can only be found again under a known key."""
+    """Refuse a key with generated parts, because a stored item can be found again only if its key is known."""
     if any(isinstance(part, templates.Function) for part in templates.parse(text)):
         raise ValueError(f"must be a key made of variables and text, got {text!r} instead")
     return text
@@ -50,7 +50,7 @@ Reads = Annotated[
 
 
 def given(step: Any) -> list[str]:
-    """Return the names of the keys for stored items that a step contains.
+    """Return those keys of a step that concern stored items.
 
     Raises
     ------
@@ -64,9 +64,9 @@ def given(step: Any) -> list[str]:
 
 
 def note_of(step: Any) -> tuple[str, str, str] | None:
-    """Return the effect of a step on stored items: verb (such as `stores`), kind and key.
+    """Return the effect of a step on stored items as verb (such as `stores`), kind and key.
 
-    The result is None if the step has no effect.
+    The result is None if the step has no effect on stored items.
     """
     reads = getattr(step, "reads", None)
     if reads is not None:
@@ -78,7 +78,7 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
 
 
 def note_part(step: Any, write: Any) -> dict[str, Any]:
-    """Return the `note` of a step in the plan; empty if the step has no effect on stored items.
+    """Return the key `note` of a step in the plan; empty if the step has no effect on stored items.
 
     Parameters
     ----------

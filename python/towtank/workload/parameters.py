@@ -17,7 +17,7 @@ from towtank.workload.templates import percent_encoded
 from towtank.yamlfile import Node, Path_, did_you_mean, where
 
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*(?:\|\s*(url|json|html|none)\s*)?\}")
-# Encodings of values, by their names in templates; without a name, the value is inserted unchanged.
+# Names of encodings in templates, each with its function. Without a name, a value is inserted unchanged.
 _ENCODED: dict[str | None, Callable[[str], str]] = {
     None: str,
     "none": str,
@@ -25,7 +25,7 @@ _ENCODED: dict[str | None, Callable[[str], str]] = {
     "json": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     "html": html.escape,
 }
-# A parameter in a text that follows a name: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
+# Matches a parameter that follows a name in a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
 _NAMED = re.compile(
     r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*(?:\|\s*\w+\s*)?\}"
 )
@@ -34,7 +34,7 @@ _NAMED = re.compile(
 def secret_parameters(root: Node) -> frozenset[str]:
     """Return the names of the parameters that are used as secrets.
 
-    These are parameters under a key with the name of a secret, or after this kind of name in a text.
+    These are parameters in the value of a key that has the name of a secret, or after such a name within a text.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substitut
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
         done.places.add((node.line, node.column))
-        # The declaration of the parameter in the file is reported already.
+        # A fault in the declaration of this parameter in the file has been reported already.
         if name not in values or name in changed:
             message = _wrong(name, values)
             done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))

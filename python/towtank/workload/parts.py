@@ -1,4 +1,4 @@
-"""Parts of multipart bodies, by name or as a list in which names may repeat."""
+"""Parts of multipart bodies, given by name or as a list in which names may repeat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.workload.texts import Template
 
 
 class Generated(FileModel):
-    """Content that the engine generates."""
+    """Content of a request that the engine generates."""
 
     size: Size = Field(description="Size of the generated content.")
     form: Literal["text", "random"] = Field(
@@ -50,7 +50,7 @@ class NamedPart(Part):
 
 
 def _part(value: object) -> object:
-    """Read a plain text as a part with this text as its value."""
+    """Convert a plain text to a part with this text as its value."""
     return value if isinstance(value, dict | Part) else {"value": value}
 
 

@@ -1,6 +1,6 @@
 """Checks that a regular expression has the same meaning in Python and in the engine.
 
-The engine uses the crate `regex`. It matches in linear time, supports neither look-around nor back-references, and
+The engine uses the Rust crate `regex`. It matches in linear time, supports neither look-around nor back-references, and
 differs from Python in some syntax. Only syntax with the same meaning in both is accepted. Other syntax is reported
 with its position before a run, so that the engine does not reject the pattern at the start of the load.
 """
@@ -11,8 +11,8 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-# Letters that may follow a backslash, outside and inside character classes. Other letters have another meaning in
-# the engine, or none.
+# Letters that may follow a backslash, outside and inside character classes. All other letters after a backslash have a
+# different meaning or no meaning in the engine.
 _ESCAPES = frozenset("dDwWsSbBAntrfva")
 _CLASS_ESCAPES = frozenset("dDwWsSntrfva")
 _CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}")
@@ -22,22 +22,24 @@ _LOOKING = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()")
 _SET_OPERATIONS = ("&&", "--", "~~")
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHARACTER = 0x10FFFF
-# Largest size of a pattern whose counts are expanded, in characters. It is half of the size at which the engine
-# reaches its limit of 10 MiB. The sizes of classes follow from this limit, too: the engine accepts `\w{200}`,
+# Largest size of a regular expression after its counts are expanded, in characters. At twice this size, the engine
+# reaches its limit of 10 MiB. The sizes of character classes follow from this limit, too: the engine accepts `\w{200}`,
 # `\d{2000}`, `[^"]{10000}` and `a{100000}`.
 _SIZE_AT_MOST = 50_000
 _LETTERS_SIZE = 400
 _DIGITS_SIZE = 40
 _OTHERS_SIZE = 8
 _FAR_SIZE = 20
-# If case is ignored, each letter matches several characters.
+# If case is ignored, each letter matches several characters and therefore has a larger size.
 _CASELESS = 5
 _DEPTH_AT_MOST = 100
 
 
 @dataclass
 class _Level:
-    """Sizes within an open group: of its last piece, which a count may multiply, and of all pieces before it."""
+    """Sizes within an open group of a regular expression: of its last piece, which a count may multiply, and of all
+    pieces before the last.
+    """
 
     before: int = 0
     last: int = 0
@@ -77,7 +79,9 @@ class _Reader:
             self._put(_OTHERS_SIZE if sign == "." else 1 if sign.isascii() else 2)
 
     def _put(self, size: int) -> None:
-        """Add the size of a piece of the pattern; the total is limited, to bound the memory of the engine."""
+        """Add the size of a piece of the regular expression. The total is limited, to bound the memory of the
+        engine.
+        """
         level = self.levels[-1]
         level.before, level.last = level.before + level.last, size
         if self.factor * sum(each.before + each.last for each in self.levels) > _SIZE_AT_MOST:
@@ -87,7 +91,7 @@ class _Reader:
             )
 
     def _escape(self, letters: frozenset[str]) -> int:
-        """Read an escape, and return the size of the characters that it matches."""
+        """Read an escape sequence in a regular expression, and return the size of the characters that it matches."""
         sign = self.pattern[self.at + 1]
         code = _CODE.match(self.pattern, self.at + 1)
         if code is not None:
@@ -106,7 +110,7 @@ class _Reader:
         return {"w": _LETTERS_SIZE, "d": _DIGITS_SIZE, "s": _OTHERS_SIZE}.get(sign.lower(), 1)
 
     def _class(self) -> int:
-        """Read a character class.
+        """Read a character class of a regular expression.
 
         In a class, the engine reads `[` as a nested class and doubled signs such as `&&` as operators, so both are
         refused.
@@ -180,7 +184,8 @@ def regex(pattern: str) -> str:
     """
     try:
         with warnings.catch_warnings():
-            # Python warns about possible nested sets; the reader below refuses them with a clear message.
+            # Python warns about possible nested sets. The warning is suppressed, because the check below refuses nested
+            # sets with a clear message.
             warnings.simplefilter("ignore", FutureWarning)
             re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Pauses: think times and pacing, constant or drawn from a distribution.
+"""Pauses: think times and pacing, which are constant or random with a given distribution.
 
 A workload file can state a pause in these forms:
 
@@ -35,7 +35,7 @@ class Uniform(FileModel):
 
 
 class Normal(FileModel):
-    """Normal distribution that is cut off at both ends: values outside are drawn again."""
+    """Normal distribution that is truncated at both ends: a random value outside of the bounds is generated again."""
 
     mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
     sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")
@@ -47,7 +47,8 @@ class Normal(FileModel):
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
-        # Values outside are drawn again, which ends soon only if the bounds contain a good part of the distribution.
+        # Values outside of the bounds are generated again. This ends soon only if the bounds contain a sufficient part
+        # of the distribution.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
             raise ValueError("must have min <= mean <= max and min < max, got another order")
         if self.longest > LONGEST_S:
@@ -63,7 +64,7 @@ class Normal(FileModel):
 
 
 class PauseModel(FileModel):
-    """Pause: constant, or drawn from one of three distributions."""
+    """Pause: constant, or random with one of three distributions."""
 
     fixed: TimedDuration | None = Field(None, description="Duration of a constant pause.")
     exponential: TimedDuration | None = Field(None, description="Mean of an exponentially distributed pause.")
@@ -81,14 +82,14 @@ class PauseModel(FileModel):
         return self
 
     def plan(self) -> dict[str, Any]:
-        """Return the pause for the plan, with times in seconds."""
+        """Return the pause in the form of the plan, with times in seconds."""
         if self.fixed is not None:
             return {"dist": "fixed", "mean_s": self.fixed}
         if self.exponential is not None:
             return {"dist": "exponential", "mean_s": self.exponential}
         if self.uniform is not None:
             return {"dist": "uniform", "min_s": self.uniform.min, "max_s": self.uniform.max}
-        assert self.normal is not None  # `_one` ensures that exactly one form is set
+        assert self.normal is not None  # the validator `_one` ensures that exactly one form of the pause is set
         return {
             "dist": "normal",
             "mean_s": self.normal.mean,
@@ -106,7 +107,7 @@ class PauseModel(FileModel):
             return f"exponential with mean {write(self.exponential)}"
         if self.uniform is not None:
             return f"uniform from {write(self.uniform.min)} to {write(self.uniform.max)}"
-        assert self.normal is not None  # `_one` ensures that exactly one form is set
+        assert self.normal is not None  # the validator `_one` ensures that exactly one form of the pause is set
         return (
             f"normal with mean {write(self.normal.mean)} and standard deviation {write(self.normal.sd)}, "
             f"cut off at {write(self.normal.min)} and {write(self.normal.longest)}"
@@ -114,7 +115,7 @@ class PauseModel(FileModel):
 
 
 def _short_form(value: object) -> object:
-    """Read `2 s` as `{fixed: 2 s}`; return a mapping unchanged, and raise ValueError for any other value."""
+    """Convert `2 s` to `{fixed: 2 s}`. Return a mapping unchanged, and raise ValueError for any other value."""
     if isinstance(value, dict | PauseModel):
         return value
     try:
@@ -127,7 +128,7 @@ def _short_form(value: object) -> object:
 
 
 def read_pacing(value: object) -> object:
-    """Read a rate such as `5 /h` or `5 /h per user` as the time between starts; return other forms unchanged.
+    """Convert a rate such as `5 /h` or `5 /h per user` to the time between starts. Return any other value unchanged.
 
     Raises
     ------

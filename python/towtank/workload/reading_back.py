@@ -1,4 +1,4 @@
-"""Derives, from a workload, another workload that reads back the items that its users stored."""
+"""Derives a workload that reads back the stored items from the workload whose users stored them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from towtank.workload.model import Group, Page, Pool
 from towtank.workload.noted import STORED
 from towtank.workload.steps import Branch, Count, Draw, If, Repeat, Request, Step
 
-# Number of reads without a pause. If the pool is empty, every read fails immediately, and users without pauses
-# would use a whole processor.
+# Number of reads that follow each other without a pause. If no items are left in the pool, every read fails
+# immediately, and users without pauses would use a whole processor.
 _IN_A_ROW = 20
 _PAUSE = "50 ms"
 
@@ -57,7 +57,7 @@ def _drawn(steps: list[Step]) -> set[str]:
 
 
 def _going_on(step: Step) -> Step:
-    """Return a step with `on_failure: go_on`, so that the next item is read even if the step fails."""
+    """Return a step with `on_failure: go_on`, so that the next stored item is read even if the step fails."""
     if isinstance(step, Request | CallStep):
         return step.model_copy(update={"on_failure": "go_on"})
     if isinstance(step, Branch | If):

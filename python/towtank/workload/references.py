@@ -35,7 +35,7 @@ class Placed:
 
 
 def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, list[Step]]]:
-    """Yield the steps of a transaction in order, including those of its pages, as lists with their paths."""
+    """Yield each step of a transaction, including steps of its pages, as a one-element list with the step's path."""
     for index, item in enumerate(transaction):
         if isinstance(item, Page):
             for inner, step in enumerate(item.steps):
@@ -45,7 +45,7 @@ def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, lis
 
 
 def blocks_of(step: Step) -> list[tuple[str, list[Step]]]:
-    """Return the lists of steps within a step, each with its key."""
+    """Return the lists of steps that are nested in a step, each with its key."""
     if isinstance(step, Branch | If):
         return [("then", step.then), ("else", step.else_)]
     if isinstance(step, Repeat):
@@ -73,7 +73,7 @@ def has_request(step: Step) -> bool:
 
 
 def templates_of(step: Step) -> Iterator[Placed]:
-    """Yield the templates of a step, without those of nested steps."""
+    """Yield the templates of a step, without those of the steps nested in it."""
     if isinstance(step, Request):
         yield from _templates_of_request(step)
     elif isinstance(step, CallStep):
@@ -87,7 +87,10 @@ def templates_of(step: Step) -> Iterator[Placed]:
 
 
 def _templates_of_request(step: Request) -> Iterator[Placed]:
-    """Yield the templates of a request, then those of its checks, which may read extracted values."""
+    """Yield the templates of a request, then those of its checks.
+
+    The checks are last because they may read values that the request extracts.
+    """
     yield Placed((step.method.lower(),), step.path)
     for key, mapping in (("query", step.query), ("headers", step.headers), ("form", step.form or {})):
         for name, text in mapping.items():
@@ -110,7 +113,7 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
 def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
     """Yield the key of a stored item that a request replaces or removes.
 
-    This key must be known before the response.
+    This key must be known before the response arrives.
     """
     note = note_of(step)
     if note is not None and note[0] in ("replaces", "removes"):
@@ -118,7 +121,7 @@ def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
 
 
 def _templates_of_check(step: Request) -> Iterator[Placed]:
-    assert step.check is not None  # the caller passes only requests with checks
+    assert step.check is not None  # only requests with checks are passed to this function
     for key, texts in (("contains", step.check.contains), ("not_contains", step.check.not_contains)):
         for index, text in enumerate(texts):
             yield Placed(("check", key, index), text)
@@ -147,7 +150,7 @@ def reads(step: Step) -> Iterator[Placed]:
 
 
 def reads_after_answer(step: Step) -> Iterator[Placed]:
-    """Yield the variables that a step reads after a successful response; the response may have set them."""
+    """Yield the variables that a step reads after a successful response. The response itself may have set them."""
     note = note_of(step)
     if note is not None and note[0] == "stores":
         for name in templates.variables(note[2]):
@@ -162,7 +165,7 @@ def kinds(step: Step) -> Iterator[Placed]:
 
 
 def sets(step: Step) -> Iterator[Placed]:
-    """Yield the variables that a step sets; a row drawn from a pool appears as `NAME.*`."""
+    """Yield the variables that a step sets. A row read from a pool appears as `NAME.*`."""
     if isinstance(step, Draw):
         yield Placed(("draw",), f"{step.as_ or step.draw}.*")
     elif isinstance(step, Set):

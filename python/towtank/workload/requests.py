@@ -22,7 +22,7 @@ _BYTES = "application/octet-stream"
 
 
 class RequestWriter:
-    """Compiler of requests to operations of the plan.
+    """Compiler of HTTP requests to operations of the plan.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class RequestWriter:
     def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
         """Return the operation of the plan for a request.
 
-        `step` and `target` are indexes, `login` is the login in the target's address.
+        `step` and `target` are indexes. `login` is the login in the target's address.
         """
         return {
             "op": "request",
@@ -87,7 +87,7 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Return the headers of a request and the default headers that it does not replace; case is ignored in
+        """Return the headers of a request, and those default headers that it does not replace. Case is ignored in
         names.
         """
         content_type = self._content_type(request)
@@ -110,7 +110,9 @@ class RequestWriter:
         return None
 
     def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
-        """Return the Basic authorization: of the request, or else of the defaults, or else of the target's address."""
+        """Return the Basic authorization: that of the request, otherwise that of the defaults or of the target's
+        address.
+        """
         auth = self._defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):
             return {"user": [login[0]], "password": [login[1]]}
@@ -205,7 +207,7 @@ def _inside_json(text: str) -> str:
 
 
 def _statuses(statuses: list[int | str]) -> dict[str, Any]:
-    """Return accepted status codes for the plan: a list, or bounds if a single class such as `2xx` is accepted."""
+    """Return accepted status codes for the plan: a list, or bounds if only a single class such as `2xx` is accepted."""
     if len(statuses) == 1 and isinstance(statuses[0], str):
         first = int(statuses[0][0]) * 100
         return {"min": first, "max": first + 99}
@@ -217,7 +219,7 @@ def _statuses(statuses: list[int | str]) -> dict[str, Any]:
 
 
 def _bounds(size: int | SizeRange) -> dict[str, int]:
-    """Return the lower and upper bound of a size for the plan; `max` is omitted if there is no upper bound."""
+    """Return the lower and upper bound of a size for the plan. `max` is omitted if the size has no upper bound."""
     if isinstance(size, int):
         return {"min": size, "max": size}
     return {"min": size.min, **({} if size.max is None else {"max": size.max})}

@@ -1,4 +1,4 @@
-"""Checks that each variable and list has a possible value wherever a user reads it.
+"""Checks that each variable and list can have a value wherever a user reads it.
 
 A variable counts as set after any step that can set it, earlier in the same transaction or in a `once`
 transaction of the group. Other transactions of the mix do not count, because they may not have run yet. `if`
@@ -51,7 +51,7 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
-        # Lists that the current group fills; users of other groups have their own lists.
+        # Lists to which users of the current group add values. Users of other groups have separate lists.
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
@@ -74,7 +74,8 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # A user that reads items back has executed no other transaction, and knows only the key of the item.
+                # A user that reads back stored items has executed no other transaction, so it knows only the key of the
+                # item.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))
@@ -95,7 +96,7 @@ class Scope:
                         )
 
     def _transaction(self, name: str, have: set[str]) -> Iterator[Problem]:
-        """Check one transaction, and add the variables that it sets to `have`."""
+        """Check the variables in a transaction, and add the variables that it sets to `have`."""
         transaction: Transaction = self.workload.transactions.get(name, [])
         for path, steps in references.steps_of(transaction, ("transactions", name)):
             for step in steps:
@@ -148,7 +149,7 @@ class Scope:
             yield (*path, *placed.path), message
 
     def _why_not(self, name: str, have: set[str]) -> str | None:
-        """Return the reason why a variable cannot be read at a point; None if the variable can be read."""
+        """Return the reason why a step cannot read a variable; None if it can."""
         row, dot, column = name.partition(".")
         if row in self.doubtful or name in have:
             return None
@@ -170,8 +171,7 @@ class Scope:
         )
 
     def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
-        """Return the reason why a column of a drawn row cannot be read at a point; None if the column can be
-        read."""
+        """Return the reason why a step cannot read a column of a pool row; None if it can."""
         pool = self.rows.get(row, row)
         if pool not in self.pools:
             return self._unknown(name)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-# Quoted texts and comments are matched as well, so that parameters in them are not counted. If a quote is not
-# closed, the search ends there.
+# The expression also matches quoted texts and comments, so that parameters in them are not counted. If a quote is not
+# closed, the search ends at the quote.
 _PIECES = re.compile(r"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|--[^\n]*|\$([0-9]*)")
 MOST = 65_535
-"""Largest number of parameters in a statement that the databases accept."""
+"""Largest number of parameters that the databases accept in an SQL statement."""
 
 
 def parameters(statement: str) -> int:
-    """Return the highest number of a parameter outside quotes and comments; 0 without parameters.
+    """Return the highest number of a parameter in an SQL statement, outside quotes and comments; 0 without parameters.
 
     Examples
     --------

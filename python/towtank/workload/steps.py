@@ -1,4 +1,4 @@
-"""Steps of pages and transactions; each kind of step is a mapping with a characteristic key."""
+"""Steps of pages and transactions. Each step is a mapping with a key that identifies its kind, such as `get`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
 
 
 def _check_json(value: Any) -> Any:
-    """Check the templates in a JSON body; each fault has the path of the faulty text."""
+    """Check the templates in a JSON body. Each fault contains the path of the faulty text."""
     details = [
         InitErrorDetails(type=PydanticCustomError("value_error", "{error}", {"error": message}), loc=path, input=text)
         for path, text, message in _wrong_texts(value, ())
@@ -51,7 +51,7 @@ def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
 
 
 class SizeRange(FileModel):
-    """Smallest and largest size that pass a check."""
+    """Smallest and largest size of a response body that pass a check."""
 
     min: Size = Field(0, description="Smallest size that passes the check.")
     max: Size | None = Field(None, description="Largest size that passes the check; default: no upper limit.")
@@ -63,7 +63,7 @@ SizeOrRange = Annotated[
 
 
 class Check(FileModel):
-    """Checks of a response; the step fails if a check fails."""
+    """Checks of an HTTP response. The step fails if a check fails."""
 
     status: (
         Annotated[list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])]
@@ -134,7 +134,7 @@ class Extract(FileModel):
 
     @property
     def source(self) -> dict[str, Any]:
-        """Possible sources of the value, by their names in the file and in the plan; exactly one is set."""
+        """Sources from which a value can be extracted, by their names in the file and in the plan; only one is set."""
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 
     @property
@@ -144,7 +144,7 @@ class Extract(FileModel):
 
 
 def _extract(value: object) -> object:
-    """Read a plain JSON path as an extraction of the first match."""
+    """Convert a plain JSON path to an extraction of the first match."""
     return {"json": value} if isinstance(value, str) else value
 
 
@@ -231,7 +231,7 @@ class Request(FileModel):
         return self
 
     def _has_content(self) -> bool:
-        """Return True if the request sends exactly one content, so that a digest of it can be recorded."""
+        """Return True if the request sends exactly one piece of content, so that its digest can be recorded."""
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for _, _, part in self.parts) == 1
@@ -252,7 +252,7 @@ class Request(FileModel):
     def path(self) -> str:
         """Path of the request, as a template."""
         path = getattr(self, self.method.lower())
-        assert isinstance(path, str)  # `method` ensures that the path is set
+        assert isinstance(path, str)  # `method` raises an error if no method has a path, so the path is set
         return path
 
     @property
@@ -285,7 +285,7 @@ class Think(FileModel):
 
 
 class Draw(FileModel):
-    """Draws the next row of a pool."""
+    """Reads the next row of a data pool into variables."""
 
     draw: Name = Field(description="Name of the pool to draw the next row from.")
     as_: Name | None = Field(
@@ -294,7 +294,7 @@ class Draw(FileModel):
 
 
 class Set(FileModel):
-    """Sets variables."""
+    """Sets variables of the user."""
 
     set: dict[Name, Template] = Field(min_length=1, description="Variables to set, each with its value.")
 
@@ -322,7 +322,7 @@ class Pick(FileModel):
 
 
 class Branch(FileModel):
-    """Chooses at random between two lists of steps."""
+    """Executes one of two lists of steps, chosen at random."""
 
     branch: Share = Field(description="Probability of the steps in `then`, for example `30 %`.")
     then: list[Step] = Field(min_length=1, description="Steps to execute with the probability in `branch`.")
@@ -330,7 +330,7 @@ class Branch(FileModel):
 
 
 def _condition(value: object) -> object:
-    """Refuse a condition that is an expression, with a hint, because other tools accept expressions."""
+    """Refuse a condition that is an expression. The message has a hint, because other tools accept expressions."""
     if not isinstance(value, dict | Condition):
         raise ValueError(
             f"must be {{filled: VARIABLE}} or {{empty: VARIABLE}}, got {shown(value)} instead: values are not compared "
@@ -353,7 +353,7 @@ class Condition(FileModel):
 
 
 class If(FileModel):
-    """Chooses between two lists of steps, depending on a condition."""
+    """Executes a list of steps if a condition holds, otherwise another list."""
 
     if_: Annotated[Condition, BeforeValidator(_condition, json_schema_input_type=Condition)] = Field(
         alias="if", description="Condition on a variable: `{filled: VARIABLE}` or `{empty: VARIABLE}`."
@@ -365,7 +365,7 @@ class If(FileModel):
 
 
 class Count(FileModel):
-    """Number of repetitions, drawn at random each time."""
+    """Number of repetitions, which is chosen at random between two bounds for each execution."""
 
     min: int = Field(ge=0, le=1_000_000, description="Smallest number of repetitions.")
     max: int = Field(ge=1, le=1_000_000, description="Largest number of repetitions.")
@@ -378,7 +378,7 @@ class Count(FileModel):
 
 
 def _count(value: object) -> object:
-    """Read a plain number as the lower and upper bound of a count."""
+    """Convert a plain number to a count whose lower and upper bound are this number."""
     if isinstance(value, dict | Count):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -396,9 +396,9 @@ class Repeat(FileModel):
 
 
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
-"""Step classes of drivers, by the key that identifies the step."""
+"""Step classes of protocols that a driver implements, by the key that identifies the step."""
 
-# Pydantic inserts these tags into the paths of errors; the brackets distinguish them from keys of the file.
+# Pydantic inserts these tags into the paths of errors. Their brackets distinguish them from keys of the file.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
     **{key: f"<{key}>" for key in CALLS},
@@ -418,7 +418,7 @@ def _known(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str | None:
-    """Return the kind of a step, derived from its keys; in a step with `pop`, `pick` is an option and not a kind."""
+    """Return the kind of a step, derived from its keys. In a step with `pop`, the key `pick` is only an option."""
     if isinstance(value, dict):
         found = next((kind for key, kind in _KINDS.items() if key in value), None)
         return found or ("<pick>" if "pick" in value else None)

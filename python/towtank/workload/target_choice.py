@@ -13,7 +13,7 @@ from towtank.workload.loading import Workload
 from towtank.workload.steps import Request
 from towtank.yamlfile import Path_
 
-# Parts of a workload that are sent to a target.
+# Parts of a workload that need a target: steps that send requests, and cookies.
 Aimed = Request | CallStep | GivenCookie
 
 
@@ -33,7 +33,9 @@ def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> s
 
 
 def targets_of(workload: Workload, spoken: Mapping[str, str]) -> list[str]:
-    """Return the names of the targets to which a workload sends requests; `spoken` maps each target to its protocol."""
+    """Return the names of the targets to which a workload sends requests. `spoken` contains the protocol of each
+    target.
+    """
     default = workload.file.defaults.target
     found = {target_of(aimed, default, spoken) for _, aimed in _aimed(workload)}
     return [name for name in spoken if name in found]
@@ -67,7 +69,7 @@ def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
 
 
 def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
-    """Yield the steps and cookies that need a target, with their paths."""
+    """Yield the steps and cookies that need a target, with their paths in the workload."""
     for name, transaction in workload.file.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
             if isinstance(step, Request | CallStep):
@@ -78,8 +80,9 @@ def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
 
 
 def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list[str]:
-    """Return the reasons why no target fits a step or a cookie; unknown names are reported by
-    `target_faults`.
+    """Return the reasons why no target fits a step or a cookie.
+
+    Names of targets that do not exist are reported by `target_faults`.
     """
     wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
     fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
@@ -94,5 +97,5 @@ def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list
     if fitting:
         return [f"must name its target ({', '.join(fitting)}), because several targets of the system fit"]
     if wanted == "http" and (default is not None or not spoken):
-        return []  # the fault of the default target is reported already
+        return []  # a fault of the default target has been reported already
     return [f"must have a target that speaks {shown}, got none in the system"]

@@ -1,4 +1,4 @@
-"""Checks the addresses to load: local and private addresses are allowed, all others only with permission."""
+"""Checks addresses before load is sent: local and private addresses are allowed, all others only with permission."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from towtank.dialing import fact, next_step
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.units import shown
 
-# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the benchmark
-# network (RFC 2544). The latter is never routed and contains the hosts of Towtank's systems.
+# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the benchmark network
+# (RFC 2544). The benchmark network is never routed, and Towtank's systems have their hosts in it.
 _OWN = [
     ipaddress.ip_network(network)
     for network in (
@@ -28,8 +28,8 @@ _OWN = [
         "fe80::/10",
     )
 ]
-# Link-local and private addresses of cloud metadata services, which return secrets. Loading them is never
-# allowed.
+# Link-local and private addresses of metadata services in clouds, which return secrets. Load must never be sent to
+# them.
 _METADATA = [ipaddress.ip_network(network) for network in ("169.254.169.0/24", "169.254.170.0/24", "fd00:ec2::/32")]
 
 COMMAND_LINE = "<command line>"
@@ -68,7 +68,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
-    """Return the user and the password in HTTP addresses, which must be equal; None without a login.
+    """Return the user and the password that all given HTTP addresses contain; None without a login.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dic
 
 
 def numeric(number: str, port: int) -> str:
-    """Return a numeric address with its port, written as in URLs."""
+    """Return a numeric address with its port in the form of URLs, with IPv6 addresses in brackets."""
     return f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
 
 

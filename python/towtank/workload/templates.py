@@ -1,7 +1,7 @@
 """Templates: text with placeholders `${...}`.
 
     template  = (text | "$${" | "${" reference ["|" encoding] "}")*
-    reference = name ["." name]                     a variable, or a column of a pool drawn before
+    reference = name ["." name]                     a variable, or a column of a pool row read before
               | "user.number" | "iteration" | "uuid" | "now.ms"
               | "random.int(LOW, HIGH)" | "random.text(BYTES)"
               | "system." service "." export        filled in when the system is up
@@ -30,7 +30,7 @@ _FORMS = "a variable, POOL.COLUMN, user.number, iteration, uuid, now.ms, random.
 
 @dataclass(frozen=True)
 class Variable:
-    """Placeholder for a user variable or a column of a drawn row, such as `documents.id`."""
+    """Placeholder for a user variable or for a column of a pool row, such as `documents.id`."""
 
     name: str
     encode: str | None = None
@@ -108,7 +108,7 @@ def _add_text(parts: list[Part], text: str) -> None:
 
 
 def _place(inside: str) -> Part:
-    """Parse the text between `${` and `}`."""
+    """Parse the text of a placeholder between `${` and `}`."""
     reference, bar, encoding = inside.partition("|")
     reference, encoding = reference.strip(), encoding.strip()
     if bar and encoding not in ENCODINGS:
@@ -144,7 +144,7 @@ def _random(reference: str) -> Function:
 
 
 def check(text: str) -> str:
-    """Return a template after a check of its syntax; serves as a validator of model fields."""
+    """Return a template after a check of its syntax. This function serves as a validator of model fields."""
     parse(text)
     return text
 
@@ -155,7 +155,8 @@ def literals(text: str) -> list[str]:
 
 
 def check_plain(text: str) -> str:
-    """Return a text, such as a file name, after a check that it has no placeholders; serves as a validator.
+    """Return a text, such as a file name, after a check that it has no placeholders. This function serves as a
+    validator.
 
     Raises
     ------
@@ -193,7 +194,7 @@ class Writer:
         self._exported = exported
 
     def export(self, part: Export) -> str:
-        """Return the value of an export.
+        """Return the value of an export, which the running system provides.
 
         Raises
         ------
@@ -203,7 +204,7 @@ class Writer:
         return self._exported[part.service][part.name]
 
     def write(self, text: str, encode: str = "none", *, literal: Callable[[str], str] = str) -> list[Any]:
-        """Return a template as a list of texts and placeholders for the plan.
+        """Return a template in the form of the plan, as a list of texts and placeholders.
 
         Parameters
         ----------
@@ -226,7 +227,7 @@ class Writer:
 
 
 def append_text(written: list[Any], text: str) -> None:
-    """Append literal text to a converted template; adjacent texts are joined."""
+    """Append literal text to a converted template. If the template ends with text, the texts are joined."""
     if text and written and isinstance(written[-1], str):
         written[-1] += text
     elif text:
@@ -234,7 +235,7 @@ def append_text(written: list[Any], text: str) -> None:
 
 
 def extend(written: list[Any], more: list[Any]) -> None:
-    """Append a converted template to another; adjacent texts are joined."""
+    """Append a converted template to another converted template. Adjacent texts are joined."""
     for part in more:
         if isinstance(part, str):
             append_text(written, part)

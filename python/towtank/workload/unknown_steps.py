@@ -1,4 +1,6 @@
-"""Builds the message about an unknown kind of step: its keys, the most similar key, and the equivalent step."""
+"""Builds the message about an unknown kind of step: the keys of the step, the most similar valid key, and the
+equivalent step if the key is from another tool.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from pydantic_core import InitErrorDetails
 from towtank.treecheck import misspelt_key
 from towtank.yamlfile import did_you_mean
 
-# Number of keys of the mapping that a message lists.
+# Largest number of keys of the faulty mapping that a message lists.
 _KEYS_SHOWN = 5
-# Names of steps in other tools, each with the equivalent step here; None if there is no equivalent.
+# Names of steps in other tools, each with the equivalent step of a workload; None if there is no equivalent.
 _ELSEWHERE = {
     "wait": "think",
     "sleep": "think",
@@ -36,9 +38,9 @@ _GUIDE = "see docs/guides/write-a-workload.md"
 
 
 def misspelt_step(value: Mapping[str, object], keys: list[str]) -> InitErrorDetails | None:
-    """Return the error for the misspelt key of a step; None if no key of the mapping resembles the key of a step.
+    """Return the error for a misspelt key that identifies a step; None if no key of the mapping resembles such a key.
 
-    If a key is the name of a step in another tool, it does not count as misspelt.
+    A key that is the name of a step in another tool does not count as misspelt.
     """
     if any(name in _ELSEWHERE for name in value):
         return None

@@ -49,7 +49,8 @@ from towtank.report.source import Results
 
 Builder = Callable[[Results], Section | None]
 ANSWER, APPENDICES = "Answer", "Appendices"
-# Builders of the sections for each part of the report. The parts follow the order of a reader's questions.
+# For each part of the report, the functions that build its sections. The parts follow the order of a reader's
+# questions.
 PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
     (ANSWER, (headline.build,)),
     ("Results", (found_limit.build, tables.build, figures.build, effects.build, claims.build)),
@@ -124,13 +125,13 @@ def build_document(results: Results) -> Document:
 
 
 def _answer(sections: tuple[Section, ...]) -> str:
-    """Return the headline in the summary section; empty if the headline could not be built."""
+    """Return the headline of the study from its summary section; empty if the headline could not be built."""
     headlines = (block for block in _callouts(sections) if block.level == "headline")
     return " ".join(run.text for block in headlines for content in block.content for run in content)
 
 
 def _verdict(sections: tuple[Section, ...]) -> str:
-    """Return the title of the verdict in the summary section; empty if the verdict could not be built."""
+    """Return the title of the study's verdict from the summary section; empty if the verdict could not be built."""
     return next((block.title for block in _callouts(sections) if block.level in headline.LEVELS), "")
 
 

@@ -9,9 +9,9 @@ from towtank.report.source import Json, Results, label_of, load_of
 
 
 def tables(results: Results) -> list[Block]:
-    """Build the table of complete responses by transaction and status code at each point.
+    """Build the table of complete HTTP responses, counted by transaction and status code at each load point.
 
-    The result is empty without HTTP responses. Points whose recordings have no status codes are marked as not recorded.
+    The result is empty without HTTP responses. A point is marked if its recordings contain no status codes.
     """
     points = [(c, point) for c in results.configurations for point in c.get("points") or ()]
     codes = sorted({code for _, point in points for counts in _counts(point).values() for code in counts})

@@ -11,7 +11,7 @@ from towtank.report.content.configuration import shown
 from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
 from towtank.report.source import Results
 
-# Options of `towtank run`, by their key in a recorded request.
+# Options of `towtank run` that take a value, by the key of the recorded request that contains the value.
 _OPTIONS = {
     "preset": "--preset",
     "repetitions": "--repetitions",
@@ -19,12 +19,14 @@ _OPTIONS = {
     "changes": "--set",
     "allowed": "--i-may-load",
 }
-# Options without a value, by their key in a recorded request.
+# Options of `towtank run` that take no value, by the key of the recorded request that switches them on.
 _SWITCHES = {"trusted": "--trust"}
 
 
 def build(results: Results) -> Section:
-    """Build the appendix on the measurement: facts, commands, seeds and times of the runs, hashes."""
+    """Build the appendix: facts about the study, commands to repeat it, seeds and times of the runs, hashes of
+    files.
+    """
     blocks: list[Block] = [Definitions(tuple(_facts(results)))]
     blocks.append(Listing("Commands to repeat the study and this report", commands(results)))
     blocks.append(_runs(results))
@@ -34,7 +36,7 @@ def build(results: Results) -> Section:
 
 
 def started(results: Results) -> str:
-    """Return the start time of the study, from its manifest or its first run."""
+    """Return the start time of the study from its manifest, or otherwise the start time of its first run."""
     for key in ("started_wall_ns", "created_wall_ns", "wall_ns"):
         if results.manifest.get(key):
             return people.moment(results.manifest[key])
@@ -43,7 +45,7 @@ def started(results: Results) -> str:
 
 
 def versions(results: Results) -> dict[str, str]:
-    """Return the versions of all programs used, from the manifests of the study and its runs."""
+    """Return the versions of all programs that were used, from the manifests of the study and of its runs."""
     found: dict[str, list[str]] = {}
     for source in (results.manifest, *(run.manifest for run in results.runs)):
         for name, version in (source.get("versions") or {}).items():
@@ -60,7 +62,7 @@ def seed(results: Results) -> Any:
 
 
 def preset(results: Results) -> Any:
-    """Return the preset of the study; None without one."""
+    """Return the name of the preset with which the study ran; None if it ran without a preset."""
     return results.manifest.get("preset", results.study.get("preset"))
 
 
@@ -92,7 +94,7 @@ def commands(results: Results) -> tuple[str, ...]:
 
 
 def _request(request: Mapping[str, Any], name: str) -> list[str]:
-    """Return the words of the command line for a recorded request."""
+    """Return the command line of `towtank run` that corresponds to a recorded request, as a list of words."""
     words = ["towtank", "run", str(request.get("study") or name)]
     for key, option in _OPTIONS.items():
         value = request.get(key)

@@ -10,13 +10,13 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# Number of shares of a mix that a table cell contains; the run summary contains all shares.
+# Number of transaction shares that a table cell lists. The run summary contains the shares of all transactions.
 _SHARES_SHOWN = 3
 _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """Build the section on the audit of the load: all tests, then the missing tests with reasons."""
+    """Build the section on the audit of the load: all tests, then the tests that were not possible, with reasons."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)
@@ -46,7 +46,9 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence with the number of tests and how many of them indicate a load other than the requested one."""
+    """Return a sentence with the number of tests, and the number of tests in which the load differs from the requested
+    load.
+    """
     tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
     bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")
@@ -101,7 +103,7 @@ def _value(name: str, value: Any) -> str:
 
 
 def probability(value: Any) -> str:
-    """Format a p-value with two digits; a very small p-value as an upper bound."""
+    """Format a p-value with two digits; a very small p-value is given as an upper bound, `< 1e-12`."""
     if not isinstance(value, (int, float)):
         return people.ABSENT
     return "< 1e-12" if value < 1e-12 else f"{value:.2g}"

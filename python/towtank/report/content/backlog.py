@@ -1,4 +1,4 @@
-"""Requests in flight at the start and end of each run's window, compared with the number by Little's law."""
+"""Requests in flight at the start and end of each run's measured window, compared with the number by Little's law."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towtank.report.source import Results
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each run; None if no run recorded a backlog."""
+    """Build a table of requests in flight with a row for each run; None if no run recorded them."""
     runs = [run for run in results.measured if run.summary.get("backlog")]
     if not runs:
         return None

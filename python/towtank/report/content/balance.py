@@ -12,7 +12,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each member in each run; None without a load balancer."""
+    """Build a table with a row for each server behind a load balancer in each run; None without a load balancer."""
     runs = [run for run in results.measured if run.summary.get("balance")]
     if not runs:
         return None
@@ -54,7 +54,7 @@ def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
 
 
 def _uneven(runs: list[RunResult]) -> str:
-    """Return a sentence about the run with the least even distribution of requests.
+    """Return a sentence about the run in which a load balancer distributed the requests least evenly.
 
     The sentence is empty if no run has a value of the fairness index.
     """

@@ -12,8 +12,8 @@ from towtank.report.document import Column, Table
 from towtank.report.source import Json, Results, diagnosis_of
 from towtank.report.suspects import MARK, NOTE
 
-# Largest number of configurations that are shown; of more, the highest and lowest throughputs are shown and the
-# others folded.
+# Largest number of configurations that the table shows. Of more configurations, those with the highest and lowest
+# throughput are shown, and the others are folded.
 _SHOWN = 8
 _LIMITS = {
     "cpu": "CPU of {resource}",
@@ -28,7 +28,9 @@ _NOT = "not answered: no valid or suspect run"
 
 
 def table(results: Results) -> Table | None:
-    """Build a table with a row for each configuration; None without configurations."""
+    """Build a table of throughput, limit and objectives with a row for each configuration; None without
+    configurations.
+    """
     found = [
         configuration
         for configuration in results.summary.get("configurations") or ()
@@ -59,14 +61,16 @@ def table(results: Results) -> Table | None:
 
 
 def _extremes_first(found: Sequence[Json]) -> list[Json]:
-    """Return the configurations with the highest and the lowest throughput first, then the others."""
+    """Return the configurations in this order: highest throughput, lowest throughput, all others."""
     ordered = sorted(found, key=lambda configuration: _carried(_peak(configuration)), reverse=True)
     half = _SHOWN // 2
     return [*ordered[:half], *ordered[-half:], *ordered[half:-half]]
 
 
 def _peak(configuration: Json) -> Json | None:
-    """Return the point with the highest throughput that has a valid or suspect run; None if there is none."""
+    """Return the point with the highest throughput among the points with a valid or suspect run; None if there
+    is none.
+    """
     points = [point for point in configuration["points"] if any(verdict != "invalid" for verdict in point["verdicts"])]
     known = (point for point in points if point["throughput_per_s"]["value"] is not None)
     return max(known, key=_carried, default=None)
@@ -94,7 +98,9 @@ def _row(results: Results, configuration: Json) -> tuple[str, ...]:
 
 
 def _limited(configuration: Json) -> str:
-    """Return as text what limits a configuration; if a search for the limit was made, its result."""
+    """Return a text on the bottleneck of a configuration; if the study searched for its load limit, the result of the
+    search.
+    """
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
         diagnosis = diagnosis_of(configuration)

@@ -19,7 +19,7 @@ CURVES = {
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if no configuration has a model."""
+    """Build the section on the capacity model; None if no configuration has a model."""
     configurations = capacity_curve.modelled(results)
     if not configurations:
         return None
@@ -55,7 +55,7 @@ def _refused(results: Results) -> list[Json]:
 
 
 def _sentence(configuration: Json) -> Block:
-    """Build a callout with the limit of a configuration, its curve, and the quality of the fit."""
+    """Build a callout with the throughput limit of a configuration, its fitted curve, and the quality of the fit."""
     verdict = configuration["verdict"]
     curve = text(
         f"The curve is {configuration['curve']} ({CURVES.get(str(configuration['curve']), '')}), "
@@ -73,7 +73,10 @@ def _sentence(configuration: Json) -> Block:
 
 
 def _held_out(results: Results, configurations: list[Json]) -> Table | None:
-    """Build the table that compares predicted with measured values at held-out levels; None without held-out levels."""
+    """Build the table that compares predicted with measured values at held-out levels, which the fit did not use.
+
+    It is None without held-out levels.
+    """
     rows = [
         (*levels.cells(configuration, row), "yes" if row["within_95"] else "no")
         for configuration in configurations

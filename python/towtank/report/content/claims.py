@@ -19,13 +19,13 @@ _SHOW: dict[str, Callable[[people.Estimate | None], str]] = {
     "B/s": people.size_rate_estimate,
 }
 _SHOWN = 3
-"""Number of claims that the summary section shows. Claims that are not confirmed have precedence; the others are
-folded. [1]
+"""Number of claims that the summary section shows; further claims are folded. Claims that are not confirmed are shown
+first. [1]
 """
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if the study has no claims."""
+    """Build the section on claims; None if the study has no claims."""
     claims = _claims(results)
     if not claims:
         return None
@@ -117,17 +117,17 @@ class _Claim:
 
     @property
     def is_answered(self) -> bool:
-        """True if the claim is confirmed or refuted."""
+        """True if the measurement confirmed or refuted the claim."""
         return self.verdict in ANSWERED
 
     @property
     def is_marked(self) -> bool:
-        """True if the answer depends on suspect runs."""
+        """True if the claim's answer depends on suspect runs."""
         return self.is_answered and bool(self.suspect_runs)
 
     @property
     def word(self) -> str:
-        """Answer in one or two words, with a mark if it depends on suspect runs."""
+        """Answer to the claim in one or two words, with a mark if the answer depends on suspect runs."""
         if not self.is_answered:
             return "Not\N{NO-BREAK SPACE}answered"
         return WORDS[self.verdict].capitalize() + (f" {MARK}" if self.is_marked else "")
@@ -178,7 +178,7 @@ def in_brief(results: Results) -> Table | None:
 
 
 def _reasons(claims: list[_Claim]) -> list[str]:
-    """Return notes with reasons, doubts and next steps of claims.
+    """Return notes on claims, with reasons, doubts and next steps.
 
     Claims with the same doubts and next step share a note.
     """

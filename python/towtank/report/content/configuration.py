@@ -35,7 +35,7 @@ def build(results: Results) -> Section:
 def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
     """Return the values of each setting, by service and name of the setting.
 
-    Each value is listed with the runs in which it was in force.
+    Each value is listed with the runs in which the setting had this value.
     """
     found: dict[tuple[str, str], dict[str, list[RunResult]]] = {}
     for run in results.runs:
@@ -48,7 +48,7 @@ def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult
 
 
 def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the settings from the description of the study, used if no run recorded its settings."""
+    """Return the settings from the description of the study, for a study whose runs recorded no settings."""
     return {
         (name, key): {shown(value): []}
         for name, service in named(dig(results.study, "system", "services"))
@@ -58,7 +58,7 @@ def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResu
 
 
 def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """Return nested settings as a flat list of pairs, with names such as `database.pool`."""
+    """Return nested settings as a flat list of pairs of name and value, with names such as `database.pool`."""
     if not isinstance(values, Mapping):
         return [(prefix or "value", values)]
     return [
@@ -84,9 +84,9 @@ def shown(value: Any) -> str:
 
 
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
-    """Render the values of a setting.
+    """Render the values of a setting as text.
 
-    If it has several values, the factor levels to which each value belongs follow in brackets.
+    If a setting has several values, each value is followed by the factor levels at which it was used, in brackets.
     """
     if len(values) == 1:
         return next(iter(values))
@@ -98,7 +98,9 @@ def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
             if len(set(every_level)) < len(every_level):
                 continue
             if len(every_level) == count == len(values) and number == len(factors) > 1:
-                break  # a different value in each run is a difference between runs, not an effect of the factors
+                # A setting with a different value in every run, such as a process id, differs between runs, but not
+                # because of the factors.
+                break
             return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
     return f"differs from run to run: {', '.join(values)}"
 
@@ -108,7 +110,7 @@ def _levels(run: RunResult, factors: Iterable[str]) -> str:
 
 
 def _pinning(results: Results) -> list[Block]:
-    """Return a paragraph for each pinning in the runs: the CPUs of the system and of the load generator."""
+    """Return a paragraph for each way in which the runs pinned the system and the load generator to CPUs."""
     ways = {
         (cpu_names(pinning.get("system")) if run.manifest.get("tiers") else "", cpu_names(pinning.get("generator")))
         for run in results.runs
@@ -125,7 +127,7 @@ def _pinning(results: Results) -> list[Block]:
 
 
 def _throttled_disks(results: Results) -> list[Block]:
-    """Report disks whose speed a control group limits; percentiles of their times describe this limit."""
+    """Report disks whose speed a control group limits. Their response times then reflect this limit, not the disk."""
     found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
     return [
         paragraph(

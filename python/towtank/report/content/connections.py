@@ -9,7 +9,7 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def blocks(results: Results) -> list[Block]:
-    """Build sentences and a table with a row for each run; empty if no run recorded connections."""
+    """Build sentences and a table on connections, with a row for each run; empty if no run recorded connections."""
     runs = [run for run in results.measured if run.summary.get("connections")]
     if not runs:
         return []
@@ -27,7 +27,7 @@ def blocks(results: Results) -> list[Block]:
     )
     sentences = (paragraph(words) for words in (waiting(runs), failures(runs), broken_answers(runs)) if words)
     rows = [_row(run) for run in runs]
-    # Columns without data in any run are omitted, for example if TLS or a pool was not used.
+    # A column is omitted if no run has data for it, for example if no run used TLS or a connection pool.
     kept = [
         number for number, _ in enumerate(columns) if number < 2 or any(row[number] != people.ABSENT for row in rows)
     ]
@@ -81,12 +81,14 @@ def _share(run: RunResult) -> float:
 
 
 def failures(runs: list[RunResult]) -> str:
-    """Return a sentence that counts failed connections by reason over all runs; empty if none failed."""
+    """Return a sentence that counts failed connections by reason over all runs; empty if no connection failed."""
     return _counted(runs, "connect_failures", "Connections that failed")
 
 
 def broken_answers(runs: list[RunResult]) -> str:
-    """Return a sentence that counts incomplete responses by reason over all runs; empty if all were complete."""
+    """Return a sentence that counts incomplete responses by reason over all runs; empty if all responses were
+    complete.
+    """
     return _counted(runs, "broken_answers", "Incomplete responses")
 
 

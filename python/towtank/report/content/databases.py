@@ -1,4 +1,4 @@
-"""Work of databases, their most expensive statements with plans, and advice on indexes with the evidence for it."""
+"""Work of databases, their most expensive statements with query plans, and advice on indexes with its evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """Names of one kind of database for the counters that all kinds of databases have."""
+    """Names of the counters of one database product, such as PostgreSQL, for the quantities that all products have."""
 
     commits: str
     rows_read: str
@@ -124,7 +124,7 @@ def _value(values: Json, name: str, what: str = "per_s") -> float | None:
 
 
 def _statements(results: Results) -> list[Block]:
-    """Return the statements in the run with the highest load, for each database that records its statements."""
+    """Return the SQL statements in the run with the highest load, for each database that records its statements."""
     runs = [run for run in results.measured if run.summary.get("databases")]
     if not runs:
         return []
@@ -140,7 +140,7 @@ def _statements(results: Results) -> list[Block]:
 
 
 def _advice(runs: list[RunResult]) -> Iterator[Callout]:
-    """Yield a callout for each index that may help, with the runs in which it was advised."""
+    """Yield a callout for each missing index that may speed up statements, with the runs that give this advice."""
     found: dict[str, list[tuple[RunResult, Json, Json]]] = {}
     for run in runs:
         for database in run.summary["databases"].values():

@@ -10,7 +10,7 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if no configuration has a model or no resource was observed."""
+    """Build the section on service demands; None if no configuration has a model or no resource was observed."""
     configurations = [configuration for configuration in capacity_curve.modelled(results) if configuration["demands"]]
     if not configurations:
         return None
@@ -76,7 +76,9 @@ def _dependence(bend: Json | None) -> str:
 
 
 def _classes(configuration: Json) -> list[Table]:
-    """Build a table of the demands at the bottleneck by transaction class; empty with fewer than two classes."""
+    """Build a table of the service demands at the bottleneck by transaction class; empty with fewer than two
+    classes.
+    """
     found = configuration["classes"].get(configuration["bottleneck"])
     if not found or len(found["classes"]) < 2:
         return []

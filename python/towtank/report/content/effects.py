@@ -11,13 +11,13 @@ from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# If the largest response is at least this many times the smallest, a note states that effects multiply rather than
-# add. [ratio]
+# If the largest response is at least this many times the smallest response, a note states that the effects of factors
+# multiply rather than add. [ratio]
 _SPANS = 10.0
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if fewer than two factors have two levels."""
+    """Build the section on effects of factors; None if fewer than two factors have two levels."""
     found = results.summary.get("effects") or ()
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""Events that the study caused during the load, with losses and recovery times."""
+"""Events that the study caused during the load, such as a killed service, with their losses and recovery times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAID = (
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each event of each run; None without events."""
+    """Build a table with a row for each event that the study caused in each run; None without events."""
     runs = [run for run in results.measured if run.summary.get("events")]
     if not runs:
         return None
@@ -46,13 +46,13 @@ def build(results: Results) -> Section | None:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """Return one timeline figure for each distinct set of events."""
+    """Return one timeline figure for each distinct set of events; runs with the same events share a figure."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.with_events(results)]
     return [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
 
 
 def words(event: Json) -> str:
-    """Render an event, such as `kill content-2`."""
+    """Render an event that the study caused, such as `kill content-2`."""
     return f"{event.get('do')} {event.get('on')}"
 
 
@@ -72,7 +72,7 @@ def _row(run: RunResult, name: str, event: Json, *, first: bool) -> tuple[str, .
 
 
 def _failures(event: Json) -> str:
-    """Render the number of failed requests by kind, counted until the system has recovered."""
+    """Render the number of failed requests by kind of failure, counted from an event until the system has recovered."""
     if event.get("during") is None:
         return ""
     kinds = dig(event, "during", "failed_requests") or {}
@@ -87,7 +87,9 @@ def _back(event: Json) -> str:
 
 
 def _note(run: RunResult, name: str, event: Json) -> str:
-    """Return a note on an event: the reason for a missing value, or the space that was left on a filled disk."""
+    """Return a note on an event: the reason for a missing value, or the space that remained on a disk that the event
+    filled.
+    """
     if event.get("failed"):
         return f"{run.run_id}, {name}: the event did not occur as requested: {event['failed']}."
     if event.get("disturbed") is None and event.get("why"):

@@ -1,4 +1,6 @@
-"""Figures of a report in their order. If data for a figure are insufficient, a sentence states which are missing."""
+"""Figures of a report in their order. If data for a figure are insufficient, a sentence states which data are
+missing.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _LACKS = {
     "response times of one run over time": "no run has readable recordings",
     "timeline of one run": "no run has a timeline",
 }
-# Figures that repeat a part of another figure, and are therefore folded.
+# Figures that repeat a part of another figure. The report therefore shows them folded.
 _DETAILS = ("throughput relative to the lowest level", "disk reads and writes", "timeline of one run")
 _NOT_OF_MANY = ("throughput relative to the lowest level", "percentiles of the response time")
 _MANY = f"more than {panel.CROWDED} configurations are compared in tables"
@@ -26,7 +28,8 @@ def build(results: Results) -> Section:
     """Build all figures for which the results have sufficient data."""
     blocks: list[Block] = []
     loads = {load_of(point) for configuration in results.configurations for point in configuration.get("points") or ()}
-    # If several loads were measured, the main figure and the figure of percentiles already show the response times.
+    # With several loads, the main figure and the figure of percentiles already show the response times, so this figure
+    # is omitted.
     is_repeated = len(loads) > 1 and len(results.configurations) <= panel.CROWDED
     details = (*_DETAILS, "response time") if is_repeated else _DETAILS
     for what, make in FIGURES:
@@ -46,7 +49,7 @@ def build(results: Results) -> Section:
 
 
 def _nothing(results: Results) -> str:
-    """Return the reason why a figure of points is missing.
+    """Return the reason why the report has no figure of load points.
 
     The reasons are: no valid or suspect run, a single point, or no recorded data.
     """

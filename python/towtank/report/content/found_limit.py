@@ -1,4 +1,6 @@
-"""Load limits that searches found, by configuration and run, with the plateaus of each search."""
+"""Load limits that searches found, by configuration and run, with the plateaus (periods of constant load) of each
+search.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _METHODS = {
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if no run searched for a limit."""
+    """Build the section on load limits; None if no run searched for a limit."""
     runs = [run for run in results.measured if run.summary.get("limit")]
     if not runs:
         return None
@@ -47,7 +49,9 @@ def build(results: Results) -> Section | None:
 
 
 def _of_configuration(results: Results, configuration: Json, found: Json) -> Callout:
-    """Build a callout with the load limit of a configuration, and with a doubt if suspect runs found the limit."""
+    """Build a callout with the load limit of a configuration; the title names suspect runs that the limit
+    depends on.
+    """
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
     said = [text(f"{where}{text_of(found)}{how_found(found)}.")]
     reason = dig(found, "failure", "text")
@@ -62,7 +66,9 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
 
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
-    """Build a statement that the search of an invalid run gives no limit, and the figure of its plateaus."""
+    """Build a statement that the search of an invalid run gives no limit, with the figure of the loads that it
+    tried.
+    """
     reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
     why = f" ({'; '.join(reasons)})" if reasons else ""
     said = (

@@ -18,9 +18,7 @@ from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK
 
 _REASONS = 3
-"""Largest number of doubts in the summary section; the section on limits of the conclusions lists all doubts.
-[1]
-"""
+"""Largest number of doubts in the summary section. The section on limits of the conclusions lists all doubts. [1]"""
 LEVELS = {
     "valid": "Valid measurement",
     "suspect": "Suspect measurement",
@@ -48,7 +46,7 @@ def build(results: Results) -> Section:
 
 
 def _expected(results: Results) -> list[Block]:
-    """Return the number of claims by verdict and the table of claims.
+    """Return the number of claims by verdict, and the table of claims.
 
     If the study has no claims, the expectation of the study file is returned.
     """
@@ -60,11 +58,13 @@ def _expected(results: Results) -> list[Block]:
 
 
 def sentences(results: Results) -> list[str]:
-    """Return the parts of the headline as sentences: each configuration, unanswered questions, strongest effect."""
+    """Return the headline as sentences: one for each configuration, for unanswered questions and for the strongest
+    effect.
+    """
     configurations = [each for each in results.summary.get("configurations") or () if isinstance(each, dict)]
     factors = [str(name) for each in configurations for name in each.get("key") or ()]
     heads = [f"With {each.get('label')}, " for each in configurations]
-    # Results of older versions of Towtank have `Not answered with`.
+    # Older versions of Towtank wrote `Not answered with` into the results, so this text is recognized, too.
     heads += [
         "There is no result for ",
         "Not answered with ",
@@ -75,7 +75,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def _figure(results: Results) -> list[Block]:
-    """Return the main figure, which shows the answer; if it could not be built, a statement of this failure."""
+    """Return the main figure; if it could not be built, a statement of this failure."""
     what, make = MAIN
     made = attempt(f"figure {what}", make, results)
     if isinstance(made, Failed):
@@ -84,7 +84,9 @@ def _figure(results: Results) -> list[Block]:
 
 
 def headline(results: Results) -> str:
-    """Return the headline of the analysis; if there is none, a sentence with the number of judged runs."""
+    """Return the headline of the analysis; without a headline, a sentence with the number of runs that have a
+    verdict.
+    """
     found = results.summary.get("headline")
     if found:
         return str(found)
@@ -93,7 +95,9 @@ def headline(results: Results) -> str:
 
 
 def level(results: Results) -> str:
-    """Return the verdict of the study: `valid`, `suspect` or `invalid`; `invalid` if the analysis has no verdict."""
+    """Return the verdict of the study: `valid`, `suspect` or `invalid`. Without a verdict in the analysis, it is
+    `invalid`.
+    """
     found = dig(results.summary, "verdict", "level")
     return found if found in LEVELS else "invalid"
 
@@ -111,7 +115,7 @@ def counts(results: Results) -> str:
 
 
 def verdict(results: Results) -> Callout:
-    """Return a callout with the verdict on the measurement, and one sentence for each reason."""
+    """Return a callout with the verdict on the study, and one sentence for each reason."""
     found = level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
     said = headline(results)
@@ -134,7 +138,9 @@ def _reason(doubt: Json, answer: str) -> Text:
 
 
 def unchecked(results: Results) -> str:
-    """Return a text that lists checks which were impossible for some runs, with reasons; empty if all were possible."""
+    """Return a text that lists checks that were impossible for some runs, with reasons; empty if all checks were
+    possible.
+    """
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 
@@ -143,5 +149,5 @@ def _reasons(results: Results) -> list[Json]:
 
 
 def nothing(what: str) -> Block:
-    """Return a statement that data were not recorded; the report shows it instead of an empty table."""
+    """Return a statement that data were not recorded. The report shows this statement where the table would be."""
     return paragraph(f"{what} was not recorded.")

@@ -1,4 +1,6 @@
-"""Columns and cells of tables that compare predicted with measured values at held-out levels."""
+"""Columns and cells of tables that compare predicted with measured values at held-out levels, which the fit did not
+use.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from towtank.report.source import Json, Results
 
 
 def columns(results: Results) -> tuple[Column, ...]:
-    """Return the columns: configuration, load, and throughput and response time, each measured and predicted."""
+    """Return the columns for held-out levels: configuration, load, and throughput and response time as predicted and as
+    measured.
+    """
     return (
         Column("Configuration"),
         Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
@@ -26,7 +30,7 @@ def columns(results: Results) -> tuple[Column, ...]:
 
 
 def cells(configuration: Json, row: Json) -> tuple[str, ...]:
-    """Return the cells of a held-out level; the cells of the response time are dashes if it was not measured."""
+    """Return the table cells of a held-out level. Without a measured response time, its cells are dashes."""
     timed = row.get("measured_response_s") is not None
     predicted = band(row.get("predicted_response_s"), row.get("response_band_95"))
     return (
@@ -52,6 +56,6 @@ def worst_error(points: Sequence[Json]) -> str:
 
 
 def band(value: float | None, bounds: Sequence[float | None] | None) -> Json:
-    """Return a prediction with its band in the form of an estimate: `value`, `low` and `high`."""
+    """Return a prediction and its 95 % band with the keys of an estimate: `value`, `low` and `high`."""
     low, high = bounds or (None, None)
     return {"value": value, "low": low, "high": high}

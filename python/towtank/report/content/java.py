@@ -15,7 +15,7 @@ _PAUSE_TIME = "jvm_gc_pause_seconds_total"
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each Java virtual machine in each run; None without any."""
+    """Build a table of garbage collection with a row for each Java virtual machine in each run; None without any."""
     rows = tuple(row for run in results.measured for row in _rows(run))
     if not rows:
         return None
@@ -51,7 +51,8 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
         head = heads.cells(run, first=first)
         first = False
         pauses = _sum(values, _PAUSES)
-        # The log records allocations at collections only; without a collection, allocations are unknown, not zero.
+        # The log records allocations only at garbage collections. Without a collection, allocations are unknown, not
+        # zero.
         allocated = _value(values, "jvm_allocated_bytes_total", "per_s") if pauses else None
         yield (
             *head,
@@ -73,7 +74,7 @@ def _value(values: Json, name: str, what: str) -> float | None:
 
 
 def _sum(values: Json, name: str) -> float | None:
-    """Return the sum of the rates of a metric over all kinds; None if no kind was recorded. [1/s]"""
+    """Return the sum of the rates of a metric over all kinds of collections; None if no kind was recorded. [1/s]"""
     found = [_value(values, key, "per_s") for key in values if key.partition("{")[0] == name]
     known = [value for value in found if value is not None]
     return sum(known) if known else None

@@ -21,13 +21,13 @@ from towtank.report.document import (
 from towtank.report.figures import series
 from towtank.report.source import Json, Results
 
-_STUDY = "study"  # stands instead of a run name for doubts about the whole study
+_STUDY = "study"  # this text is in the column of run names for doubts about the whole study
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Doubts of the same kind and level, with all runs that they concern."""
+    """Doubts about the results that have the same kind and level, with all runs that they concern."""
 
     kind: str
     level: str
@@ -37,7 +37,8 @@ class Doubt:
 def build(results: Results) -> Section:
     """Build the section on limits of the conclusions.
 
-    It contains the doubts, the gravest first, and then the questions that the design of the study cannot answer.
+    It contains the doubts about the results, the most serious first, and then the questions that the design of the
+    study cannot answer.
     """
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
@@ -50,7 +51,7 @@ def build(results: Results) -> Section:
 
 
 def _not_checked(results: Results) -> list[Block]:
-    """Build the table of checks that were impossible; a run is not shown to be valid by a missing check."""
+    """Build the table of checks that were impossible. A check that was not made does not show that a run is valid."""
     entries = dig(results.summary, "verdict", "not_checked") or ()
     missing = [entry for entry in entries if isinstance(entry, dict)]
     if not missing:
@@ -64,7 +65,7 @@ def _not_checked(results: Results) -> list[Block]:
 
 
 def gather(results: Results) -> list[Doubt]:
-    """Collect the doubts about all runs and about the whole study, grouped by level and kind."""
+    """Collect the doubts about all runs and about the whole study, grouped by severity and kind."""
     found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
@@ -72,7 +73,7 @@ def gather(results: Results) -> list[Doubt]:
     messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
-        # The verdict of the study repeats doubts of its runs, so doubts that are listed already are skipped.
+        # The verdict of the study repeats doubts about its runs, so doubts that are listed already are skipped.
         if str(doubt.get("message")) not in messages and key not in found:
             found[key] = [(_STUDY, doubt)]
     ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
@@ -80,7 +81,9 @@ def gather(results: Results) -> list[Doubt]:
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """Return a callout with the importance and the advice of a doubt, and a table with its value in each run."""
+    """Return a callout with the importance of a doubt and the advice, and a table with the measured value of
+    each run.
+    """
     first = doubt.seen[0][1]
     runs = {run for run, _ in doubt.seen} - {_STUDY}
     where = f": {people.plural(len(runs), 'run')}" if runs else ""
@@ -130,7 +133,7 @@ def design_limits(results: Results) -> list[Text]:
 
 
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Return texts with the number of configurations whose limit was not reached, or whose levels leave this open."""
+    """Return texts that count the configurations whose load limit was not reached or may not have been reached."""
     limits = [configuration.get("limit") for configuration in results.configurations]
     found = [limit for limit in limits if isinstance(limit, dict)]
     states = [limit.get("reached") for limit in found]
@@ -153,7 +156,7 @@ def _no_model(results: Results) -> list[Text]:
 
 
 def _pilot(results: Results) -> list[Text]:
-    """Return an explanation of load levels that are shares of a pilot run's limit; empty without a pilot run."""
+    """Explain load levels that are given as shares of the limit found by a pilot run; empty without a pilot run."""
     pilot = results.study.get("pilot")
     if not isinstance(pilot, dict) or not isinstance(pilot.get("users"), int | float):
         return []
@@ -168,7 +171,9 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """Return texts with the number of points that rest on a single run, and of points without an interval."""
+    """Return texts with the number of points that depend on a single run, and with the number of points without an
+    interval.
+    """
     limits: list[Text] = []
     points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]

@@ -1,4 +1,4 @@
-"""Quantities that several methods estimate: all values, and the reasons for their differences."""
+"""Quantities that several methods estimate, with the value of each method and the reasons for differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towtank.report.suspects import MARK, NOTE
 KNEES = "Knees of the curve by several definitions"
 VALUES = "Values from several methods"
 DEMANDS = "demands at the lowest load"
-"""Name of the table of demands at the lowest load."""
+"""Name of the table of service demands at the lowest load."""
 _KINDS = {
     "objective": (
         "objective",
@@ -43,7 +43,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Value:
-    """Value of a quantity by one method; `why` is the reason for its difference from the first value."""
+    """Value of a quantity by one method; `why` is the reason for its difference from the value of the first method."""
 
     method: str
     shown: str
@@ -51,7 +51,7 @@ class _Value:
 
 
 def tables(results: Results, configurations: Sequence[Json]) -> Iterator[Table]:
-    """Yield the table of knees, then the table of all other quantities."""
+    """Yield the table of knees (loads at which bounds intersect), then the table of all other quantities."""
     by_label = {label_of(configuration): configuration for configuration in results.configurations}
     pairs = [(by_label.get(str(each["label"]) or "all runs"), each) for each in configurations]
     title = panel.load_title(results.load_factor).capitalize()
@@ -93,7 +93,7 @@ def _knees(measured: Json | None, model: Json) -> Iterator[tuple[str, ...]]:
 
 
 def _load(knee: Json) -> str:
-    """Render a knee with its interval; a knee without an interval is rounded to a whole number of users."""
+    """Render the load of a knee with its interval; without an interval, it is rounded to a whole number of users."""
     if knee["low"] is None or knee["high"] is None:
         return people.count(knee["load"])
     return people.plain_estimate({"value": knee["load"], "low": knee["low"], "high": knee["high"]})
@@ -145,7 +145,7 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
 
 
 def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
-    """Yield the throughput relative to ideal scaling, for both methods of drawing the line of ideal scaling."""
+    """Yield the throughput relative to ideal scaling, once for each of the two methods that define ideal scaling."""
     ideal, rate = measured.get("ideal"), from_document(top["throughput_per_s"])
     if ideal is None or rate.value is None:
         return

@@ -13,7 +13,7 @@ from towtank.report.source import Json, Results
 
 
 def table(results: Results, configurations: list[Json]) -> Table | None:
-    """Build the table of measured and fitted values at every level."""
+    """Build the table of measured values and values of the fitted curve at every load level."""
     rows = tuple(_cells(found) for configuration in configurations for found in misfits(configuration))
     if not rows:
         return None
@@ -36,7 +36,9 @@ def table(results: Results, configurations: list[Json]) -> Table | None:
 
 
 def callouts(configurations: list[Json]) -> Iterator[Callout]:
-    """Yield a callout for each configuration whose curve misses a level by more than two standard errors."""
+    """Yield a callout for each configuration with a level at which curve and measurement differ by more than two
+    standard errors.
+    """
     for configuration in configurations:
         beyond = [found for found in misfits(configuration) if found.is_beyond]
         if beyond:

@@ -1,4 +1,6 @@
-"""Evidence for the capacity model: range, held-out error, tested assumptions, audit of the load, other curves."""
+"""Evidence for the capacity model: its range, its error at held-out levels, tested assumptions, audit of the load, and
+other curves.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if no configuration has a model."""
+    """Build the section with the evidence for the capacity model; None if no configuration has a model."""
     configurations = capacity_curve.modelled(results)
     if not configurations:
         return None

@@ -1,4 +1,4 @@
-"""Queueing network of all resources: next bottleneck, held-out levels, demands by transaction."""
+"""Queueing network of all resources: next bottleneck, predictions for held-out levels, demands by transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def networks(configurations: list[Json]) -> list[Json]:
 
 
 def callouts(configurations: list[Json]) -> list[Block]:
-    """Return a callout for each network with its bottleneck and quality.
+    """Return a callout for each queueing network, with its bottleneck and the quality of its predictions.
 
     For a configuration without a network, a paragraph with the reason is returned instead.
     """
@@ -43,7 +43,8 @@ def callouts(configurations: list[Json]) -> list[Block]:
 
 
 def held_out(results: Results, configurations: list[Json]) -> list[Table]:
-    """Build tables that compare the network's predictions with measurements at held-out levels.
+    """Build tables that compare the network's predictions with measurements at held-out levels, which the fit did not
+    use.
 
     The first table is for all transactions together, the second for each transaction.
     """
@@ -113,7 +114,9 @@ def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
 
 
 def demands(configurations: list[Json]) -> list[Block]:
-    """Build a table for each network: demands by transaction and resource, and the time that no resource explains."""
+    """Build a table for each queueing network: demands by transaction and resource, and the response time that no
+    resource explains.
+    """
     return [_demands(configuration) for configuration in networks(configurations)]
 
 
@@ -153,7 +156,9 @@ def _tail(found: Json | None) -> str:
 
 
 def _merged(station: Json) -> str:
-    """Return a text on transactions whose demands at a resource could not be separated; empty if all could."""
+    """Return a text on transactions whose demands at a resource could not be separated; empty if all could be
+    separated.
+    """
     groups = [people.listing(group) for group in station["told_apart"] if len(group) > 1]
     if not groups:
         return ""

@@ -19,7 +19,7 @@ def section_not_made(failed: Failed, title: str, *, appendix: bool) -> Section:
 
 
 def overview(failed: Sequence[Failed]) -> Section:
-    """Return a section that lists all failed parts, for the beginning of the report."""
+    """Return a section that lists all parts that could not be built, for the beginning of the report."""
     return Section(
         "failed-parts",
         "Parts that could not be created",

@@ -8,7 +8,7 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Results
 
-LIMIT_CPUS = 0.01  # limit for the whole observation, low enough not to disturb the measured system [CPU]
+LIMIT_CPUS = 0.01  # limit for the CPU use of the whole observation, low enough not to disturb the measured system [CPU]
 
 
 def build(results: Results) -> Section:
@@ -39,7 +39,9 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence that compares the highest CPU cost of observation among all runs with the limit."""
+    """Return a sentence that compares the highest CPU cost of observation among all runs with the limit of one
+    percent.
+    """
     costs = [
         cost
         for run in results.measured

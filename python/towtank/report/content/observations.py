@@ -1,4 +1,4 @@
-"""Observations computed from the data: sentences, comparisons, limits, service demands."""
+"""Statements that the analysis computed from the data, with tables of comparisons, limits and service demands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.report.suspects import MARK, NOTE
 
 
 def build(results: Results) -> Section:
-    """Build the section on observations: sentences of the analysis, and the tables that support them."""
+    """Build the section on observations: statements of the analysis, and the tables that support them."""
     blocks: list[Block] = []
     found = sentences(results)
     if found:
@@ -88,12 +88,12 @@ def _diagnoses(results: Results) -> list[Block]:
 
 
 def _mark(points: Sequence[Json]) -> str:
-    """Return the mark if any of the points depends on a suspect run; otherwise an empty text."""
+    """Return the mark of suspect results if any of the points depends on a suspect run; otherwise an empty text."""
     return f" {MARK}" if any(series.point_state(point) == "suspect" for point in points) else ""
 
 
 def _notes(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the note that explains the mark, if any row contains the mark."""
+    """Return the note that explains the mark of suspect results, if any table row contains this mark."""
     marked = any(cell.endswith(MARK) for row in rows for cell in row)
     return (NOTE,) if marked else ()
 
@@ -142,7 +142,7 @@ def _comparisons(results: Results) -> list[Block]:
 
 
 def quantity_name(metric: str) -> str:
-    """Return a quantity in words: `response_time_s.p95 of x` as `95th percentile of the response time of x`."""
+    """Return a quantity in words: `response_time_s.p95 of x` becomes `95th percentile of the response time of x`."""
     statistics = {
         "mean": "mean",
         "p50": "median",
@@ -163,7 +163,9 @@ def quantity_name(metric: str) -> str:
 
 
 def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
-    """Return the function that formats an estimate, chosen by the unit suffix in the name of its quantity."""
+    """Return the function that formats an estimate. The unit suffix in the name of the quantity determines the
+    function.
+    """
     suffixes = {
         "_bytes_per_s": people.size_rate_estimate,
         "_per_s": people.rate_estimate,

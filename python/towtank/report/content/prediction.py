@@ -1,4 +1,4 @@
-"""Prediction of one configuration from another one, compared with the measurement that followed."""
+"""Prediction for one configuration from measurements of another configuration, compared with the later measurement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from towtank.report.source import Json, Results
 
 
 def build(results: Results) -> Section | None:
-    """Build the section; None if the study declares no prediction, or if it has not been computed yet."""
+    """Build the section on the prediction; None if the study declares no prediction, or if it has not been computed
+    yet.
+    """
     prediction = results.prediction
     if not prediction:
         return None
@@ -44,7 +46,7 @@ def _said(prediction: Json) -> str:
 
 
 def _growth(prediction: Json) -> str:
-    """Return a description of how the predicted configuration enlarges the bottleneck."""
+    """Describe by how much the predicted configuration enlarges the bottleneck, such as the number of its CPUs."""
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     grown = [f"taken {prediction['servers_to']} times instead of {prediction['servers_from']}"]
     if prediction["servers_to"] == prediction["servers_from"]:
@@ -109,7 +111,7 @@ def _band(band: Json | None, show: Callable[[Any], str], show_estimate: Callable
 
 
 def verdict(band: Json | None, measured: people.Estimate | None) -> str:
-    """Return the position of a measurement relative to the band of a prediction: `inside`, `above` or `below`.
+    """Return `inside`, `above` or `below`: the position of a measured value relative to the band of its prediction.
 
     The result is a dash if the measurement or the prediction is missing.
     """
@@ -124,7 +126,7 @@ def verdict(band: Json | None, measured: people.Estimate | None) -> str:
 
 
 def _time(prediction: Json) -> float:
-    """Return the service times of a transaction, without waiting, at all stations of the enlarged tier. [s]"""
+    """Return the service times of a transaction, without waiting, summed over all stations of the enlarged tier. [s]"""
     each = float(prediction["fitted"]["bottleneck_demand_s"]) / int(prediction["servers_to"])
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     if small is None or big is None:

@@ -54,7 +54,9 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
 
 
 def _levels(factor: Json) -> list[str]:
-    """Return the levels as in the study file; a level that is a share of a limit is followed by the resulting load."""
+    """Return the levels as in the study file. A level given as a share of a load limit is followed by the load
+    in use.
+    """
     levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))
     if len(loads) != len(levels):
         return [str(level) for level in levels]
@@ -65,7 +67,7 @@ def _levels(factor: Json) -> list[str]:
 
 
 def cpu_names(cpus: Any) -> str:
-    """Render CPU numbers as `CPU 0` or `CPUs 0, 2`; `any CPU` without pinning."""
+    """Render CPU numbers as text such as `CPU 0` or `CPUs 0, 2`; `any CPU` without pinning."""
     listed = [str(cpu) for cpu in cpus or ()]
     return f"{'CPU' if len(listed) == 1 else 'CPUs'} {', '.join(listed)}" if listed else "any CPU"
 
@@ -95,9 +97,10 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
 
 
 def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
-    """Return the host whose frame in the drawing contains the load generator; empty if it is outside of all frames.
+    """Return the host whose frame in the drawing contains the load generator; empty if the generator is outside of all
+    frames.
 
-    It is the recorded host of the generator, or the only machine of the system.
+    This host is the recorded host of the generator, or the only machine of the system.
     """
     placed = most(generator_places(results))
     hosts = {tier.host for tier in found.values()}
@@ -113,7 +116,7 @@ def _alternatives(words: list[str]) -> str:
 
 
 def _note(results: Results, found: dict[str, Tier], several: dict[str, str]) -> str:
-    """Return an explanation of the drawing, including facts that the drawing cannot show."""
+    """Explain the drawing of the system, including facts that the drawing cannot show."""
     parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured separately."]
     if several:
         parts.append(
@@ -149,6 +152,6 @@ def _table(results: Results, found: dict[str, Tier]) -> Table:
 
 
 def _host_cell(tier: Tier, place: str, numbers: dict[str, str]) -> str:
-    """Render a host with its number of copies; if its tier ran on several hosts, also with the runs on this host."""
+    """Render a host with its number of copies. If its tier ran on several hosts, the runs on this host are added."""
     shown = f"{place} {numbers.get(place, '')}".rstrip()
     return shown if len(tier.places) == 1 or place == tier.host else f"{shown} ({when(tier.places, place)})"

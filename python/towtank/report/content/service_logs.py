@@ -1,4 +1,4 @@
-"""Warnings and errors that appeared in the logs of services, for runs with failures or doubts."""
+"""Warnings and errors from the logs of services, for runs with failures or doubts."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ class _Row:
 
 
 def blocks(results: Results) -> list[Block]:
-    """Build a table with a row for each line; empty if no run has failures or doubts, or no log has new
-    lines.
+    """Build a table with a row for each log line.
+
+    It is empty if no run has failures or doubts, or if no log has lines that are new during the load.
     """
     runs = [run for run in results.measured if _is_doubtful(run)]
     rows: dict[tuple[str, str], _Row] = {}
@@ -78,7 +79,9 @@ def _is_doubtful(run: RunResult) -> bool:
 
 
 def _most_telling(rows: list[_Row]) -> list[_Row]:
-    """Return at most `ROWS_AT_MOST` rows of each service: errors before warnings, frequent lines before rare ones."""
+    """Return at most `ROWS_AT_MOST` log lines of each service: errors before warnings, frequent lines before
+    rare ones.
+    """
     services = list(dict.fromkeys(row.service for row in rows))
     ordered = sorted(rows, key=lambda row: (row.level != ERROR, -row.count))
     of_service = ([row for row in ordered if row.service == service] for service in services)
@@ -93,7 +96,9 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Return a note for each log of a run that could not be read completely, because lines may be missing."""
+    """Return a note for each log that could not be read completely, because lines of it may be missing from
+    the table.
+    """
     logs = run.summary.get("logs")
     if logs is None:
         return []

@@ -1,4 +1,6 @@
-"""Section on sizing: needed hardware, cheaper candidates, what-if cases, dates, steps of the calculation, evidence."""
+"""Section on sizing: needed hardware, cheaper candidates, what-if cases, dates at which the limit is reached, steps of
+the calculation, evidence.
+"""
 
 from __future__ import annotations
 
@@ -95,14 +97,14 @@ def _count(value: Any) -> str:
 
 
 def _chance(case: Json) -> str:
-    """Render a probability with the sampling error that results from the limited number of draws."""
+    """Render a probability with its sampling error, which results from the limited number of random samples."""
     return share_text(case["probability"], interval_of(case.get("probability_interval")))
 
 
 def _carried(case: Json, key: str = "load_at_limit") -> str:
-    """Render the load limit with its interval; `any load` if there is no limit.
+    """Render the load at the limit with its interval; `any load` if there is no limit.
 
-    Without an interval, the limit has three digits.
+    Without an interval, the load is given with three digits.
     """
     if case[key] is None:
         return "any load"
@@ -182,7 +184,7 @@ def _scenarios(found: Json) -> Table:
 
 
 def _objective(scenario: Json, name: str) -> tuple[str, str]:
-    """Return the objectives of a transaction class with their values, and the method of their computation."""
+    """Return the objectives of a transaction class with their predicted values, and the method of the prediction."""
     mine = [
         objective
         for objective in scenario["objectives"]
@@ -207,7 +209,7 @@ def _value(objective: Json) -> str:
 
 
 def _next(found: Json) -> list[Block]:
-    """Build the statements why cheaper hardware does not suffice, and which resources become the bottleneck next."""
+    """Explain why cheaper hardware does not suffice, and which resource becomes the bottleneck next."""
     items = [
         f"One step cheaper, {neighbour['configuration']}: {_why(neighbour)}."
         for neighbour in found.get("neighbours", ())
@@ -348,7 +350,7 @@ def _dates(found: Json) -> list[Block]:
 
 
 def _never(date: Json) -> str:
-    """Return the reason why the growing load never reaches the limit, for the table of dates."""
+    """Return the reason why the growing load never reaches its limit, for the table of dates."""
     return "nothing to miss" if date["limit"] is None else "not within 20 years"
 
 

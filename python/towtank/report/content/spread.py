@@ -1,4 +1,6 @@
-"""Section on the distribution of transactions among services, for targets that divide their users among several."""
+"""Section on the distribution of transactions among the services of a target, if a target divides its users among
+several.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from towtank.report.source import Json, Results, RunResult
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each service in each run; None if no target has more than one service."""
+    """Build a table of transactions with a row for each service in each run; None if no target has more than one
+    service.
+    """
     runs = [run for run in results.measured if _several(run)]
     if not runs:
         return None
@@ -37,7 +41,9 @@ def build(results: Results) -> Section | None:
 
 
 def _several(run: RunResult) -> dict[str, Json]:
-    """Return the targets of a run that have more than one service, by name, with the transaction counts."""
+    """Return the targets of a run that have more than one service, by name, with the transaction count of each
+    service.
+    """
     counts = run.summary.get("spread") or {}
     return {name: service for name, service in counts.items() if len(service["members"]) > 1}
 

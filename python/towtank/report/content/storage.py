@@ -10,12 +10,14 @@ from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
-# Largest plausible ratio of a cache's size to its limit: a cache may exceed it by the pages of the open file.
+# Largest plausible ratio of a cache's size to its limit. A cache may exceed its limit by the pages of the open file.
 _OVER = 1.25
 
 
 def build(results: Results) -> Section | None:
-    """Build tables of storage requests with disk traffic, and of mounts with their servers; None without recordings."""
+    """Build tables that compare storage requests with disk traffic and mounts with their servers; None without
+    recordings.
+    """
     runs = [run for run in results.measured if run.summary.get("storage")]
     if not runs:
         return None
@@ -77,7 +79,7 @@ def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
 
 
 def _notes(runs: list[RunResult]) -> tuple[str, ...]:
-    """Return a note if the recorded size of a cache exceeds its limit, because the recorded size must then be wrong."""
+    """Return a note if the recorded size of a cache exceeds the cache's limit, because the size must then be wrong."""
     mounts = [mount for run in runs for mount in (dig(run.summary, "storage", "mounts") or {}).values()]
     over = any(
         (found.get("cache_bytes") or 0) > _OVER * (found.get("cache_limit_bytes") or float("inf")) for found in mounts
@@ -110,7 +112,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
 
 
 def _placed(run: RunResult, name: str) -> str:
-    """Render the name of a mount, with the host of the mount if known."""
+    """Render the name of a mount, with the host on which it is mounted if this host is known."""
     host = dig(run.manifest, "tiers", name, "host")
     return name if host is None else f"{name} on {host}"
 

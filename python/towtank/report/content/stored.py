@@ -1,4 +1,6 @@
-"""Section on items confirmed as stored: how many could be read back after each run, and how many were lost."""
+"""Section on items that the system confirmed as stored: how many could be read back after each run, and how many were
+lost.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _SAID = (
 
 
 def build(results: Results) -> Section | None:
-    """Build a table with a row for each run; None if no item was confirmed as stored."""
+    """Build a table of stored and lost items with a row for each run; None if no item was confirmed as stored."""
     runs = [run for run in results.measured if run.summary.get("stored")]
     if not runs:
         return None
@@ -52,12 +54,12 @@ def _row(run: RunResult) -> tuple[str, ...]:
 
 
 def _count(value: Any) -> str:
-    """Render a number of items; an estimate from a sample has its interval."""
+    """Render a number of items; an estimate from a sample is followed by its interval."""
     return people.plain_estimate(value) if isinstance(value, dict) else people.count(value)
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Return the reason why items of a run were not read, and a note for each named item that was lost or changed."""
+    """Explain why items of a run were not read back, and describe each lost or changed item that is named."""
     counts: Json = run.summary["stored"]
     notes = [f"{run.run_id}: {counts['reason']}."] if counts.get("reason") else []
     for entry in counts["named"][:NAMED_AT_MOST]:
@@ -73,7 +75,7 @@ def _notes(run: RunResult) -> list[str]:
 
 
 def _beside(name: str, event: Json, at_s: float) -> str:
-    """Describe a time relative to an event; empty if it is neither within the event nor shortly before it."""
+    """Describe a time relative to an event; empty if the time is neither within the event nor shortly before it."""
     begin, until = event.get("begin_s"), event.get("until_s")
     if begin is None or until is None:
         return ""

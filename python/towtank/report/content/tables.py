@@ -14,7 +14,7 @@ from towtank.report.source import Json, Results, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
 _TIERS_BESIDE = 2
-# Percentiles of a separate table; the table of points already contains the 95th percentile.
+# Percentiles for a separate table. The table of points already contains the 95th percentile.
 _PERCENTILES = {"p50": "Median", "p90": "90th percentile", "p99": "99th percentile"}
 _FOOTNOTES = {
     "suspect": NOTE,
@@ -23,7 +23,7 @@ _FOOTNOTES = {
 
 
 def build(results: Results) -> Section:
-    """Build the section on results: missing runs first, then the tables."""
+    """Build the section on results: first the runs that are missing, then the tables of points and transactions."""
     blocks: list[Block] = []
     if results.missing:
         names = [f"{run.run_id} ({_why_missing(run.status)})" for run in results.missing]
@@ -48,9 +48,7 @@ def _why_missing(status: str) -> str:
 
 
 def _said(results: Results) -> str:
-    """Return an explanation of how the values in the tables are computed, with the confidence level of their
-    intervals.
-    """
+    """Explain how the values in the tables are computed, with the confidence level of their intervals."""
     if not results.in_state("valid", "suspect"):
         return "No point has a value, because no run is valid or suspect. The verdict of every run gives the reasons."
     of, together = confidence(results), ""
@@ -71,9 +69,9 @@ def _said(results: Results) -> str:
 
 
 def _long_enough(results: Results) -> str:
-    """Return a sentence on the steady window that would probably give every value an interval.
+    """Return a sentence on the length of the steady window with which every value would probably get an interval.
 
-    The sentence is empty if no estimate predicts the window that it needs.
+    The sentence is empty if no estimate predicts the length that it needs.
     """
     needed = sorted(
         float(estimate["needs_s"])
@@ -97,7 +95,7 @@ def _long_enough(results: Results) -> str:
 
 
 def _shown(point: Json) -> Iterator[object]:
-    """Yield the estimates of a point that appear in the tables."""
+    """Yield those estimates of a load point that appear in the tables."""
     yield point.get("throughput_per_s")
     for name in ("mean", "p95", *_PERCENTILES):
         yield dig(point, "response_time_s", name)
@@ -137,9 +135,9 @@ def _all_points(results: Results) -> list[tuple[Json, Json]]:
 
 
 def _points(results: Results) -> list[Block]:
-    """Build the table of points with the CPUs used by each tier.
+    """Build the table of load points with the CPUs used by each tier.
 
-    If the system has many tiers, a separate table contains the CPUs.
+    If the system has many tiers, a separate table contains the CPU use.
     """
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
@@ -168,7 +166,9 @@ def _points(results: Results) -> list[Block]:
 
 
 def _percentiles(results: Results, points: list[tuple[Json, Json]]) -> Table | None:
-    """Build the table of response time percentiles at each valid or suspect point; None if none were recorded."""
+    """Build the table of response time percentiles at each valid or suspect point; None if no percentiles were
+    recorded.
+    """
     timed = [
         (configuration, point)
         for configuration, point in points
@@ -224,7 +224,7 @@ def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], 
 
 
 def _by_run(point: Json) -> str:
-    """Render the range of the 95th percentiles over the runs of a point, such as `1 to 380 ms`."""
+    """Render the range of the 95th percentiles of the single runs at a point, such as `1 to 380 ms`."""
     ends = dig(point, "of_runs", "response_time_s", "p95")
     return over_runs.words(ends, ends[1], people.seconds) if ends else people.ABSENT
 
@@ -259,7 +259,9 @@ def _errors(point: Json) -> str:
 
 
 def _transactions(results: Results) -> list[Block]:
-    """Build a table of transactions for each load level with a valid or suspect run, the highest level first."""
+    """Build a table of transactions for each load level that has a valid or suspect run, from the highest
+    level down.
+    """
     points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
     loads = sorted({load_of(point) for _, point in points}, reverse=True)
     return [_transaction_table(results, load, [(c, p) for c, p in points if load_of(p) == load]) for load in loads]
@@ -268,7 +270,7 @@ def _transactions(results: Results) -> list[Block]:
 def _was_done(transaction: Json) -> bool:
     """Return True if any transaction of this name ended in the steady stage.
 
-    Others, such as log-ins, may all end before the stage.
+    Transactions such as log-ins may all end before the steady stage.
     """
     return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
 

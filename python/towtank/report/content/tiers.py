@@ -1,4 +1,4 @@
-"""Tiers of a system as a report draws and lists them: their hosts, their links, and the host of the load generator.
+"""Tiers of a system in the form that reports show: their hosts, their links, and the host of the load generator.
 
 The description of the study and the records of the runs are combined. Copies of a host, and of the services on it, are
 merged under the name in the study.
@@ -16,7 +16,7 @@ from towtank.digging import dig
 from towtank.load_level import KINDS
 from towtank.report.source import Json, Results, RunResult
 
-# Keys of a service that list the services to which it sends requests.
+# Keys in the description of a service. Their values list the services to which the service sends requests.
 _ASKS = ("members", "servers", "storage")
 _NUMBERED = re.compile(r"(.+)-(\d+)")
 
@@ -55,7 +55,7 @@ class Tier:
 
 
 class Written:
-    """Maps names in a run or description to names in the study; the name of a copy ends with a number."""
+    """Maps names in a run or description to names in the study. Copies of a name have a number at the end."""
 
     def __init__(self, results: Results) -> None:
         system = results.study.get("system") or {}
@@ -66,22 +66,22 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the host in the study from which a host was copied; the name itself if the host is no copy."""
+        """Return the host of the study of which a given host is a copy; the given name itself if it is no copy."""
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
         count = self._copies.get(found[1])
-        # A host of the study may itself end with a number, which then exceeds the numbers of the copies.
+        # A host of the study may itself have a number at the end, so only numbers of existing copies are removed.
         if count is not None and (name not in self._hosts or int(found[2]) <= count):
             return found[1]
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """Return the service in the study from which a service on a host was copied; its own name if it is no copy."""
+        """Return the service of the study of which a service on a host is a copy; its own name if it is no copy."""
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """Return the tier in the study from which a tier on a host was copied; its own name if it is no copy."""
+        """Return the tier of the study of which a given tier is a copy; the given name itself if it is no copy."""
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
         if name in self._services or self.host(host) == host:
@@ -102,7 +102,7 @@ class Written:
         return found
 
     def targets(self, results: Results) -> set[str]:
-        """Return the names in the study of the services that receive the load."""
+        """Return the services that receive the load, by their names in the study."""
         places = {
             name: str(service.get("host") or "") for name, service in named(dig(results.study, "system", "services"))
         }
@@ -141,18 +141,21 @@ def tiers(results: Results) -> dict[str, Tier]:
 
 
 def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, recorded: Json) -> None:
-    """Add one tier of a run to the collected tiers."""
+    """Add one tier of a run to the tiers collected from all runs."""
     host = str(recorded.get("host") or "")
     known = found.setdefault(written.tier(name, host), Tier())
     known.kind = str(recorded.get("kind") or known.kind)
     known.cpus = list(recorded.get("cpus") or known.cpus)
     runs = known.places.setdefault(written.host(host), [])
-    if not runs or runs[-1] is not run:  # several copies of a tier in one run count once
+    if not runs or runs[-1] is not run:  # several copies of a tier in one run are counted as one tier
         runs.append(run)
 
 
 def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link each service to the services that its settings name, or whose kind they name (`database: postgresql`)."""
+    """Link each service to the services that its settings name.
+
+    A setting may also name the kind of a service, such as `database: postgresql`.
+    """
     kinds = {tier.kind: name for name, tier in found.items()}
     for name, service in described.items():
         for value in (service.get("settings") or {}).values():
@@ -162,7 +165,9 @@ def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> Non
 
 
 def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Give additional nodes of a service the links of its first node, if the study does not describe them."""
+    """Link each further node of a service to the same services as its first node, unless the study describes
+    its links.
+    """
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
         first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
@@ -186,7 +191,7 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return, for each host, the numbers of its copies that occur in the runs.
+    """Return the numbers of copies of each host that occur in the runs.
 
     If no run recorded hosts, the number in the study file is returned.
     """
@@ -203,7 +208,7 @@ def copies(results: Results) -> dict[str, list[int]]:
 
 
 def times(numbers: Iterable[int]) -> str:
-    """Render numbers of copies as text after a name: `× 2 or 6`; empty for a single copy."""
+    """Render the number of copies as a text to follow a name, such as `× 2 or 6`; empty for a single copy."""
     shown = [f"{number:,}" for number in numbers]
     if shown in ([], ["1"]):
         return ""
@@ -211,8 +216,9 @@ def times(numbers: Iterable[int]) -> str:
 
 
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
-    """Return the hosts of the load generator, each with the runs on that host; the name is empty outside of all
-    hosts.
+    """Return the hosts of the load generator, each with the runs in which the generator was on this host.
+
+    The name is empty for runs in which the generator was outside of all hosts.
     """
     written = Written(results)
     found: dict[str, list[RunResult]] = {}
@@ -235,7 +241,7 @@ def is_this_machine(results: Results, host: str) -> bool:
 
 
 def links(results: Results) -> list[str]:
-    """Return the kinds of links between hosts, in the order of the runs."""
+    """Return the kinds of network links between hosts, such as `veth`, in the order of the runs."""
     pairs = [
         str(host["link"])
         for run in results.runs
@@ -248,12 +254,12 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """Return the host with the most runs; if several have the same number of runs, the first of them."""
+    """Return the host on which most runs took place; if several hosts have equally many runs, the first of them."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 
 def when(places: Mapping[str, list[RunResult]], place: str) -> str:
-    """Return the levels of the first factor that occur only in the runs on this host.
+    """Return the levels of the first factor that occur only in the runs on a given host.
 
     If no factor distinguishes these runs, the result is `some runs`.
     """

@@ -32,7 +32,7 @@ def build(results: Results) -> Section:
 
 
 def _timelines(results: Results) -> list[Figure]:
-    """Return a timeline figure for each run with doubts."""
+    """Return a timeline figure for each run that has doubts."""
     numbers = [timeline.of_run(results, run) for run in runs_over_time.doubted(results)]
     drawn = [timeline.make(results, each, f"timeline-{each.run.run_id}") for each in numbers if each.tracks]
     return [replace(figure, is_detail=True) for figure in drawn]
@@ -65,7 +65,7 @@ def _verdicts(results: Results) -> Table:
 
 
 def status(run: RunResult) -> str:
-    """Return a text on how a run ended, with the reason if the run failed or was stopped."""
+    """Return a text on how a run ended. If the run failed or was stopped, the text includes the reason."""
     words = {"running": "cut off", "missing": "not run", "planned": "not run"}.get(run.status, run.status)
     reason = run.manifest.get("reason")
     return f"{words}: {reason}" if reason and run.status in ("failed", "stopped") else words
@@ -74,7 +74,7 @@ def status(run: RunResult) -> str:
 def reasons(run: RunResult) -> str:
     """Return the doubts that cause the verdict of a run.
 
-    Notes are omitted here; the section on limits of the conclusions contains them.
+    Doubts that are only notes are omitted. The section on limits of the conclusions contains them.
     """
     return (
         "; ".join(
@@ -94,7 +94,7 @@ def _window(run: RunResult) -> str:
 
 
 def _laws(results: Results) -> Table:
-    """Build the table of residuals: of Little's law, and of the utilization law for the tier that deviates most."""
+    """Build the table of differences from Little's law, and from the utilization law for the tier that differs most."""
     rows = []
     for run in results.measured:
         little = dig(run.summary, "laws", "little") or {}

@@ -36,7 +36,7 @@ def build(results: Results) -> Section:
 
 
 def _trace(trace: Json | None) -> list[Block]:
-    """Describe the file that the arrival rate follows, and the consequence for means and percentiles."""
+    """Describe the file from which the arrival rate is taken, and its consequence for means and percentiles."""
     if not trace:
         return []
     return [
@@ -50,14 +50,14 @@ def _trace(trace: Json | None) -> list[Block]:
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return entries as a list of mappings; in a mapping of mappings, each key becomes the name of its entry."""
+    """Return entries as a list of mappings. In a mapping of mappings, each key becomes the name of its entry."""
     if isinstance(value, Mapping):
         return [{"name": name, **item} for name, item in value.items() if isinstance(item, Mapping)]
     return [item for item in value or () if isinstance(item, Mapping)]
 
 
 def shares(results: Results) -> dict[str, tuple[int, float]]:
-    """Return the number and the share of each transaction, over the steady windows of all valid and suspect runs."""
+    """Return the number and the share of each transaction over the steady windows of all valid and suspect runs."""
     counts: dict[str, int] = {}
     for run in results.in_state("valid", "suspect"):
         for name, figures in (run.summary.get("transactions") or {}).items():
@@ -76,7 +76,7 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
         is_shared = names.count(name) > 1
         asked = (people.share(entry.get("share")), weight)
         rows.append((name, group, *asked, *((people.ABSENT,) * 2 if is_shared else found)))
-        # Measured values cover all user groups together, so they appear once per transaction.
+        # Measured counts cover all user groups together, so each transaction is listed once and not for each group.
         if is_shared and name not in names[place + 1 :]:
             rows.append((name, "all of these", people.ABSENT, people.ABSENT, *found))
     columns = (
@@ -106,7 +106,7 @@ def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
 
 
 def _think(study: Json) -> list[Block]:
-    """Build the statements of the think times in the study."""
+    """Build statements on the think times that the study requests."""
     found = next((study[key] for key in ("think_times", "think_time", "think") if study.get(key)), None)
     if found is None:
         found = dig(study, "workload", "think_times")
@@ -118,7 +118,7 @@ def _think(study: Json) -> list[Block]:
 
 
 def _stages(results: Results) -> Any:
-    """Return the stages in the study, or otherwise the stages that a run recorded."""
+    """Return the load stages of the study, or otherwise the stages that a run recorded."""
     recorded = (dig(run.summary, "timeline", "stages") for run in results.measured)
     return results.study.get("stages") or next((stages for stages in recorded if stages), None)
 

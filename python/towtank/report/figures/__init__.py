@@ -24,7 +24,7 @@ from towtank.report.source import Results
 
 Make = Callable[[Results], Figure | None]
 MAIN: tuple[str, Make] = ("throughput", answer.figure)
-"""First figure of a report, with its name."""
+"""Name of the first figure of a report, and the function that makes this figure."""
 FIGURES: tuple[tuple[str, Make], ...] = (
     ("throughput relative to the lowest level", scaling.figure),
     ("response time", response_time.figure),

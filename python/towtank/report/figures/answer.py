@@ -1,7 +1,6 @@
 """Main figure: throughput above response time, both against load, with bounds, knees and objective.
 
-If configurations are drawn as rows (one load only, or too many configurations for lines), the figure shows only
-throughput.
+If each configuration is a row (one load only, or too many configurations for lines), the figure shows only throughput.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _STATISTICS = {
     "p95": "95th percentile of response time",
     "p99": "99th percentile of response time",
 }
-# Sizes with which both panels fit beside the tables of the first screen. [px]
+# Sizes at which the panels of throughput and response time fit beside the tables of the first screen. [px]
 _HEIGHT, _TIMES_HEIGHT = 190, 115
 _WIDTH = 480
 _BETWEEN = 32
@@ -34,7 +33,7 @@ _BETWEEN = 32
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the main figure of the report.
 
     Attributes
     ----------
@@ -58,7 +57,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect throughput, response times, knees, and the objective that the figure shows."""
+    """Collect throughput, response times, knees, and the objective for the main figure of the report."""
     objective = next(filter(_is_drawn, results.study.get("objectives") or ()), None)
     statistic = "mean" if objective is None else _statistic(objective)
     rates = throughput.compute(results)
@@ -82,9 +81,9 @@ def _time(statistic: str, document: Json) -> Any:
 
 
 def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
-    """Return the knees of the configurations that reach their limit.
+    """Return the knees of the configurations that reach their throughput limit.
 
-    The knees are computed from the demands at the lowest load.
+    The knees are computed from the service demands at the lowest load.
     """
     top = max((point.load for point in rates.points), default=0.0)
     found = []
@@ -100,7 +99,7 @@ def _knees(results: Results, rates: throughput.Numbers) -> list[dict[str, Any]]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw throughput above response time, with one load axis for both."""
+    """Draw a panel of throughput above a panel of response time, with a common load axis."""
     factor, unit = people.seconds_unit(max((point.value for point in _scaling(numbers.times)), default=0.0))
     times = [point.scaled(factor) for point in numbers.times]
     title = f"{_STATISTICS[numbers.statistic]} [{unit}]"
@@ -110,12 +109,13 @@ def draw(numbers: Numbers) -> dict[str, Any]:
     below = _objective(numbers, title, times, factor)
     lower = panel.panel(times, value_title=title, height=_TIMES_HEIGHT, times=True, below=below, **shared)
     _without_load_title(upper)
-    # The title of the lower axis may be longer than the panel. Bounds that include it would push the panels apart.
+    # The title of the load axis may be wider than the panel. If it counted as part of the panel, the panels would be
+    # moved apart.
     return theme.specification(description(numbers), vconcat=[upper, lower], spacing=_BETWEEN, bounds="flush")
 
 
 def _without_load_title(picture: dict[str, Any]) -> None:
-    """Remove the title of the load axis, which the panel below repeats."""
+    """Remove the title of the load axis from a panel, because the panel below it has the same axis and title."""
     for layer in picture["layer"]:
         if "x" in layer.get("encoding", {}):
             layer["encoding"] = {**layer["encoding"], "x": {**layer["encoding"]["x"], "title": None}}
@@ -131,8 +131,8 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
         return []
     labels = series.labels(numbers.rates.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
-    # The axis shows loads with all digits of the study. A knee is estimated, so it gets the few digits of measured
-    # values.
+    # The axis shows loads with all digits of the study. A knee is an estimate, so it has only the digits of a measured
+    # value.
     rows = [
         {
             **knee,
@@ -165,8 +165,9 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: float) -> list[dict[str, Any]]:
-    """Return a line at the limit of the objective; if the axis does not contain it, the objective's name at the
-    edge.
+    """Return a line at the limit of the objective.
+
+    If the limit is beyond the axis, the name of the objective is at the edge instead.
     """
     if numbers.objective is None:
         return []
@@ -189,7 +190,7 @@ def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: 
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the main figure in words, for readers who cannot see the figure."""
     parts = []
     for label in series.labels(numbers.times):
         own = [point for point in numbers.times if point.configuration == label and point.state != "invalid"]

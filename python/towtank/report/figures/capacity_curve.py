@@ -19,7 +19,7 @@ _SHOWN_KNEES = {"model": "(D + Z) / D_max", "peak": "peak", "objective": "object
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the figure of the capacity curve.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ def modelled(results: Results) -> list[Json]:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect curves, points and knees from the model document."""
+    """Collect curves, measured points and knees from the document of the capacity model."""
     numbers = Numbers()
     states = series.states(results)
     rates = {
@@ -82,7 +82,7 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     for quantity in _QUANTITIES:
         bands = row.get(quantity)
         # A band without an upper end cannot be drawn. The curve of response times therefore ends before the first load
-        # with a band of this kind.
+        # at which the band has no upper end.
         if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
         (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
@@ -96,9 +96,9 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
 def _measured(
     label: str, point: Json, estimate: series.Point | None, state: str, *, held: bool
 ) -> list[dict[str, Any]]:
-    """Return a measured point with the interval from the study summary, as in all other figures and tables.
+    """Return a measured point with the interval from the study summary, which all other figures and tables show, too.
 
-    The model document has standard errors, too, but they are pooled over all levels and serve as weights of the fit.
+    The model document also has standard errors. They are pooled over all levels and serve as weights of the fit.
     """
     rate = point["throughput"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
@@ -119,7 +119,8 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
             continue
         low, high = row[band]
         if quantity == "response_s" and not low:
-            low = high = None  # a band down to zero cannot be drawn on a logarithmic axis; the table contains it
+            # zero cannot be drawn on a logarithmic axis, so a band down to zero appears only in the table
+            low = high = None
         found.append(
             {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
         )
@@ -127,7 +128,7 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
 
 
 def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
-    """Draw throughput above the response time, which has a logarithmic axis."""
+    """Draw a panel of throughput above a panel of response time, which has a logarithmic axis."""
     panels = [_panel(numbers, quantity, load_factor) for quantity in _QUANTITIES if _has(numbers, quantity)]
     return theme.specification(description(numbers), vconcat=panels, spacing=18)
 
@@ -156,7 +157,7 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
     }
     colour = panel.by_configuration(labels)["color"]
     if colour["legend"]:
-        # Without this setting, the legend would have the pale colour of the bands.
+        # Without this setting, the legend would show the pale colours of the bands, not those of the curves.
         colour = {**colour, "legend": {**colour["legend"], "symbolOpacity": 1}}
     here = {"x": x, "y": y, "colour": colour, "legend": quantity == "throughput"}
     layers = [
@@ -171,12 +172,13 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
 
 
 def _colour(here: dict[str, Any]) -> dict[str, Any]:
-    # The layers of a panel share the legend. One layer without it would remove it, so all layers are set equally.
+    # The layers of a panel share a legend. A single layer that disables the legend would remove it, so all layers are
+    # set equally.
     return here["colour"] if here["legend"] else {**here["colour"], "legend": None}
 
 
 def _of(rows: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
-    """Return the rows of one quantity as chart data, with times in milliseconds."""
+    """Return the rows of one quantity as chart data, with times converted to milliseconds."""
     factor = 1e3 if quantity == "response_s" else 1.0
     return {
         "values": [
@@ -209,7 +211,7 @@ def _line(numbers: Numbers, quantity: str, here: dict[str, Any]) -> dict[str, An
 
 
 def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[str]) -> list[dict[str, Any]]:
-    """Return layers of measured points, of held-out points with a ring, and of predictions with bands."""
+    """Return layers of measured points, of held-out points (marked by a ring), and of predictions with bands."""
     place = {"x": here["x"], "y": here["y"]}
     whiskers = {
         "mark": {"type": "errorbar", "ticks": {"width": 8}, "rule": {}},
@@ -266,7 +268,7 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
 def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
     """Return layers that show knees on the load axis, each with its interval."""
     data = {"values": [{**row, "value": 0.0, "name": _SHOWN_KNEES[row["kind"]]} for row in numbers.knees]}
-    # A knee is an estimate, so it is shown with fewer digits than the loads of the points.
+    # A knee is an estimate, so its load is shown with fewer digits than the loads of the measured points.
     x = {**here["x"], "axis": {**here["x"]["axis"], "format": theme.MEASURED}}
     place: dict[str, Any] = {"x": x, "y": here["y"], "color": _colour(here)}
     return [
@@ -291,7 +293,7 @@ def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
 def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[str, Any]]:
     """Return layers with the names of knees.
 
-    Names of objective knees are placed higher, because two knees may be close together.
+    Names of knees that result from an objective are placed higher, because two knees may be close together.
     """
     return [
         {
@@ -305,7 +307,7 @@ def _names_of_knees(data: dict[str, Any], place: dict[str, Any]) -> list[dict[st
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the capacity curve in words, for readers who cannot see the figure."""
     parts = []
     for label in dict.fromkeys(row["configuration"] for row in numbers.curve):
         rows = [row for row in numbers.curve if row["configuration"] == label and row["quantity"] == "throughput"]

@@ -18,7 +18,7 @@ NAME = "cpu-by-tier"
 
 @dataclass(frozen=True)
 class Slice:
-    """CPUs used by a tier, or by a part of a tier, at one point.
+    """CPU use of a tier, or of a part of a tier, at one load point.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class Slice:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure: slices, number of CPUs available to the system (None if unknown), load factor, omitted
-    points, and loads.
+    """Data of the figure: slices of CPU use, number of CPUs available to the system (None if unknown), name of the load
+    factor, omitted points, and loads.
     """
 
     slices: list[Slice]
@@ -82,7 +82,7 @@ def compute(results: Results) -> Numbers:
 
 
 def _common_top(slices: list[Slice]) -> float:
-    """Return the load at which most configurations were observed; of several, the highest."""
+    """Return the load at which most configurations were observed; if there are several such loads, the highest."""
     at: dict[float, set[str]] = {}
     for each in slices:
         at.setdefault(each.load, set()).add(each.configuration)
@@ -103,15 +103,15 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     if rest == total:
         yield Slice(label, load, name, rest, tier["cpus_used"], state)
     else:
-        # Parts and tier are sampled at slightly different times. The sum of the parts may therefore exceed the tier,
-        # and the rest is then set to zero.
+        # The CPU times of a tier and of its parts are sampled at slightly different times. If the sum of the parts
+        # therefore exceeds the tier, the rest is set to zero.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
 
 
 def capacity(results: Results) -> int | None:
     """Return the number of CPUs to which the system is pinned.
 
-    It is None if the runs differ, or if a tier has a lower CPU limit.
+    It is None if the runs had different numbers, or if the CPU limit of a tier is lower.
     """
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     if len(pinned) != 1 or pinned == {0}:
@@ -121,7 +121,9 @@ def capacity(results: Results) -> int | None:
 
 
 def _limits(results: Results) -> list[tuple[str, float, float | None]]:
-    """Return the name, CPU limit [CPUs] and highest utilization [ratio] of each tier, over valid and suspect points."""
+    """Return the name, CPU limit [CPUs] and highest utilization [ratio] of each tier, over valid and suspect load
+    points.
+    """
     busiest: dict[tuple[str, float], float | None] = {}
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
@@ -154,7 +156,7 @@ def _lighter(colour: str, amount: float) -> str:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw stacked bars in one panel for each configuration; all panels have the same scale."""
+    """Draw stacked bars of CPU use in one panel for each configuration; all panels have the same scale."""
     labels = list(dict.fromkeys(entry.configuration for entry in numbers.slices))
     parts = list(dict.fromkeys(entry.part for entry in numbers.slices))
     names = panel.short_labels(labels) if len(labels) > panel.CROWDED else dict(zip(labels, labels, strict=True))
@@ -184,7 +186,9 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 
 def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
-    """Return bars for each load; if the figure compares configurations at one load, bars for each configuration."""
+    """Return a stacked bar for each load, or for each configuration if the figure compares configurations at
+    one load.
+    """
     loads = {
         "field": "load",
         "type": "ordinal",
@@ -242,7 +246,7 @@ def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of CPU use in words, for readers who cannot see the figure."""
     top = max((entry.load for entry in numbers.slices), default=0.0)
     parts = [
         f"{entry.configuration}, {entry.part}: {people.plain_estimate(entry.interval or {'value': entry.cpus}, 'CPUs')}"
@@ -292,7 +296,7 @@ def _against(numbers: Numbers) -> str:
 
 
 def _methods(results: Results) -> set[tuple[str, str]]:
-    """Return pairs of part and method: the methods by which the parts of tiers were measured."""
+    """Return the parts of tiers, each with the method by which its CPU use was measured."""
     return {
         (f"The part {part} of {tier}", str(part_of_tier["how"]).rstrip("."))
         for run in results.measured

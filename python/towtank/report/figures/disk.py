@@ -20,7 +20,7 @@ DIRECTIONS = {"read": "reads", "write": "writes"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of reads and writes [B/s], unit of the axis with its factor, and load factor."""
+    """Points of disk reads and writes [B/s], unit of the axis with its factor, and name of the load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -55,7 +55,7 @@ def disks_total(key: str, summary: Json) -> dict[str, float] | None:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw reads and writes side by side, each with a separate scale."""
+    """Draw a panel of disk reads beside a panel of disk writes, each with a separate scale."""
     panels = [
         panel.panel(
             [point.scaled(numbers.factor) for point in points],
@@ -75,7 +75,7 @@ def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of disk traffic in words, for readers who cannot see the figure."""
     parts = [
         f"{DIRECTIONS[direction]} are at most {people.size_rate(max(counting))}"
         for direction, points in numbers.points.items()

@@ -14,7 +14,7 @@ Json = Mapping[str, Any]
 
 
 def compute(document: Json) -> list[dict[str, float | None]]:
-    """Return a row for each second of the window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms].
+    """Return a row for each second of the measured window: `t_s` [s], `per_s` [1/s] and `p95_ms` [ms].
 
     `p95_ms` is None in a second without requests.
     """
@@ -51,7 +51,7 @@ def draw(rows: list[dict[str, float | None]]) -> dict[str, Any]:
 
 
 def description(rows: list[dict[str, float | None]]) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of requests over time in words, for readers who cannot see the figure."""
     rates = [row["per_s"] for row in rows if row["per_s"] is not None]
     times = [row["p95_ms"] for row in rows if row["p95_ms"] is not None]
     shown = f"Requests per second from {few_digits(min(rates), 4)} to {few_digits(max(rates), 4)}"
@@ -68,7 +68,9 @@ def _shown(value: float | None) -> str:
 
 
 def figure(document: Json) -> Figure | None:
-    """Return the figure of requests and response time over time; None if the window contains no full second."""
+    """Return the figure of requests and response time over time; None if the measured window contains no full
+    second.
+    """
     rows = compute(document)
     if not rows:
         return None

@@ -25,15 +25,15 @@ from towtank.report.source import Json, Results, RunResult
 NAME = "every-run"
 RAMP_DOWN = "ramp_down"
 SHOWN_AT_MOST = 12
-"""Largest number of runs in one figure; further runs are in further figures, which are folded. [1]"""
+"""Largest number of runs in one figure. Further runs are in additional figures, which are folded. [1]"""
 POINTS_AT_MOST = 120
-"""Largest number of points in a line; in longer runs, a point is the mean over several seconds. [1]"""
+"""Largest number of points in a line. In longer runs, a point is the mean over several seconds. [1]"""
 _ORDER = ("invalid", "none", "suspect", "valid")
 _WORDS = {"none": "not judged"}
 _COLUMNS = 3
 _WIDTH, _PLOT, _HEAD, _FOOT, _GAP_X, _GAP_Y = 264, 46, 34, 16, 20, 20
 _BETWEEN = 6
-_LETTER = 6.2  # mean width of a letter at 11 px
+_LETTER = 6.2  # mean width of a letter at a font size of 11 px [px]
 _COLOURS = (theme.COLOURS[0], theme.COLOURS[1])
 
 
@@ -97,7 +97,7 @@ def _timed(results: Results, run: RunResult) -> TimedRun:
 
 
 def _end(timeline: Json, times: Sequence[float]) -> float:
-    """Return the end of the load before ramp-down, whose rates would dominate the scale. [s]"""
+    """Return the time at which the ramp-down of the load begins; the rates after it would distort the scale. [s]"""
     stages = [stage for stage in timeline.get("stages") or () if stage.get("end_s") is not None]
     held = [float(stage["end_s"]) for stage in stages if stage.get("phase") != RAMP_DOWN]
     return max(held) if held else max([*times, *(float(stage["end_s"]) for stage in stages)])
@@ -117,7 +117,7 @@ def _means(values: Sequence[float | None] | None, step: int, count: int) -> list
 
 
 def _parts(values: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
-    """Split values into groups of `size`; the last group may be smaller."""
+    """Split values into groups of `size` values; the last group may be smaller."""
     return [values[start : start + size] for start in range(0, len(values), size)]
 
 
@@ -157,7 +157,9 @@ def _draw_run(group: ElementTree.Element, timed: TimedRun) -> None:
 
 
 def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
-    """Draw the stages as background of both plots, and the measured window between two lines."""
+    """Draw the background of the plots of throughput and response time: the stages, and lines at the ends of the
+    window.
+    """
     height = f"{bottom - _HEAD:g}"
     for stage in timed.run.summary["timeline"].get("stages") or ():
         start, end = stage.get("start_s"), stage.get("end_s")
@@ -172,7 +174,7 @@ def _ground(group: ElementTree.Element, timed: TimedRun, bottom: float) -> None:
         path = "".join(f"M{edge:.0f} {_HEAD}v{height}" for edge in edges)
         dashes = {"stroke": theme.INK, "stroke-dasharray": "3 3", "stroke-width": ".8"}
         ElementTree.SubElement(group, "path", {"d": path, **dashes})
-    # Covers the background of the stages between the two plots.
+    # This white area covers the background of the stages between the two plots.
     gap = {"y": f"{_HEAD + _PLOT}", "width": f"{_WIDTH}", "height": f"{_BETWEEN}", "fill": "white"}
     ElementTree.SubElement(group, "rect", gap)
 
@@ -193,7 +195,9 @@ def _x(timed: TimedRun, time: float) -> float:
 def _lines(
     timed: TimedRun, values: Sequence[float | None], top: float, largest: float
 ) -> list[list[tuple[float, float]]]:
-    """Return the lines of a plot as lists of coordinates; after a missing value, a new line begins."""
+    """Return the lines of a plot as lists of coordinates. A missing value ends a line, and a new line begins
+    after it.
+    """
     found: list[list[tuple[float, float]]] = [[]]
     for time, value in zip(timed.times, values, strict=True):
         if value is None:
@@ -207,13 +211,13 @@ def _lines(
 def _text(group: ElementTree.Element, x: float, y: float, words: str, style: dict[str, Any]) -> None:
     room = int(_WIDTH / _LETTER)
     shown = words if len(words) <= room else f"{words[: room - 1]}…"
-    # XML does not allow control characters.
+    # Names may contain control characters, which XML does not allow.
     shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
     ElementTree.SubElement(group, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = bidi.plain(shown)
 
 
 def figures(results: Results) -> list[Figure]:
-    """Return a figure of the first runs, and folded figures of the other runs; empty for a single run."""
+    """Return a figure of the first runs, and folded figures of all further runs; empty for a single run."""
     timed_runs = compute(results)
     parts = _parts(timed_runs, SHOWN_AT_MOST) if len(timed_runs) > 1 else []
     return [_figure(results, part, number, len(parts)) for number, part in enumerate(parts, 1)]
@@ -270,6 +274,6 @@ def _table(results: Results, timed_runs: Sequence[TimedRun]) -> Table:
 
 
 def _span(values: Sequence[float | None], show: Any) -> str:
-    """Render the range of a line as text, from its smallest to its largest value."""
+    """Render the range of the values of a line as text, from the smallest to the largest value."""
     known = [value for value in values if value is not None]
     return f"{show(min(known))} to {show(max(known))}" if known else people.ABSENT

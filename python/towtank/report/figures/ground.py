@@ -1,4 +1,4 @@
-"""Background of figures over time: coloured stages, the measured window, and events with their names."""
+"""Background of figures over time: coloured load stages, the measured window, and events with their names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Ground:
 
 
 def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return the chart layers of the background: coloured stages, two lines at the window, events, and stage names."""
+    """Return the chart layers of the background: coloured stages, lines at both ends of the measured window, events,
+    and stage names.
+    """
     stages = [
         {
             "t": stage.get("start_s"),
@@ -64,7 +66,9 @@ def layers(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, 
 
 
 def _events(ground: Ground, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
-    """Return chart layers of events: a line at the beginning, a darker background, and names in the uppermost panel."""
+    """Return chart layers of events: a line at the beginning, a darker background, and the name in the
+    uppermost panel.
+    """
     spans = [
         {
             "t": event["begin_s"],

@@ -1,4 +1,4 @@
-"""Heat map of the response times of one run over time, on the background of its stages.
+"""Heat map of the response times of one run over time, with the load stages in the background.
 
 The colour shows the number of responses.
 """
@@ -23,7 +23,7 @@ _LINES = {"p50_s": "median", "p95_s": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the heat map of response times.
 
     Attributes
     ----------
@@ -38,12 +38,14 @@ class Numbers:
 
     @property
     def unit(self) -> tuple[float, str]:
-        """Unit in which the response times are drawn: the factor from seconds, and the name."""
+        """Factor from seconds to the unit of the axis of response times, and the name of this unit."""
         return people.seconds_unit(max(cell.high_s for cell in self.cells) / 2)
 
 
 def compute(results: Results) -> Numbers | None:
-    """Collect the heat map cells of the run that the report draws over time; None if its recordings are missing."""
+    """Collect the heat map cells of the run that the report shows over time; None if the recordings of the run are
+    missing.
+    """
     run = choose(results)
     found = None if run is None else results.recorded.get(run.run_id)
     if run is None or found is None or not found.cells:
@@ -52,7 +54,9 @@ def compute(results: Results) -> Numbers | None:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw the cells over the stages, and the median and the 95th percentile as lines."""
+    """Draw the cells of the heat map on the background of the load stages, and the median and 95th percentile
+    as lines.
+    """
     factor, unit = numbers.unit
     x = {
         "field": "t",
@@ -117,7 +121,7 @@ def _short(value: float) -> float:
 
 
 def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
-    """Return lines of the median and the 95th percentile in each second, with a gap in seconds without responses."""
+    """Return lines of the median and the 95th percentile for each second, with a gap at seconds without responses."""
     course = numbers.course.run.summary.get("timeline") or {}
     values = [
         {"t": time, "value": None if not value else _short(value * factor), "line": name}
@@ -141,7 +145,7 @@ def _lines(numbers: Numbers, factor: float, x: dict[str, Any], y: dict[str, Any]
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the heat map in words, for readers who cannot see the figure."""
     longest = max(numbers.cells, key=lambda cell: cell.high_s)
     shortest = min(numbers.cells, key=lambda cell: cell.low_s)
     densest = max(numbers.cells, key=lambda cell: cell.per_s)
@@ -154,7 +158,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the heat map of the run that the report draws over time; None if its recordings are missing."""
+    """Return the heat map of the run that the report shows over time; None if the recordings of the run are missing."""
     numbers = compute(results)
     if numbers is None:
         return None
@@ -172,7 +176,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers) -> Table:
-    """Return the table of responses by time and by range of response time, ordered by time."""
+    """Return the table of responses by time and by range of response times, ordered by time."""
     columns = (
         Column("From", "s", numeric=True),
         Column("To", "s", numeric=True),

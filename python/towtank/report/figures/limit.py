@@ -1,4 +1,6 @@
-"""Plateaus of a search for the highest load, each with the value of the binding objective, and the found limit."""
+"""Figure of a search for the highest load: each plateau (a period of constant load) with the value of the binding
+objective, and the load limit that was found.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ class Numbers:
     """Data of the figure: load and value of each plateau, title with unit, limit of the objective, and limit of the
     load.
 
-    An invalid run has no limit of the load, and its plateaus are drawn as crosses.
+    An invalid run has no load limit, and its plateaus are drawn as crosses.
     """
 
     run: str
@@ -36,7 +38,7 @@ class Numbers:
 
 
 def compute(results: Results, run: RunResult) -> Numbers | None:
-    """Collect the plateaus of one run; None if it has none."""
+    """Collect the plateaus (periods of constant load) of one run; None if the run has no plateau."""
     found, is_invalid = run.summary.get("limit") or {}, run.verdict not in ("valid", "suspect")
     plateaus = list(found.get("plateaus") or ())
     if not plateaus:
@@ -60,15 +62,15 @@ def compute(results: Results, run: RunResult) -> Numbers | None:
 
 
 def _is_silent(plateau: Json) -> bool:
-    """Return True for a failed plateau at which no request ended within the limit of the objective.
+    """Return True for a failed plateau at which no request ended within the time limit of the objective.
 
-    The plateau has no value of the objective, although requests were in flight.
+    At such a plateau the objective has no value, although requests were in flight.
     """
     return not plateau["passed"] and "objective" in plateau and dig(plateau, "objective", "limit") is not None
 
 
 def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[float | None], float | None]:
-    """Return the title with unit, the value at each plateau, and the limit of the binding objective.
+    """Return a title with unit, the value at each plateau of a load search, and the limit of the binding objective.
 
     Without a binding objective, the title and the values are those of the throughput, and the limit is None.
     """
@@ -87,7 +89,9 @@ def _quantity(plateaus: list[Json], binding: Json | None) -> tuple[str, list[flo
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the interval of the limit as a band, the objective as a line, and a mark for each plateau."""
+    """Draw the interval of the load limit as a band, the limit of the objective as a line, and a mark for each
+    plateau.
+    """
     axis = panel.load_axis(numbers.load_factor, [row["load"] for row in numbers.rows])
     place = {"x": axis, "y": panel.value_axis(numbers.title)}
     outcome = {
@@ -107,7 +111,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     if numbers.is_invalid:
         marks["mark"] = {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold", "color": _PASSED_COLOUR}
         marks["encoding"] = {**place, "tooltip": _tooltip(numbers)}
-    # Drawn at the top edge, because the value is unknown but larger than every measured value.
+    # The mark is drawn at the top edge, because the value is unknown but larger than every measured value.
     above: dict[str, Any] = {
         "data": {"values": silent},
         "mark": {"type": "text", "text": "▲", "dy": 8, "fontSize": 13, "color": _FAILED_COLOUR},
@@ -167,7 +171,7 @@ def _line(numbers: Numbers) -> list[dict[str, Any]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of a search for the load limit, for readers who cannot see the figure."""
     failed = sum(row["outcome"] != PASSED for row in numbers.rows)
     loads = [row["load"] for row in numbers.rows]
     if not loads:
@@ -181,7 +185,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results, run: RunResult) -> Figure | None:
-    """Return the figure of the plateaus of one run; None if the run made no plateau."""
+    """Return the figure of the plateaus (periods of constant load) of one run; None if the run has no plateau."""
     numbers = compute(results, run)
     if numbers is None or not numbers.rows:
         return None

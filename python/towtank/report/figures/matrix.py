@@ -18,7 +18,7 @@ def picture(
     logarithmic: bool,
     tooltip: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return a matrix of cells as one panel of a figure.
+    """Return a matrix of cells as one panel of a figure; each cell shows a value as text and colour.
 
     Parameters
     ----------
@@ -63,7 +63,9 @@ def picture(
 
 
 def _middle(values: list[float], *, logarithmic: bool) -> float:
-    """Return the middle value of the colour scale. Cells above it are dark and therefore have white labels."""
+    """Return the middle value of the colour scale. Cells with larger values are dark and therefore have white
+    labels.
+    """
     if not values:
         return 0.0
     return math.sqrt(min(values) * max(values)) if logarithmic else (min(values) + max(values)) / 2

@@ -19,17 +19,18 @@ from towtank.report.figures import matrix, series
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
-# If the longest time exceeds the shortest by a larger ratio, the axis is logarithmic. [ratio]
+# If the ratio of the longest to the shortest time is larger than this, the axis is logarithmic. [ratio]
 _FAR_APART = 30.0
 CROWDED = 8
 """Largest number of configurations that colours, symbols and line styles can distinguish. [1]"""
-# Largest number of decades at which a logarithmic axis also has labels between powers of ten. [1]
+# If a logarithmic axis spans at most this many decades, it also has labels between powers of ten. [1]
 _FEW_DECADES = 3
 
 
 def legend_columns(labels: list[str]) -> int:
-    """Return the number of legend labels in a row of 500 pixels, at 7 pixels per letter and 45 pixels around a
-    label.
+    """Return the number of legend labels that fit in a row of 500 pixels.
+
+    A letter takes 7 pixels, and the symbol and gaps of each label take 45 pixels.
     """
     longest = max((len(label) for label in labels), default=1)
     return max(1, 500 // (7 * longest + 45))
@@ -51,7 +52,7 @@ def one_load(points: Iterable[series.Point]) -> float | None:
 
 
 def is_single(points: Iterable[series.Point]) -> bool:
-    """Return True if the points are at fewer than two positions, so that a table suffices."""
+    """Return True if the points are at fewer than two positions of the axis, so that a table suffices."""
     return len({(point.configuration, point.load) for point in points}) < 2
 
 
@@ -61,7 +62,7 @@ def is_crowded(points: Iterable[series.Point]) -> bool:
 
 
 def short_labels(labels: list[str]) -> dict[str, str]:
-    """Return labels of configurations without the levels that all configurations share.
+    """Return labels of configurations without the factor levels that all configurations share.
 
     Examples
     --------
@@ -77,7 +78,9 @@ def short_labels(labels: list[str]) -> dict[str, str]:
 
 
 def against(points: Iterable[series.Point], load_factor: str) -> str:
-    """Return the last part of a figure's title: the quantity of the load axis, or the single load of a comparison."""
+    """Return the end of a figure's title: the name of the load axis, or the single load at which configurations are
+    compared.
+    """
     load = one_load(points)
     title = load_title(load_factor)
     return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
@@ -108,9 +111,10 @@ def value_axis(title: str) -> dict[str, Any]:
 
 
 def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
-    """Return the axis of response times, logarithmic if they differ widely.
+    """Return the axis of response times, logarithmic if the times differ widely.
 
-    Valid and suspect points determine the scale. The cross of an invalid run outside of this scale is at the edge.
+    Valid and suspect points determine the scale. If the value of an invalid run is outside of this scale, its cross is
+    at the edge.
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
     values = [point.value for point in counting]
@@ -143,13 +147,14 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
         "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
-        # The line style is a field of the data and has no scale: a dashed symbol in a legend would be unreadable.
+        # The line style is a field of the data without a scale. A scale would make the legend show dashed symbols,
+        # which are hard to recognize.
         "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
     }
 
 
 def _dashed(points: list[series.Point]) -> list[dict[str, Any]]:
-    """Return the points as chart data, with the line style of the point's configuration."""
+    """Return the points as chart data, each with the line style of the point's configuration."""
     labels = series.labels(points)
     dashes = dict(zip(labels, theme.cycle(theme.DASHES, len(labels)), strict=True))
     return [{**row, "dash": list(dashes[row["configuration"]])} for row in series.rows(points)]
@@ -165,7 +170,7 @@ def _nominal(domain: list[str], scale: list[Any], legend: dict[str, Any] | None)
 
 
 def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
-    """Return the fields of a point that the interactive figure shows."""
+    """Return the data fields that the interactive figure shows when the pointer is on a point."""
     return [
         {"field": "configuration", "type": "nominal", "title": "configuration"},
         {"field": "load", "type": "quantitative", "title": load_title(load_factor), "format": theme.EXACT},
@@ -191,7 +196,7 @@ def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -
 
 
 def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
-    """Return a layer of intervals as whiskers along the value axis, which is `x` or `y`."""
+    """Return a layer that draws intervals as whiskers along the value axis, which is `x` or `y`."""
     return {
         "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
         "mark": {"type": "errorbar", "ticks": {"size": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
@@ -219,7 +224,7 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
             "encoding": {**place, **colour, **shape},
         },
         {
-            # The symbol identifies the configuration even if colours cannot be distinguished.
+            # Each configuration has a symbol of its own, for readers who cannot distinguish the colours.
             "transform": [{"filter": _CROSS}],
             "mark": {**point, "filled": False, "strokeWidth": 1, "opacity": 0.6},
             "encoding": {**place, **colour, **shape},
@@ -343,7 +348,7 @@ def _shortly_named(points: list[series.Point]) -> list[series.Point]:
 def _beside(
     runs: list[series.Point], points: list[series.Point], axis: dict[str, Any], load_factor: str
 ) -> list[dict[str, Any]]:
-    """Return a layer of single runs, drawn as small symbols to the right of the point that combines them."""
+    """Return a layer of single runs, drawn as small symbols to the right of the point that is computed from them."""
     if not runs:
         return []
     loads = [point.load for point in points]

@@ -23,7 +23,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each percentile [s], unit of the axis with its factor, and load factor."""
+    """Points of each percentile [s], unit of the axis with its factor, and name of the load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -32,7 +32,7 @@ class Numbers:
 
     @property
     def all_points(self) -> list[series.Point]:
-        """Points of all percentiles."""
+        """Points of the median, the 90th and the 99th percentile in one list."""
         return [point for points in self.points.values() for point in points]
 
 
@@ -55,7 +55,9 @@ def _picker(name: str) -> Any:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw a panel for each configuration, or rows if all configurations were measured at a single load."""
+    """Draw a panel of percentiles for each configuration, or rows if all configurations were measured at a
+    single load.
+    """
     points = [point.scaled(numbers.factor) for point in numbers.all_points]
     axis = panel.time_axis(f"response time [{numbers.unit}]", points)
     rows = [
@@ -77,7 +79,9 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _layers(place: dict[str, Any], along: str, numbers: Numbers) -> list[dict[str, Any]]:
-    """Return layers of lines, whiskers and symbols; `along` is the axis of the response times."""
+    """Return layers of lines, whiskers and symbols. The parameter `along` names the axis of the response times, `x` or
+    `y`.
+    """
     names = list(PERCENTILES.values())
     legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": len(names)}
     field: dict[str, Any] = {"field": "statistic", "type": "nominal"}
@@ -109,7 +113,7 @@ def _layers(place: dict[str, Any], along: str, numbers: Numbers) -> list[dict[st
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of percentiles in words, for readers who cannot see the figure."""
     top = max((point.load for point in numbers.all_points), default=0.0)
     parts = [
         f"{point.configuration}, {PERCENTILES[name]}: {people.seconds_estimate(vars(point))}"

@@ -14,7 +14,8 @@ from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Json, Results
 
 NAME = "residuals"
-# Difference from the measured throughput above which the model is said to miss a level. [standard errors]
+# If the model's throughput differs from the measured throughput by more than this, the model does not fit the level.
+# [standard errors]
 FAR = 2.0
 _MODELS = ("curve", "network")
 
@@ -51,32 +52,33 @@ class Misfit:
 
     @property
     def is_beyond(self) -> bool | None:
-        """True if the curve is more than two standard errors from the measured throughput; None if this error is
-        unknown.
+        """True if the curve is more than two standard errors from the measured throughput; None if the standard error
+        is unknown.
         """
         return None if self.error is None else abs(self.fitted - self.measured) > FAR * self.error
 
     @property
     def share(self) -> float:
-        """Throughput of the model relative to the measured throughput, minus one. [ratio]"""
+        """Throughput of the model relative to the measured throughput, minus 1. [ratio]"""
         return self.fitted / self.measured - 1
 
 
 def misfits(configuration: Json) -> Iterator[Misfit]:
-    """Yield the levels of a fitted curve, in order of load."""
+    """Yield the measured and fitted values at each level of a fitted curve, in order of load."""
     for row in sorted(configuration["points"], key=lambda row: float(row["load"])):
         measured, fitted, response = row["throughput"], row["fitted_throughput"], row["response_s"]
         if not fitted or not measured:
             continue
         think = row["think_s"]
         curve = None if response is None or think is None else row["load"] / fitted - think
-        # N / X - Z is a small difference of large numbers and may be negative; the response time is then None.
+        # N / X - Z is a small difference of large numbers and may be negative. In this case, the response time is None.
         curve = None if curve is None or curve <= 0 else curve
         label, run = str(configuration["label"]), str(row["name"])
         low, high = row.get("fitted_throughput_band_95") or (None, None)
         times = (None, None)
         if curve is not None and low and high:
-            # The interval of this difference may extend below zero, but a time cannot.
+            # The lower end of the interval of N / X - Z may be negative, but a time cannot, so the interval is cut at
+            # zero.
             times = (max(0.0, row["load"] / high - think), max(0.0, row["load"] / low - think))
         yield Misfit(
             label, run, row["load"], measured, fitted, row["standard_error"], response, curve, (low, high), times
@@ -105,7 +107,7 @@ class Residual:
 
     @property
     def is_beyond(self) -> bool:
-        """True if the model is more than two standard errors from the measured throughput."""
+        """True if the throughput of the model is more than two standard errors from the measured throughput."""
         return self.error is not None and abs(self.share) > self.error
 
 
@@ -189,7 +191,7 @@ def _tooltip(load_factor: str) -> list[dict[str, Any]]:
 
 
 def _description(residuals: list[Residual]) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of residuals in words, for readers who cannot see the figure."""
     beyond = [residual for residual in residuals if residual.is_beyond]
     worst = max(residuals, key=lambda residual: abs(residual.share))
     number = f"{len(beyond)} of {people.plural(len(residuals), 'residual')}"

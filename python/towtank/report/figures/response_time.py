@@ -19,7 +19,7 @@ METRICS = {"mean": "mean", "p95": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each statistic [s], unit of the axis with its factor, load factor, and single runs [s]."""
+    """Points of each statistic [s], unit of the axis with its factor, name of the load factor, and single runs [s]."""
 
     points: dict[str, list[series.Point]]
     factor: float
@@ -42,7 +42,7 @@ def _estimate(metric: str, document: Json) -> Any:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw a panel for each statistic, side by side, each with a separate scale."""
+    """Draw a panel for the mean and a panel for the 95th percentile, side by side, each with a separate scale."""
     panels = [
         panel.panel(
             [point.scaled(numbers.factor) for point in points],
@@ -64,7 +64,7 @@ def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of response times in words, for readers who cannot see the figure."""
     parts = []
     for metric, points in numbers.points.items():
         for label in series.labels(points):

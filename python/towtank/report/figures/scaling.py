@@ -18,7 +18,7 @@ _TITLE = "throughput, lowest level = 1"
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the figure of scaling.
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ class Numbers:
 def compute(results: Results) -> Numbers:
     """Divide the throughput of each configuration by its throughput at the lowest common level.
 
-    A common level is valid or suspect in all configurations. `ratio_interval` computes the intervals of the ratios. The
-    ratio at the lowest common level itself is 1 and has no interval.
+    A common level has a valid or suspect point in all configurations. `ratio_interval` computes the intervals of the
+    ratios. The ratio at the lowest common level itself is 1 and has no interval.
     """
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     common = _common_load(points)
@@ -54,8 +54,8 @@ def compute(results: Results) -> Numbers:
     }
     scaled = [_ratio(point, base[point.configuration], estimates) for point in points if point.configuration in base]
     slopes = throughput.slopes(results)
-    # The line of ideal scaling need not pass through the lowest level, because the throughput measured there has an
-    # error.
+    # The line of ideal scaling need not pass through the point of the lowest level, because the throughput of this
+    # point has a measurement error.
     passes = {label: point.value / slopes[label] if label in slopes else point.load for label, point in base.items()}
     return Numbers(scaled, passes, results.load_factor, common)
 
@@ -79,7 +79,7 @@ def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, f
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the ratios over the lines of ideal scaling."""
+    """Draw throughput relative to the lowest common level, together with the lines of ideal scaling."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
     bases = sorted({load for load in numbers.base.values() if load > 0})
@@ -103,7 +103,7 @@ def efficiency(numbers: Numbers, point: series.Point) -> float | None:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of scaling in words, for readers who cannot see the figure."""
     parts = []
     for label in series.labels(numbers.points):
         own = [p for p in numbers.points if p.configuration == label and p.state != "invalid"]

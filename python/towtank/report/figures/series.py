@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 from towtank.report.source import Json, Results, label_of, load_of
 
 OPEN_SYMBOLS = "Open symbols depend on a suspect run."
-"""Note below figures that contain open symbols."""
+"""Note below figures that contain open symbols, which mark points that depend on suspect runs."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Point:
 
     @property
     def stated(self) -> dict[str, Any] | None:
-        """Estimate for a table; None for an invalid run, whose values are not published."""
+        """Estimate in the form that tables show; None for an invalid run, whose values are not published."""
         return None if self.state == "invalid" else vars(self)
 
     def scaled(self, factor: float) -> Point:
@@ -56,7 +56,9 @@ class Point:
 
 
 def point_state(point: Json) -> str:
-    """Return the verdict of a point: `suspect` if it includes a suspect run, `invalid` if it includes no run."""
+    """Return the verdict of a point: `suspect` if it includes a suspect run, `invalid` if it includes no valid or
+    suspect run.
+    """
     verdicts = [str(verdict) for verdict in point.get("verdicts") or ()]
     used = [verdict for verdict in verdicts if verdict in ("valid", "suspect")]
     if not used:
@@ -65,7 +67,7 @@ def point_state(point: Json) -> str:
 
 
 def states(results: Results) -> dict[tuple[str, float], str]:
-    """Return the verdict of every point, by configuration and load."""
+    """Return the verdict of every load point, by configuration and load."""
     return {
         (label_of(configuration), load_of(point)): point_state(point)
         for configuration in results.configurations
@@ -124,7 +126,7 @@ def _invalid(results: Results, of_run: Callable[[Json], Any]) -> Iterable[Point]
 
 
 def single_runs(results: Results, of_run: Callable[[Json], Any]) -> list[Point]:
-    """Return the single runs of every point that combines several runs, in the order of the points.
+    """Return the single runs of each point that was computed from several runs, in the order of the points.
 
     Parameters
     ----------
@@ -157,7 +159,9 @@ def labels(points: Iterable[Point]) -> list[str]:
 
 
 def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
-    """Return points as chart data: one row for each point, extended by the fields in `more`."""
+    """Return points as chart data, with one row for each point. The parameter `more` gives additional fields of the
+    rows.
+    """
     return [
         {
             "configuration": point.configuration,
@@ -174,7 +178,7 @@ def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
 
 
 def states_note(points: Iterable[Point], runs: Iterable[Point] = ()) -> str:
-    """Return an explanation of the symbols and whiskers in a figure; filled symbols need none."""
+    """Explain the symbols and whiskers of a figure. Filled symbols need no explanation."""
     points = list(points)
     seen = {point.state for point in points}
     parts = []

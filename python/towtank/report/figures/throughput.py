@@ -1,9 +1,9 @@
-"""Throughput against load, with the bounds of every configuration: N / (R + Z), ideal scaling, and 1 / D_max.
+"""Throughput against load, with three bounds of each configuration: N / (R + Z), ideal scaling, and 1 / D_max.
 
 The highest throughput 1 / D_max is taken from the capacity model, so that all parts of the report state the same value.
 Without a model, it is computed from the CPU demands at the highest valid or suspect load. D_max is then the largest
-demand of a tier divided by the number of its CPUs. This is the bottleneck law of Denning and Buzen, "The Operational
-Analysis of Queueing Network Models", 1978, doi:10.1145/356733.356735.
+ratio of a tier's CPU demand to the number of its CPUs. This is the bottleneck law of Denning and Buzen, "The
+Operational Analysis of Queueing Network Models", 1978, doi:10.1145/356733.356735.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, label_of
 
 NAME = "throughput"
-# A bound is drawn only up to this multiple of the highest measured throughput; a higher bound would flatten the
-# points. [ratio]
+# A bound is drawn only if it is at most this multiple of the highest measured throughput. A higher bound would compress
+# the points at the bottom. [ratio]
 _HIGHEST_AT_MOST = 2.0
-# If the ratio of two bounds is smaller, only the lower one is named, because their names would overlap. [ratio]
+# If the ratio of two bounds is smaller than this, only the lower bound is named, because the names would overlap.
+# [ratio]
 _NAME_APART = 1.1
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the figure of throughput.
 
     Attributes
     ----------
@@ -57,7 +58,8 @@ def compute(results: Results) -> Numbers:
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     counting = {(point.configuration, point.load) for point in points if point.state != "invalid"}
     levels = Counter(label for label, _ in counting)
-    # A line through the origin and a single level would pass through the measured point and show nothing.
+    # With a single level, the line of ideal scaling would pass through the measured point and show nothing, so it is
+    # omitted.
     ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
     runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
     return Numbers(points, ideal, results.load_factor, highest(results), runs)
@@ -104,7 +106,7 @@ def slopes(results: Results) -> dict[str, float]:
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
-    """Draw the measured throughput over the lines of ideal scaling."""
+    """Draw the measured throughput together with the lines of ideal scaling."""
     return theme.specification(description(numbers), **picture(numbers))
 
 
@@ -165,7 +167,9 @@ def _highest(numbers: Numbers, loads: list[float]) -> list[dict[str, Any]]:
 
 
 def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
-    """Return ascending slopes without those that exceed the last kept slope by too small a ratio."""
+    """Return ascending slopes that are far enough apart to be named: each exceeds the previous one by a
+    minimum ratio.
+    """
     kept: list[float] = []
     for slope in slopes:
         if not kept or slope > ratio * kept[-1]:
@@ -176,7 +180,7 @@ def _apart(slopes: list[float], ratio: float = 1.02) -> list[float]:
 def ideal_line(
     rows: list[dict[str, float]], load_factor: str, loads: list[float], value_title: str
 ) -> dict[str, object]:
-    """Return dotted grey lines of ideal scaling, from the origin."""
+    """Return dotted grey lines of ideal scaling, which begin at the origin."""
     return {
         "data": {"values": rows},
         "mark": {"type": "line", "color": theme.MUTED, "strokeDash": [2, 3], "strokeWidth": 1.5},
@@ -207,7 +211,7 @@ def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], val
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of throughput in words, for readers who cannot see the figure."""
     parts = []
     for label in series.labels(numbers.points):
         own = sorted(

@@ -1,8 +1,8 @@
-"""One run over time, with its stages as background: users, throughput, response time, CPU, disk, errors.
+"""One run over time, with its load stages as background: users, throughput, response time, CPU, disk, errors.
 
-Tiers with a known CPU limit are drawn as utilization of this limit, all others as CPUs used. CPU use of other programs
-is drawn if the run is not valid, or if it exceeds the limit. Errors are drawn by kind and by transaction if the
-recordings of the run were read.
+Tiers with a known CPU limit are drawn as utilization of this limit, all other tiers as number of CPUs used. The CPU use
+of other programs is drawn if the run is not valid, or if this use exceeds its limit. Errors are drawn by kind and by
+transaction if the recordings of the run were read.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from towtank.report.source import Json, Results, RunResult
 from towtank.results.observe import THIS_MACHINE
 
 NAME = "timeline"
-# Largest number of error kinds or transactions with a line of their own; the rates of the others are added up. [1]
+# Largest number of error kinds or transactions that have a line of their own. One further line shows the sum of all
+# other rates. [1]
 _ERRORS_AT_MOST = 5
 _WITHOUT_UNIT = ("1", "CPUs")
 
 
 @dataclass(frozen=True)
 class Line:
-    """Values of one quantity over the time of a run; None in seconds without a record."""
+    """Values of one quantity over the time of a run; None for seconds without a record."""
 
     name: str
     values: list[float | None]
@@ -38,7 +39,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Track:
-    """Lines that share a panel.
+    """Lines of a timeline that share a panel.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of the figure: run, times [s], tracks, stages, steady window and events."""
+    """Data of the timeline of a run: run, times [s], panels, load stages, measured window and events."""
 
     run: RunResult
     label: str
@@ -70,19 +71,19 @@ class Numbers:
 
     @property
     def ground(self) -> Ground:
-        """Stages, window and events as background of the panels."""
+        """Load stages, measured window and events, which form the background of the panels."""
         ends = [float(stage["end_s"]) for stage in self.stages if stage.get("end_s") is not None]
         return Ground(self.stages, self.window, self.events, max([*self.times, *ends], default=1.0))
 
 
 def compute(results: Results) -> Numbers | None:
-    """Collect the tracks of the run that the report draws over time; None if no run has a timeline."""
+    """Collect the panels of the run that the report shows over time; None if no run has a timeline."""
     run = choose(results)
     return None if run is None else of_run(results, run)
 
 
 def of_run(results: Results, run: RunResult) -> Numbers:
-    """Collect the tracks of a run that has a timeline."""
+    """Collect the panels of a run that has a timeline."""
     timeline = run.summary["timeline"]
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
     window = (float(start), float(end)) if isinstance(start, (int, float)) and isinstance(end, (int, float)) else None
@@ -113,7 +114,9 @@ def _tracks(results: Results, run: RunResult) -> list[Track]:
 
 
 def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
-    """Return lines for tiers: utilization [%] for tiers with a known CPU limit, CPUs used for all others."""
+    """Return lines for tiers: utilization [%] of tiers with a known CPU limit, number of CPUs used by all
+    other tiers.
+    """
     limited, unlimited = [], []
     for name, used in (dig(run.summary, "timeline", "tiers_cpus_used") or {}).items():
         allotted = dig(run.summary, "tiers", str(name), "cpus_allotted")
@@ -127,9 +130,9 @@ def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
 
 
 def _other_programs(results: Results, run: RunResult) -> Track:
-    """Return the share of each machine's CPUs that other programs used.
+    """Return the share of each machine's CPUs that other programs used, that is, neither the system nor Towtank.
 
-    It is empty if the run is valid and the share is within the limit.
+    It is empty if the run is valid and the share is within its limit.
     """
     limit = 100 * float(dig(results.study, "limits", "not_attributed") or NOT_ATTRIBUTED_SHARE)
     lines = []
@@ -137,8 +140,8 @@ def _other_programs(results: Results, run: RunResult) -> Track:
         cpus = dig(run.summary, "not_attributed", str(machine), "cpus")
         if isinstance(cpus, (int, float)) and cpus > 0 and used:
             name = "this machine" if machine == THIS_MACHINE else str(machine)
-            # The CPU time of the host is counted in ticks, that of process groups exactly, so the difference may be
-            # slightly negative.
+            # The CPU time of the host is counted in ticks of 10 ms, that of process groups exactly, so the difference
+            # may be slightly negative.
             not_negative = [None if value is None else max(0.0, value) for value in used]
             lines.append(Line(name, _scaled(not_negative, 100 / cpus)))
     is_shown = run.verdict != "valid" or _largest(lines) > limit
@@ -146,7 +149,7 @@ def _other_programs(results: Results, run: RunResult) -> Track:
 
 
 def _errors(results: Results, run: RunResult) -> list[Track]:
-    """Return error rates by kind and by transaction; a single line if only their sum is known. [1/s]"""
+    """Return error rates by kind and by transaction; if only the total rate is known, a single line. [1/s]"""
     recorded = results.recorded.get(run.run_id)
     if recorded is None or not recorded.errors_by_kind:
         errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})
@@ -158,7 +161,7 @@ def _errors(results: Results, run: RunResult) -> list[Track]:
 
 
 def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
-    """Return a line for each of the first rates, and one line with the sum of the others."""
+    """Return a line for each of the first rates, and one line with the sum of all further rates."""
     lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
     if len(lines) <= _ERRORS_AT_MOST:
         return lines
@@ -173,7 +176,7 @@ def _scaled(values: list[float | None], factor: float) -> list[float | None]:
 
 
 def _lines(timeline: Json, names: dict[str, str], factor: float = 1.0) -> list[Line]:
-    """Return lines for the quantities that the timeline contains; values are multiplied by a factor."""
+    """Return lines for those of the given quantities that the timeline contains; values are multiplied by a factor."""
     return [Line(title, _scaled(timeline[key], factor)) for key, title in names.items() if timeline.get(key)]
 
 
@@ -194,7 +197,7 @@ def _disks(timeline: Json) -> Track:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw the tracks below each other on one time axis."""
+    """Draw the panels of a run below each other, with a common time axis."""
     panels = [_panel(numbers, index, track) for index, track in enumerate(numbers.tracks)]
     return theme.specification(
         description(numbers),
@@ -242,7 +245,7 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
 
 
 def _limit(track: Track, y: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a dashed line at the limit of a track; empty without a limit."""
+    """Return a dashed line at the limit of a panel; empty if the panel has no limit."""
     if track.limit is None:
         return []
     return [
@@ -270,7 +273,7 @@ def _styles(track: Track) -> dict[str, Any]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the timeline of a run in words, for readers who cannot see the figure."""
     parts = []
     for track in numbers.tracks:
         for line in track.lines:
@@ -298,7 +301,7 @@ def _within(numbers: Numbers, line: Line) -> list[float]:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the timeline of the run that the report draws over time; None if no run has a timeline."""
+    """Return the timeline of the run that the report shows over time; None if no run has a timeline."""
     numbers = compute(results)
     return None if numbers is None or not numbers.tracks else make(results, numbers, NAME)
 
@@ -318,12 +321,12 @@ def make(results: Results, numbers: Numbers, name: str) -> Figure:
 
 
 def verdict_note(run: RunResult) -> str:
-    """State the verdict of a run that is suspect, invalid or not judged; empty for a valid run."""
+    """State the verdict of a run that is suspect, invalid or without a verdict; empty for a valid run."""
     return "" if run.verdict == "valid" else f" This run is {'not judged' if run.verdict == 'none' else run.verdict}."
 
 
 def _limits_note(numbers: Numbers) -> str:
-    """Explain the dashed lines that limit utilization and other programs."""
+    """Explain the dashed lines, which are the limits of utilization and of the CPU use of other programs."""
     titles = {track.title: track for track in numbers.tracks if track.limit is not None}
     notes = []
     if "utilization" in titles:

@@ -1,6 +1,6 @@
-"""Response time of each transaction by configuration, at the lowest and the highest common load.
+"""Response time of each transaction by configuration, at the lowest and highest load that all configurations share.
 
-The figure shows the twelve transactions that differ most between configurations. The result tables contain all
+The figure shows the twelve transactions whose times differ most between configurations. The result tables contain all
 transactions. With more than eight configurations, the figure is a matrix for the highest common load, with a column
 for each configuration.
 """
@@ -20,9 +20,10 @@ from towtank.report.figures import matrix, panel, series
 from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "transactions"
-# Response times whose ratio exceeds this value are points on a logarithmic scale; otherwise they are bars. [ratio]
+# If the ratio of the longest to the shortest response time exceeds this value, the times are points on a logarithmic
+# scale; otherwise they are bars. [ratio]
 _LINEAR_AT_MOST = 60.0
-# Largest number of configurations that are named beside their values; with more, only the legend names them.
+# Up to this number, configurations are named beside their values. With more configurations, only the legend names them.
 _NAMED_AT_MOST = 3
 DRAWN_AT_MOST = 12
 """Largest number of transactions that are drawn. [1]"""
@@ -30,7 +31,7 @@ DRAWN_AT_MOST = 12
 
 @dataclass(frozen=True)
 class Entry:
-    """Mean response time of one transaction at one point. [s]"""
+    """Mean response time of one transaction at one load point. [s]"""
 
     transaction: str
     point: series.Point
@@ -38,7 +39,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Response times of the transactions, compared loads, and the order of transactions and configurations."""
+    """Data of the figure of transactions: response times, compared loads, and the order of transactions and
+    configurations.
+    """
 
     entries: list[Entry]
     loads: list[float]
@@ -47,13 +50,15 @@ class Numbers:
     load_factor: str
 
     def at(self, load: float) -> list[Entry]:
-        """Return the entries of the drawn transactions at one load."""
+        """Return the response times of the drawn transactions at one load."""
         drawn = set(self.drawn)
         return [entry for entry in self.entries if entry.point.load == load and entry.transaction in drawn]
 
     @cached_property
     def drawn(self) -> list[str]:
-        """Transactions that differ most between configurations, in order; for one configuration, the slowest ones."""
+        """The twelve transactions that differ most between configurations; for one configuration, the twelve slowest
+        ones.
+        """
         chosen = sorted(self.transactions, key=lambda name: (-self._ratio(name), self.transactions.index(name)))
         return sorted(chosen[:DRAWN_AT_MOST], key=self.transactions.index)
 
@@ -69,20 +74,22 @@ class Numbers:
 
     @property
     def logarithmic(self) -> bool:
-        """True if the response times differ too much for one linear scale, because all loads share a scale."""
+        """True if the response times of all loads differ too much for a linear scale, because all panels share
+        a scale.
+        """
         values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
         return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Shortest positive and longest response time among all drawn values and ends of intervals. [s]"""
+        """Shortest positive and longest response time that the figure shows, including the ends of intervals. [s]"""
         points = [entry.point for load in self.loads for entry in self.at(load)]
         ends = [end for point in points for end in (point.low, point.value, point.high) if end is not None]
         return min((end for end in ends if end > 0), default=1.0), max(ends, default=1.0)
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the mean response times at the common loads, the slowest transaction first."""
+    """Collect the mean response times at the loads that all configurations share, the slowest transaction first."""
     loads = common_loads(results)
     entries = [
         Entry(str(name), made)
@@ -125,7 +132,9 @@ def _loads(configuration: Json) -> set[float]:
 
 
 def draw(numbers: Numbers) -> dict[str, Any]:
-    """Draw a panel for each load, with a row for each transaction; each row contains all configurations."""
+    """Draw a panel for each load, with a row for each transaction. Each row contains the response times of all
+    configurations.
+    """
     if len(numbers.configurations) > panel.CROWDED:
         return _matrix(numbers)
     several = len(numbers.loads) > 1
@@ -196,9 +205,9 @@ def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[st
 
 
 def _value_axis(numbers: Numbers, factor: float, unit: str) -> dict[str, Any]:
-    """Return the time axis that all loads share: linear from zero, or logarithmic.
+    """Return the time axis that the panels of all loads share: linear from zero, or logarithmic.
 
-    It extends beyond the longest bar, so that numbers after the bars fit.
+    The axis extends beyond the longest bar, so that the numbers after the bars fit.
     """
     title = f"mean response time [{unit}]"
     shortest, longest = (end * factor for end in numbers.ends)
@@ -233,7 +242,7 @@ def _layers(numbers: Numbers, factor: float, unit: str, *, names: bool) -> list[
     place = {"x": _value_axis(numbers, factor, unit), "y": y, "yOffset": offset}
     layers = [_marks(numbers, place, unit), _whiskers(place)]
     cut = [_cut(place)] if numbers.logarithmic else []
-    # Whiskers are drawn behind the points: in front, a short whisker would look like a mark inside its point.
+    # Whiskers are drawn behind the points. A short whisker in front of a point would look like a mark inside the point.
     return [*(reversed(layers) if numbers.logarithmic else layers), *cut, _numbers(place)]
 
 
@@ -248,7 +257,7 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
         else None
     )
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
-    if numbers.logarithmic:  # bars cannot start at zero on a logarithmic scale
+    if numbers.logarithmic:  # a logarithmic scale has no zero at which bars could start
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
     colour = {
         "field": "configuration",
@@ -271,7 +280,9 @@ def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]
 
 
 def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
-    """Return whiskers for the intervals; an interval that extends below the axis is cut at its lower end."""
+    """Return whiskers for the intervals. An interval that extends below the axis is cut at the lower end of
+    the axis.
+    """
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [
@@ -284,7 +295,7 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(place: dict[str, Any]) -> dict[str, Any]:
-    """Return arrows at the lower end of the axis, which mark intervals that extend below it."""
+    """Return arrows at the lower end of the axis, which mark intervals that extend below this end."""
     foot = place["x"]["scale"]["domain"][0]
     return {
         "transform": [{"filter": f"datum.low !== null && datum.low < {foot}"}, {"calculate": f"{foot}", "as": "start"}],
@@ -302,7 +313,7 @@ def _numbers(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of transactions in words, for readers who cannot see the figure."""
     top = max(numbers.loads, default=0.0)
     parts = [
         f"{entry.transaction}, {entry.point.configuration}: {people.seconds_estimate(vars(entry.point))}"

@@ -15,7 +15,7 @@ from towtank.report.source import Results
 NAME = "utilization-by-load"
 _TITLE = "utilization [%]"
 _POINT = {"type": "point", "size": 65, "opacity": 1}
-# Symbols of measured points: filled, or open if the point depends on a suspect run.
+# Symbols of measured points: a filled symbol, and an open symbol for points that depend on a suspect run.
 _MARKS: tuple[dict[str, Any], ...] = (
     {
         "transform": [{"filter": "datum.kind === 'measured' && datum.state !== 'suspect'"}],
@@ -30,7 +30,7 @@ _MARKS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Numbers:
-    """Quantities that the figure shows.
+    """Data of the figure of utilization.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Collect the utilizations from the document of the model."""
+    """Collect the predicted and measured utilizations from the document of the capacity model."""
     curve: list[dict[str, Any]] = []
     measured: list[dict[str, Any]] = []
     states = series.states(results)
@@ -76,7 +76,7 @@ def compute(results: Results) -> Numbers:
 
 
 def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
-    """Draw a panel for each configuration; all panels have the same scale."""
+    """Draw a panel of utilization for each configuration; all panels have the same scale."""
     labels = list(dict.fromkeys(row["configuration"] for row in numbers.measured))
     names = list(dict.fromkeys(row["resource"] for row in numbers.measured))
     rows = [{"kind": "curve", **row} for row in _percent(numbers.curve)]
@@ -138,7 +138,7 @@ def _symbols(x: dict[str, Any], y: dict[str, Any], colour: dict[str, Any], shape
 
 
 def description(numbers: Numbers) -> str:
-    """Return a description of the figure in words, for readers who cannot see it."""
+    """Return a description of the figure of utilization in words, for readers who cannot see the figure."""
     top = max((float(row["load"]) for row in numbers.measured), default=0.0)
     parts = [
         f"{row['configuration']}, {row['resource']}: {people.share(row['value'])}"
@@ -149,7 +149,7 @@ def description(numbers: Numbers) -> str:
 
 
 def figure(results: Results) -> Figure | None:
-    """Return the figure of utilization; None if no resource was observed at the levels of a model."""
+    """Return the figure of utilization; None if no resource was observed at the load levels of a model."""
     numbers = compute(results)
     if not numbers.measured:
         return None
@@ -168,7 +168,7 @@ def _has_suspects(numbers: Numbers) -> bool:
 
 
 def _note(results: Results) -> str:
-    """Return the note about symbols and lines, which names the model of the predictions."""
+    """Return the note on symbols and lines, which also names the model that predicts the lines."""
     by = {
         resource.get("by", "curve")
         for configuration in modelled(results)

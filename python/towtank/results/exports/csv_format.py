@@ -32,7 +32,8 @@ _COUNTS = (
     "bytes_in",
 )
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
-# Spreadsheets evaluate a text that begins with one of these characters as a formula, and names may be untrusted.
+# A text that begins with one of these characters is evaluated as a formula by spreadsheets. Names may be untrusted, so
+# such texts are changed.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -78,7 +79,7 @@ def _place(second: Second, wall_ns: int | None) -> dict[str, Any]:
 def _text(text: str) -> str:
     """Return a text that spreadsheets do not evaluate as a formula.
 
-    The prefix `'` is added to a text that begins like a formula and is not a number.
+    A text that begins like a formula and is not a number gets the prefix `'`.
     """
     try:
         float(text)
@@ -98,7 +99,7 @@ def _number(value: float) -> str:
 
 
 def _counts(item: Item) -> dict[str, Any]:
-    """Return the counts of an item.
+    """Return the counts of a step, page or transaction.
 
     Counts that are recorded only for steps are empty for pages and transactions, because zero would be wrong.
     """

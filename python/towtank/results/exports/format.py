@@ -1,4 +1,4 @@
-"""Defines export formats: the files of a format and their delivery."""
+"""Defines what an export format consists of: its files, and a delivery such as sending them to a server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Options:
 
 @dataclass(frozen=True)
 class File:
-    """File of an export.
+    """One of the files of which an export consists.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: Options) -> list[Fault]:
-    """Return a fault for each option that only formats with a delivery use."""
+    """Return a fault for each given option that applies only to formats that deliver their files elsewhere."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
         Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: the other formats only write files")
@@ -70,7 +70,9 @@ def sends_nothing(options: Options) -> list[Fault]:
 
 
 def stays_on_disk(paths: Sequence[Path], options: Options) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
-    """Leave the written files on disk; the result is empty, because there is no delivery to report."""
+    """Leave the written files on disk, for formats without delivery. The result is empty because nothing is
+    delivered.
+    """
     return {}
 
 

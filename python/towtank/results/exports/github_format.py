@@ -1,4 +1,4 @@
-"""Exports the page of the format `markdown`, and appends it to the summary of the current step of a GitHub job."""
+"""Exports the Markdown page of the format `markdown`, and appends it to the summary of the current GitHub job step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.results.exports import markdown_format
 from towtank.results.exports.format import COMMAND_LINE, Format, Options, sends_nothing
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
-# GitHub shows no summary at all if the file of the step is larger. [byte]
+# GitHub shows no summary at all if the summary file of the step is larger. [byte]
 _BYTES_AT_MOST = 1024 * 1024
 
 
@@ -28,9 +28,9 @@ def _check(options: Options) -> list[Fault]:
 
 
 def _append(paths: Sequence[Path], options: Options) -> Mapping[str, object]:
-    """Append the page to the step summary in a single write.
+    """Append the Markdown page to the step summary in a single write.
 
-    If the summary does not end with a line break, one is written before the page.
+    If the summary does not end with a line break, a line break is written before the page.
     """
     summary = Path(str(options.step_summary))
     try:

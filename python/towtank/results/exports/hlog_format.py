@@ -1,7 +1,7 @@
 """Exports one HdrHistogram interval log, version 1.3, for each run.
 
-The log contains transactions only. A reader that ignores tags adds up all histograms of a log, and would count a
-request twice if steps were included: in its step and in its transaction.
+The log contains transactions only. A reader that ignores tags adds up all histograms of a log. If the log contained
+steps, such a reader would count a request twice: in its step and in its transaction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.seconds import seconds
 
 _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
-# A tag must not contain commas, blanks or line breaks, because readers end the tag at the first of them.
+# A tag must not contain commas, blanks or line breaks, because a reader would end the tag there.
 _NOT_IN_A_TAG = re.compile(r"[,\s]+")
 _NS_PER_MS = 1e6
 
@@ -58,7 +58,7 @@ def _line(text: str) -> str:
 
 
 class _Tags:
-    """Assigns a tag to each name; if two names would have the same tag, a number distinguishes them."""
+    """Assigns a tag to each name. If two names would have the same tag, a number distinguishes the tags."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}

@@ -1,6 +1,6 @@
-"""Exports JMeter samples, which are expanded from histograms and marked as expanded in every row.
+"""Exports samples for JMeter, which are computed from histograms and marked as such in every row.
 
-Individual requests are not recorded. `docs/guides/export.md` lists the exact values. The label `expanded from a
+Individual requests are not recorded. `docs/guides/export.md` lists which values are exact. The label `expanded from a
 histogram` in each row prevents the rows from being mistaken for recorded requests.
 """
 
@@ -35,9 +35,10 @@ _COLUMNS = (
 _LABEL = "expanded from a histogram"
 _THREAD = "towtank (expanded from histograms) 1-1"
 _UNTIMED = f"{_LABEL}; no time was recorded, so it is 0"
-# Golden ratio: its multiples modulo 1 are spread evenly, so that slow and fast requests alternate in a second.
+# The fractional parts of multiples of the golden ratio are spread evenly, so that slow and fast requests alternate
+# within a second.
 _GOLDEN = 0.6180339887498949
-# Kinds of failure for which the engine records a response time; timeouts are the slowest requests.
+# Kinds of failure for which the engine records a response time. Timeouts are the slowest requests.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
@@ -74,7 +75,7 @@ def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]
 
 
 def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
-    """Yield a sample for each request of a step that ended in a second, in ascending order of response times."""
+    """Yield a sample for each request of a step that ended in a given second, in ascending order of response times."""
     elapsed = _values_ms(item.response, histograms)
     untimed = max(0, item.ended - len(elapsed))
     outcomes = _outcomes(item, len(elapsed), untimed)
@@ -102,20 +103,24 @@ def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterato
 
 
 def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return all values of the histograms in ascending order, each as the middle of its bucket. [ms]"""
+    """Return all values of the histograms in ascending order. The value of a response is the middle of its
+    bucket. [ms]
+    """
     merged = histograms.merged(encoded)
     return np.zeros(0) if merged is None else np.repeat(1e3 * merged.middles_s, merged.counts)
 
 
 def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
-    """Return the outcome of each sample: samples without a time first, the others by ascending response time.
+    """Return the outcome of each sample: first the samples without a response time, then the others by ascending
+    response time.
 
     Timeouts are the slowest requests and come last. The recording does not state which other requests failed, so these
-    failures are spread evenly over the ranks.
+    failures are spread evenly over the samples.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
-    # Kinds without a response time are at the end of the list, so failures without a time are taken from there.
+    # Kinds of failure without a response time are at the end of the list, so failures without a time are taken from
+    # there.
     without, known = kinds[max(0, len(kinds) - untimed) :], kinds[: max(0, len(kinds) - untimed)]
     waited = known.count("timeout")
     spread = known[waited:]
@@ -128,7 +133,10 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
 def _latencies(
     item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the time to the first byte for each rank; 0 if it is unknown or no byte arrived, as in JMeter. [ms]"""
+    """Return the time to the first byte for each sample, by rank of its response time. [ms]
+
+    As in JMeter, it is 0 if it is unknown or no byte arrived.
+    """
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))
     count = min(len(first), len(times) - untimed)
@@ -137,7 +145,7 @@ def _latencies(
 
 
 def _share(whole: int, parts: int, place: int) -> int:
-    """Return the part with index `place` when a whole number is divided into nearly equal parts.
+    """Return one of the nearly equal parts into which a whole number is divided; `place` is the index of the part.
 
     The sum of all parts is the whole number.
     """

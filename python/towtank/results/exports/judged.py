@@ -1,4 +1,4 @@
-"""Determines the states of objectives in exports. An objective is met only if measured values show this."""
+"""Determines the states of objectives in exports. The state is "met" only if measured values show it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ State = Literal["met", "missed", "not measured", "not valid"]
 
 
 def state(objective: Mapping[str, Any]) -> State:
-    """Return the state of an objective.
+    """Return the state of an objective, such as `met` or `missed`.
 
-    It is `not valid` if the objective is undecided because a load has no valid run.
+    It is `not valid` if the objective is undecided because the study has no valid run at a load.
     """
     if objective["met"] is None:
         kinds = {gap["kind"] for gap in objective.get("not_judged") or ()}
@@ -23,7 +23,7 @@ def state(objective: Mapping[str, Any]) -> State:
 
 
 def explained(objective: Mapping[str, Any]) -> str:
-    """Return an explanation of the state of an objective."""
+    """Return an explanation of the state of an objective, such as the reason why it is undecided."""
     found = state(objective)
     if found == "not measured":
         return "no measured value decides it"
@@ -37,13 +37,13 @@ def explained(objective: Mapping[str, Any]) -> str:
 
 
 def doubt(objective: Mapping[str, Any]) -> str:
-    """Render the suspect runs on which the state of an objective depends; empty without such runs."""
+    """Render the suspect runs on which the state of an objective depends; empty without suspect runs."""
     runs = [str(run) for run in objective.get("suspect_runs") or ()]
     return f"depends on {'a suspect run' if len(runs) == 1 else 'suspect runs'}: {', '.join(runs)}" if runs else ""
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst measured value in the unit of the objective.
+    """Render the worst measured value for an objective, in the unit of the objective.
 
     The value has three digits, because its error is unknown.
     """

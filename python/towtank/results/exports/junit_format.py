@@ -1,4 +1,4 @@
-"""Exports objectives and verdicts as JUnit test cases, which build systems show on their test page.
+"""Exports objectives and verdicts as JUnit test cases, which continuous integration shows on its page of tests.
 
 A test case passes only if measured values show that the objective is met. An objective without a valid run is an error,
 as is a missing or invalid run.

@@ -15,7 +15,7 @@ from towtank.results.exports.material import Material
 
 ABSENT = "–"
 NAME = "summary.md"
-# Largest number of warnings on the page; the report lists all of them.
+# Largest number of warnings on the page. The report of the study lists all warnings.
 _DOUBTS_AT_MOST = 40
 _MARKS = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
 
@@ -31,7 +31,7 @@ def page(material: Material) -> str:
 
 
 def escaped(text: object) -> str:
-    """Escape text so that Markdown displays it unchanged and on one line."""
+    """Escape a text so that Markdown displays it unchanged and on one line."""
     return _MARKS.sub(lambda mark: f"\\{mark[0]}", " ".join(str(text).split()))
 
 
@@ -45,7 +45,7 @@ def _head(material: Material) -> Iterator[str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:
-    """Yield the lines of a Markdown table; the columns in `numbers` are right-aligned."""
+    """Yield the lines of a Markdown table. The columns whose indices are in `numbers` are right-aligned."""
     yield f"| {' | '.join(columns)} |"
     yield f"|{'|'.join(' ---: ' if place in numbers else ' --- ' for place in range(len(columns)))}|"
     for row in rows:
@@ -93,7 +93,7 @@ def _results(material: Material) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    """Render a time that has no interval with three digits."""
+    """Render a time without an interval, with three digits."""
     return units.format_duration(float(f"{seconds:.3g}")) if seconds > 0 else "0 s"
 
 
@@ -165,7 +165,7 @@ def _claims(material: Material) -> Iterator[str]:
 
 
 def _bold_head(answer: str) -> str:
-    """Render an answer with its verdict, the first words, in bold."""
+    """Render an answer with its first words, which are the verdict, in bold."""
     return re.sub(r"^[\w ]+", lambda head: f"**{head[0]}**", answer)
 
 

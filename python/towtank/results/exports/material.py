@@ -1,6 +1,6 @@
 """Holds the data to export: the runs of a study or a single run, with the results of their analysis.
 
-The analysis passes in the reader that decodes histograms, so that this package need not import the analysis.
+The analysis passes in an object that decodes histograms, so that this package need not import the analysis.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Decoded(Protocol):
 
     @property
     def total(self) -> int:
-        """Number of values. [1]"""
+        """Number of values in the histogram. [1]"""
 
     @property
     def minimum_s(self) -> float:
@@ -66,7 +66,7 @@ class HistogramReader(Protocol):
         """Merge several histograms, and encode the result; None if they contain no values."""
 
     def describe(self, encoded: str) -> dict[str, Any]:
-        """Return the columns that describe one histogram in the tables of `results.tables`."""
+        """Return the columns, with their values, by which the tables of `results.tables` describe a histogram."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class RunMaterial:
 
     @property
     def name(self) -> str:
-        """Name of the run."""
+        """Name of the run to export."""
         return self.folder.run_id
 
     @property
@@ -119,7 +119,7 @@ class RunMaterial:
         return recording
 
     def wall_ns(self, recording: Recording) -> int | None:
-        """Return the wall-clock time at the start of the run. [ns since 1970]"""
+        """Return the wall-clock time at which the run started. [ns since 1970]"""
         for source, key in ((recording.header or {}, "wall_ns"), (self.manifest, "started_wall_ns")):
             if isinstance(source.get(key), int):
                 return int(source[key])

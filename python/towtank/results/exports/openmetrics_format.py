@@ -1,7 +1,7 @@
-"""Exports run summaries in the OpenMetrics text format, for a textfile collector.
+"""Exports run summaries in the OpenMetrics text format, for the textfile collector of the Prometheus node_exporter.
 
-The file is valid in OpenMetrics 1.0 and in the older Prometheus text format, which the collector of node_exporter
-reads. It contains only gauges without time stamps. The final `# EOF` is a comment in the older format.
+The file is valid in OpenMetrics 1.0 and in the older Prometheus text format, which the collector reads. It contains
+only gauges without time stamps. In the older format, the final line `# EOF` is a comment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOUNDS = {"value": "estimate", "low": "low", "high": "high"}
 _LEVELS = ("valid", "suspect", "invalid")
 _UNITS = ("seconds", "ratio", "bytes")
 
-# Metric families in the order of the file: name without prefix, and help text.
+# Metric families in the order of the file. Each entry has the name without prefix, and the help text.
 _FAMILIES = {
     "study_runs": "Runs of the study by verdict.",
     "objective_met": "Whether an objective is met by a configuration; left out if no valid run decides this.",
@@ -83,7 +83,7 @@ class _Page:
             self.estimate(family, {**labels, "statistic": name}, times.get(name))
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines of the file; families without samples are omitted."""
+        """Yield all lines of the OpenMetrics file. Metric families without samples are omitted."""
         for family, samples in self.samples.items():
             if samples:
                 yield f"# HELP towtank_{family} {_FAMILIES[family]}"
@@ -114,7 +114,9 @@ def _escaped(text: str) -> str:
 
 
 def _label_names(factors: list[str]) -> dict[str, str]:
-    """Return the label name of each factor; if two factors would have the same label, a number distinguishes them."""
+    """Return the label name of each factor. If two factors would have the same label, a number distinguishes the
+    labels.
+    """
     names: dict[str, str] = {}
     for factor in factors:
         plain = "factor_" + re.sub(r"[^a-zA-Z0-9_]", "_", factor)
@@ -149,7 +151,7 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
     page.estimate("throughput_requests_per_second", labels, summary["request_throughput_per_s"])
     page.times("response_time_seconds", labels, summary["response_time_s"])
     page.times("exchange_time_seconds", labels, summary["exchange_time_s"])
-    if window:  # A run without a window has no counts, and zeros would be wrong.
+    if window:  # A run without a measured window has no counts, and zeros would be wrong.
         page.add("failed_transactions", labels, summary["errors"]["count"])
         page.add("failed_ratio", labels, summary["errors"]["share"])
         for kind, count in (summary.get("request_errors") or {}).get("by_kind", {}).items():

@@ -18,7 +18,8 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.otlp_seconds import points_of, resource_of
 from towtank.results.exports.seconds import seconds
 
-# Data points per request. They take about 2 MiB of JSON: collectors accept 20 MiB by default, other receivers 4 MiB.
+# Data points per request. This number takes about 2 MiB of JSON. Collectors accept 20 MiB by default, other receivers
+# 4 MiB.
 _POINTS_AT_MOST = 2_000
 
 
@@ -27,14 +28,16 @@ def _files(material: Material) -> list[File]:
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             for run in material.runs:
                 for document in documents(material, run):
-                    # `json.dumps` uses the fast C encoder; `json.dump` does not.
+                    # `json.dumps` is used because it has a fast encoder in C, which `json.dump` does not use.
                     stream.write(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n")
 
     return [File("metrics.otlp.jsonl", write)]
 
 
 def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
-    """Yield the export requests of one run; the number of data points in each request is limited."""
+    """Yield the export requests (`ExportMetricsServiceRequest`) of one run. The number of data points per request is
+    limited.
+    """
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")

@@ -14,12 +14,12 @@ from towtank.results.exports.material import Decoded
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# At most 160 buckets, as in the OpenTelemetry SDKs, and at most scale 8 (0.27 %), the finest that Prometheus
-# stores.
+# An exponential histogram has at most 160 buckets, as in the OpenTelemetry SDKs. Its scale is at most 8 (bucket width
+# 0.27 %), the finest that Prometheus stores.
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 
-# Data type, unit and description of each metric.
+# Data type, unit and description of each exported metric.
 _METRICS = {
     "towtank.users": ("gauge", "{user}", "Mean number of active virtual users"),
     "towtank.requests.in_flight": ("gauge", "{request}", "Requests without a response at the end of the interval"),
@@ -43,14 +43,14 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class Span:
-    """Time interval of a data point. [ns since 1970]"""
+    """Time range of a data point. [ns since 1970]"""
 
     start_ns: int
     end_ns: int
 
 
 def request(resource: Mapping[str, str], version: str, points: Mapping[str, Sequence[Json]]) -> Json:
-    """Return one `ExportMetricsServiceRequest`."""
+    """Return one `ExportMetricsServiceRequest` with data points."""
     metrics = []
     for name, (form, unit, meaning) in _METRICS.items():
         if not points.get(name):
@@ -83,7 +83,7 @@ def gauge(span: Span, attributes: Mapping[str, str], value: float) -> Json:
 
 
 def count(span: Span, attributes: Mapping[str, str], value: int) -> Json:
-    """Return a data point with a count over the time interval."""
+    """Return a data point with a count over a time range."""
     return {**_point(span, attributes), "asInt": str(value)}
 
 

@@ -15,7 +15,7 @@ Point = tuple[str, dict[str, Any]]
 
 
 def resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str, str]:
-    """Return the resource attributes: program, study, run and factor levels."""
+    """Return the attributes of the OTLP resource: program, study, run and factor levels."""
     return {
         "service.name": "towtank",
         "service.version": version,
@@ -26,7 +26,7 @@ def resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str
 
 
 def points_of(second: Second, wall_ns: int, histograms: HistogramReader, about_all: Labels) -> Iterator[Point]:
-    """Yield the data points of a second, each with its metric name.
+    """Yield the OTLP data points of a second, each with the name of its metric.
 
     Parameters
     ----------

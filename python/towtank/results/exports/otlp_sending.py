@@ -1,4 +1,6 @@
-"""Sends OTLP metrics over HTTP: repeats retryable requests as the protocol requires, and reports refusals."""
+"""Sends OTLP metrics over HTTP. Requests are repeated where the protocol requires it, and refused requests are
+reported.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from towtank.workload.targets import check_targets, host_and_port
 
 _PATH = "/v1/metrics"
 _TIMEOUT_S = 30.0
-# OTLP/HTTP, "Retryable Response Codes". Repeating a request that failed with another status would be useless.
+# Status codes in OTLP/HTTP, "Retryable Response Codes". A request that failed with any other status is not repeated,
+# because it would fail again.
 _REPEATABLE = (429, 502, 503, 504)
 _PAUSES_S = (1.0, 2.0, 4.0)
 _NAME = re.compile(r"[A-Za-z0-9-]+")
@@ -25,7 +28,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def faults(options: Options) -> list[Fault]:
-    """Return the faults of the endpoint and the headers."""
+    """Return the faults of an endpoint URL and of the HTTP headers for it."""
     if options.endpoint is None:
         without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
         return without if options.headers else []
@@ -52,13 +55,15 @@ def _is_endpoint(text: str) -> bool:
 
 
 def address(endpoint: str) -> str:
-    """Return the URL of the requests: the endpoint, extended by the metrics path unless it ends with this path."""
+    """Return the URL to which metrics are sent: the endpoint, extended by the metrics path unless it ends with this
+    path.
+    """
     base = endpoint.rstrip("/")
     return base if base.endswith(_PATH) else base + _PATH
 
 
 def place(endpoint: str, allowed: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the IP addresses of the endpoint's host, in the order in which they are tried.
+    """Return the IP addresses of the endpoint's host, in the order in which connections to them are tried.
 
     Raises
     ------
@@ -79,7 +84,7 @@ def send(
     *,
     allowed: Iterable[str] = (),
 ) -> int:
-    """Send every body as a request, one after the other.
+    """Send every body as an HTTP request, one after the other.
 
     Parameters
     ----------
@@ -126,7 +131,7 @@ def send(
 
 
 def _send_one(poster: Poster, body: bytes, pause: Callable[[float], None]) -> Answer:
-    """Send one request, and repeat it while the receiver is busy. Return the last response."""
+    """Send one request, and repeat it while the receiver responds that it is busy. Return the last response."""
     answer = _post(poster, body)
     for pause_s in _PAUSES_S:
         if answer.status not in _REPEATABLE:

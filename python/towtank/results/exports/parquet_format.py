@@ -1,4 +1,4 @@
-"""Exports both tables of every run as Parquet.
+"""Exports the two tables of every run as Parquet files.
 
 Query engines can read the folders of all runs as one table with an additional column `run`.
 """

@@ -15,7 +15,7 @@ from towtank.results.segments import Interval, Recording, Series
 
 @dataclass(slots=True)
 class Item:
-    """Step, page or transaction in one second.
+    """Counts and response times of a step, page or transaction in one second.
 
     Histograms stay encoded, one for each load thread and user group.
 
@@ -49,7 +49,7 @@ class Item:
 
     @property
     def ended(self) -> int:
-        """Number of completed requests or transactions, successful or failed."""
+        """Number of requests or transactions that ended in this second, successful or failed."""
         return self.ok + sum(self.failed.values())
 
     def add(self, other: Series | Item) -> None:
@@ -69,7 +69,7 @@ class Item:
 
 
 def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> dict[int, int] | None:
-    """Add up counts by status code; None if either count was not recorded."""
+    """Add two counts by status code; None if either of them was not recorded."""
     if some is None or more is None:
         return None
     return {code: some.get(code, 0) + more.get(code, 0) for code in sorted({*some, *more})}
@@ -107,7 +107,7 @@ class Second:
     connection_wait: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Item]:
-        """Return the items of a kind: `step`, `page` or `transaction`."""
+        """Return the items of a kind (`step`, `page` or `transaction`) in this second."""
         return [item for item in self.items if item.of == kind]
 
 
@@ -124,7 +124,7 @@ def seconds(recording: Recording) -> Iterator[Second]:
 
 
 def known_names(recording: Recording) -> dict[str, list[str]]:
-    """Return the names of all transactions, pages and steps, in index order."""
+    """Return the names of all transactions, pages and steps, in the order of their indexes."""
     return {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
 
 
@@ -154,7 +154,7 @@ def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str,
 
 
 def total(items: Iterable[Item], of: str, name: str) -> Item:
-    """Return the sum of several items as one item."""
+    """Return the sum of several items (steps, pages or transactions) as one item."""
     whole = Item(of, name)
     for item in items:
         whole.add(item)

@@ -1,4 +1,4 @@
-"""Writes export files atomically: after a crash, each file is either the old or the complete new version."""
+"""Writes export files atomically: after a crash, each file is either the old version or the complete new version."""
 
 from __future__ import annotations
 

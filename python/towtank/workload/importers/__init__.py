@@ -13,7 +13,7 @@ from pathlib import Path
 from towtank.workload.importers.draft import Draft, Options, identifier, literal, steps_of
 from towtank.workload.importers.writing import finish, json_document, note_lines
 
-# Formats: the name on the command line, with a description of the files. The package of this name reads the
+# Name of each import format on the command line, with a description of its files. The package with this name reads the
 # format.
 FORMATS = {
     "har": "recording of a browser or a proxy (HTTP Archive)",

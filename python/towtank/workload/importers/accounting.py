@@ -1,8 +1,9 @@
 """Accounts for every key of an imported file: converted, reported in a note, harmless, or refused.
 
-Each importer has a table with the treatment of each key of its format, and passes every key of a file to a `Ledger`.
-A key that is missing from the table becomes a note. A key that the table lists as carried over, but that no code has
-read, is a fault of the importer. It raises an exception in strict mode (tests) and otherwise becomes a note.
+Each importer has a table that states, for each key of its format, if the key is converted, noted or harmless. It passes
+every key of a file to a `Ledger`. A key that is missing from the table becomes a note. If the table lists a key as
+converted but no code has read it, the importer has a fault. The fault raises an exception in strict mode (tests) and
+otherwise becomes a note.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from towtank.workload.importers.draft import Notes
 
 
 class Fate(Enum):
-    """Treatment of a key by an importer: carried over into the workload, reported in a note, or harmless."""
+    """States if an importer converts a key into the workload, reports it in a note, or ignores it as harmless."""
 
     CARRIED = "carried"
     NOTED = "noted"
@@ -24,12 +25,12 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Key:
-    """Treatment of a key of a format.
+    """States how an importer handles a key of a format.
 
     Attributes
     ----------
     fate : Fate
-        Treatment of the key: carried over, noted or harmless.
+        Converted, noted or harmless.
     why : str
         Counterpart in the workload, text of the note, or reason why leaving the key out loses nothing.
     default : tuple of str
@@ -45,12 +46,12 @@ Table = Mapping[str, Mapping[str, Key]]
 
 
 def carried(*names: str, why: str = "") -> dict[str, Key]:
-    """Declare keys that the importer carries over into the workload."""
+    """Declare keys that the importer converts into the workload."""
     return {name: Key(Fate.CARRIED, why) for name in names}
 
 
 def noted(name: str, why: str, *default: str) -> dict[str, Key]:
-    """Declare a key that becomes a note, unless its value is one of the default values."""
+    """Declare a key that the importer reports in a note, unless its value is a default value."""
     return {name: Key(Fate.NOTED, why, default)}
 
 
@@ -60,20 +61,20 @@ def harmless(why: str, *names: str) -> dict[str, Key]:
 
 
 class UnaccountedError(RuntimeError):
-    """Error of the importer: the table lists a key as carried over, but no code has read it."""
+    """Fault of an importer: its table lists a key as converted, but no code has read the key."""
 
 
 class Ledger:
-    """Accounts for every key of a file by the table of its format.
+    """Accounts for every key of an imported file, by the table of the file's format.
 
     Parameters
     ----------
     notes : Notes
         Notes, to which keys that are lost are added.
     table : Table
-        Treatment of each key, by kind of construct.
+        For each kind of construct, the keys with their handling.
     strict : bool
-        True if an exception is raised for a key that is listed as carried over but was not read.
+        True if an exception is raised for a key that is listed as converted but was not read.
     own : callable
         Returns True if a key that is missing from the table belongs to the program that wrote the file.
     """
@@ -87,7 +88,7 @@ class Ledger:
         self._own = own
 
     def note(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note that states a construct and its replacement."""
+        """Add a note that names a construct of the imported file and its replacement in the workload."""
         self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:
@@ -96,7 +97,7 @@ class Ledger:
         Raises
         ------
         UnaccountedError
-            In strict mode, if the key is listed as carried and was not read.
+            In strict mode, if the key is listed as converted but was not read.
         """
         entry = self._table.get(kind, {}).get(key)
         if entry is None and self._own(key):

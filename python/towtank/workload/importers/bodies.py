@@ -8,7 +8,8 @@ from typing import Any
 from towtank.workload.importers.draft import literal
 from towtank.workload.importers.encoded import pairs_of
 
-# Depth above which a JSON body is kept as text; workload files must not be nested deeper than 50. [1]
+# A JSON body that is nested deeper than this is kept as text, because workload files must not be nested deeper than 50.
+# [1]
 _JSON_DEPTH = 30
 
 
@@ -41,7 +42,7 @@ def form_of(text: str) -> dict[str, str] | None:
 
 
 def parts_of(parts: list[tuple[str, Any]]) -> Any:
-    """Return the parts of a multipart body as a mapping, or as a list if a name occurs twice.
+    """Return the parts of a multipart body as a mapping of names, or as a list if a name occurs more than once.
 
     Examples
     --------
@@ -56,7 +57,9 @@ def parts_of(parts: list[tuple[str, Any]]) -> Any:
 
 
 def _json(text: str) -> Any:
-    """Return the value of a JSON text with its strings escaped for templates; None if the body must stay text."""
+    """Return the value of a JSON text, with its strings escaped for templates; None if the body must be sent
+    as text.
+    """
     try:
         value = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
@@ -65,7 +68,7 @@ def _json(text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object as a mapping; raises ValueError for a repeated key."""
+    """Return the pairs of a JSON object as a mapping; raise ValueError for a repeated key."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("has a key twice")
@@ -73,7 +76,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> bool:
-    """Return True if a value survives writing to YAML: it has no huge numbers and is not nested deeply."""
+    """Return True if a JSON value can be written to YAML unchanged: it has no huge numbers and is not nested deeply."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_plain(each, depth - 1) for each in inner)

@@ -19,21 +19,21 @@ from towtank.workload.importers.encoded import QUERY_SAFE, pairs_of
 
 Step = dict[str, Any]
 
-# Largest number of positions in a note, so that a log of a million lines does not produce a million positions.
+# Largest number of positions that a note lists, because a log of a million lines could give a million positions.
 # [1]
 PLACES_AT_MOST = 100
-# Largest number of loop iterations that the workload format allows. [1]
+# Largest number of iterations of a loop that the workload format allows. [1]
 ROUNDS_AT_MOST = 1_000_000
 # HTTP methods that a workload supports.
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"})
-# Suffixes of files that are the same for all users: scripts, style sheets, pictures, fonts.
+# Suffixes of files with the same content for all users: scripts, style sheets, pictures, fonts.
 ASSET_ENDINGS = frozenset(
     {"avif", "bmp", "css", "eot", "gif", "ico", "jpeg", "jpg", "js", "map", "mjs", "mp3", "mp4", "otf", "png", "svg"}
     | {"ttf", "webm", "webp", "woff", "woff2"}
 )
-# Names with a special meaning in templates, which variables must not have.
+# Names that have a special meaning in templates and therefore cannot be names of variables.
 _RESERVED = frozenset({"uuid", "iteration", "user", "now", "random", "system", "parameters"})
-# Headers that concern the connection, and headers that the engine sets.
+# Headers that concern only the connection or that the engine sets; importers do not convert them.
 TRANSPORT_HEADERS = frozenset(
     {"host", "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "te"}
     | {"upgrade-insecure-requests", "priority", "expect"}
@@ -73,7 +73,7 @@ class Options:
 
 @dataclass
 class Note:
-    """Construct of an imported file that could not be carried over, with its positions.
+    """Construct of an imported file that could not be converted, with its positions.
 
     Attributes
     ----------
@@ -94,14 +94,16 @@ class Note:
 
 
 class Notes:
-    """Notes of an import. Equal constructs with the same reason share one note."""
+    """Notes of an import. Equal constructs with the same reason are combined in one note."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self._notes: dict[tuple[str, str], Note] = {}
 
     def add(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note for a position. Secrets in addresses are hidden, because notes are printed."""
+        """Add a note for a position in the imported file. Secrets in addresses are hidden, because notes are
+        printed.
+        """
         what, why = redacted_text(what), redacted_text(why)
         note = self._notes.setdefault((what, why), Note(what, why))
         if place in note.places:
@@ -117,7 +119,7 @@ class Notes:
 
 @dataclass
 class Draft:
-    """Workload under construction by an importer.
+    """Result of reading an imported file, from which the workload file is written.
 
     Attributes
     ----------
@@ -165,14 +167,14 @@ class Draft:
 
 
 def literal(text: str) -> str:
-    """Return a template that stands for exactly the given text.
+    """Return a template whose value is exactly the given text.
 
     Examples
     --------
     >>> literal("costs ${price}")
     'costs $${price}'
     """
-    # A lone surrogate cannot be encoded in UTF-8.
+    # A surrogate that is not part of a pair cannot be encoded in UTF-8.
     return text.encode("utf-8", "replace").decode("utf-8").replace("${", "$${")
 
 
@@ -184,7 +186,7 @@ def identifier(text: str, fallback: str) -> str:
     >>> identifier("Log in / out", "page"), identifier("42", "page")
     ('log_in_out', 'page_42')
     """
-    # Camel case is split, so that `getPetById` becomes `get_pet_by_id`.
+    # Words in camel case are separated, so that `getPetById` becomes `get_pet_by_id`.
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
     name = re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")[:60].strip("_")
     if not name:
@@ -194,7 +196,7 @@ def identifier(text: str, fallback: str) -> str:
 
 
 def unique(name: str, taken: Iterable[str]) -> str:
-    """Return a name, with the first free number appended if the name is taken."""
+    """Return a name that is not taken yet: if the given name is taken, the first free number is appended."""
     known = set(taken)
     if name not in known:
         return name
@@ -214,7 +216,7 @@ def address_of(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"must be an http or https URL, got {url[:80]!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    port = parts.port  # raises ValueError if the port is invalid
+    port = parts.port  # reading the port raises ValueError if the port is invalid
     return f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")
 
 
@@ -268,7 +270,7 @@ def page(name: str, steps: list[Step]) -> Step:
 
 
 def steps_of(item: Step) -> list[Step]:
-    """Return the steps inside a page; any other step is returned as a list with this step."""
+    """Return the steps inside a page. Any other step is returned as the only element of a list."""
     match item:
         case {"page": _, "steps": list(steps)}:
             return steps
@@ -302,7 +304,7 @@ def equal_weights(names: Iterable[str]) -> dict[str, float]:
 
 
 def weights(counts: dict[str, float]) -> dict[str, float]:
-    """Return weights with four decimals that add up to exactly 100.
+    """Return weights in percent with four decimals that add up to exactly 100.
 
     The largest weight absorbs the rounding error.
 
@@ -321,7 +323,7 @@ def weights(counts: dict[str, float]) -> dict[str, float]:
 def common_headers(steps: list[Step]) -> dict[str, str]:
     """Remove the headers that all requests send with the same value, and return these headers.
 
-    Content-Type stays in the requests: the type that a body implies would override a default header.
+    Content-Type stays in the requests, because a default header would not override the type that a body implies.
     """
     requests = [step for step in steps if "headers" in step or method_of(step)]
     if len(requests) < 2:

@@ -6,10 +6,10 @@ import json
 import re
 from typing import Any
 
-# Greatest length [character] and depth [1] of a mapping or list that is written on one line.
+# A mapping or list is written on one line up to this length [character] and this depth of nesting [1].
 _LINE = 88
 _DEPTH = 2
-# Texts that are written without quotes: words, paths, and quantities with a unit.
+# Matches texts that YAML files contain without quotes: words, paths, and quantities with a unit.
 _PLAIN = re.compile(r"[A-Za-z/_](?:[A-Za-z0-9_./;=+()|~-]| (?=[A-Za-z0-9_./(]))*")
 _QUANTITY = re.compile(r"\d+(?:\.\d+)? (?:ns|us|ms|s|min|h|d|%|B|[KMG]iB)")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
@@ -62,7 +62,8 @@ def _flow(value: Any, depth: int = _DEPTH) -> str | None:
             return None
         return "{" + ", ".join(f"{_scalar(key)}: {item}" for key, item in items.items()) + "}"
     if isinstance(value, list):
-        # Steps and rows of mappings are easier to compare one below the other, so they are never put on one line.
+        # Steps and rows that are mappings are easier to compare on lines of their own, so they are never put on one
+        # line.
         if any(isinstance(item, dict) for item in value):
             return None
         inner = [_flow(item, depth) for item in value]

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote, unquote_plus, unquote_to_bytes
 
 _NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PLACE = re.compile(r"(\$\{[^}]*\})")
-# Characters that are left unchanged in a query.
+# Characters that encoding leaves unchanged in a query.
 QUERY_SAFE = "/%:@!$&()*+,;=~-._?[]{}"
 
 
@@ -54,12 +54,14 @@ def pairs_of(text: str, *, in_query: bool) -> list[tuple[str, str]] | None:
 
 
 def decoded(text: str, *, in_query: bool) -> str:
-    """Decode a text of a query or form. The text must be one for which `survives` returns True."""
+    """Decode a text of a query or form. `survives` must return True for the text."""
     return unquote(text) if in_query else unquote_plus(text)
 
 
 def encoded(template: str, safe: str = "") -> str:
-    """Return a template encoded for a query or form. Text is encoded here, placeholders `${...}` by the engine.
+    """Return a template encoded for a query or form.
+
+    This function encodes the text. The engine encodes the values of placeholders `${...}`.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def encoded(template: str, safe: str = "") -> str:
 
 
 def _text(text: str, safe: str) -> str:
-    """Encode a text and return it as a template."""
+    """Encode a text for a query or form, and return it as a template."""
     return quote(text, safe=safe, errors="replace").replace("${", "$${")
 
 

@@ -12,9 +12,9 @@ from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
-# Connection headers that are kept if the author of the request wrote them.
+# Connection headers that are kept if the author of the request wrote them deliberately.
 _ANY_REQUEST = frozenset({"host", "priority", "upgrade-insecure-requests"})
-# Characters of a header name: RFC 9110, section 5.6.2.
+# Characters that a header name may contain: RFC 9110, section 5.6.2.
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OF_CONNECTION = "left out: the engine sets the headers of a connection"
 Place = tuple[int, int]
@@ -22,7 +22,7 @@ Place = tuple[int, int]
 
 @dataclass
 class ImportedHeaders:
-    """Headers of one request after the import.
+    """Headers of one request that remain after the import.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ImportedHeaders:
 def carry(
     pairs: Iterable[tuple[str, str, Place]], notes: Notes, *, recorded: bool = True, keep: Collection[str] = ()
 ) -> ImportedHeaders:
-    """Return the headers of a request that the workload keeps; dropped headers are noted.
+    """Return the headers of a request that the workload keeps. Dropped headers are reported in notes.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def carry(
             continue
         reason = _why_not(low)
         if reason is not None:
-            # Browsers describe themselves in about ten headers of every request, so these headers share one note.
+            # A browser describes itself in about ten headers of every request, so all these headers share one note.
             what = "headers sec-ch-*, sec-fetch-*" if low.startswith(_OF_BROWSER) else f"header {name}"
             notes.add(place, what, reason)
         elif low == "authorization":
@@ -116,7 +116,7 @@ def _authorization(value: str, place: Place, carried: ImportedHeaders, notes: No
 
 
 def _keep(name: str, value: str, carried: ImportedHeaders) -> None:
-    """Keep a header. Repeated headers are joined with a comma (RFC 9110, section 5.3)."""
+    """Add a header to the kept headers. Repeated headers are joined with a comma (RFC 9110, section 5.3)."""
     known = next((each for each in carried.headers if each.lower() == name.lower()), None)
     if known is not None:
         carried.headers[known] += ", " + literal(value)

@@ -12,18 +12,19 @@ from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_text
 from towtank.yamlfile import Node, Path_
 
-# Largest nesting depth; recordings and interface descriptions have a depth of about ten. [1]
+# Largest nesting depth of a JSON file. Recordings and interface descriptions have a depth of about ten. [1]
 DEPTH_AT_MOST = 200
-# Largest number of values; that many values take about a gigabyte of memory. [1]
+# Largest number of values in a JSON file, for which about a gigabyte of memory is needed. [1]
 VALUES_AT_MOST = 3_000_000
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
-# Reader of strings, which are most of the work. It is called only at a quote, so that it returns only
-# strings.
+# This scanner of the standard library reads strings, which take most of the time. It is called only at a quote, so it
+# returns only strings.
 _READER = json.JSONDecoder()
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
-# Largest number of digits of an integer; most JSON readers convert longer numbers to floats, too. [1]
+# Largest number of digits of an integer. Most JSON readers convert longer numbers to floats, so they are floats here,
+# too. [1]
 _DIGITS = 300
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from towtank.units import exact_share
 from towtank.workload.importers.draft import Step
 
-# Shares closer than this to 0 or 1 are rounded to 0 or 1, since shares are written with six decimals. [1]
+# Shares closer than this to 0 or 1 are rounded to 0 or 1, because shares are written with six decimals. [1]
 _LEAST = 5e-7
 
 

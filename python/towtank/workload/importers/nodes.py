@@ -1,4 +1,4 @@
-"""Reads values from trees of nodes; a default is returned for a value that is missing or has another type."""
+"""Reads values from trees of nodes. If a value is missing or has another type, a default is returned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def number_of(node: Node | None, *path: str | int, default: float = 0.0) -> floa
     """Return the number at a path below a node; `default` if there is no finite number."""
     found = child_of(node, *path)
     value = found.value if found is not None else None
-    # JSON may contain numbers that exceed the range of a float.
+    # JSON may contain numbers that exceed the range of a float; such a number counts as missing.
     good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _NUMBER_BELOW
     return float(value) if good and value is not None else default
 

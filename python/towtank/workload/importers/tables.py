@@ -24,7 +24,7 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 def markdown(form: str) -> str:
     """Return the table of a format in Markdown.
 
-    Kinds of constructs with equal keys share rows, as do keys with equal treatment and reason.
+    Kinds of constructs with the same keys share rows, as do keys that are handled in the same way for the same reason.
     """
     lines = ["| construct | keys | treatment | result or reason |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}

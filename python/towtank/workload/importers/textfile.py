@@ -8,7 +8,7 @@ from pathlib import Path
 from towtank.errors import StudyError
 from towtank.yamlfile import decoded
 
-# Largest size of a file; recordings of long sessions have several hundred megabytes. [byte]
+# Largest size of an imported file. Recordings of long sessions have several hundred megabytes. [byte]
 BYTES_AT_MOST = 1_000_000_000
 
 
@@ -24,7 +24,7 @@ def read_text(path: Path, *, at_most: int = BYTES_AT_MOST) -> str:
 
 
 def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:
-    """Read a file as bytes; raises StudyError if the file cannot be read, is too long or is empty."""
+    """Read a file as bytes. Raises StudyError if the file cannot be read, is too long or is empty."""
     require_file(path)
     try:
         size = path.stat().st_size
@@ -54,8 +54,8 @@ def require_file(path: Path) -> None:
 def beside(source: Path | str, name: str) -> Path | None:
     """Return the path of a file that an imported file names.
 
-    Only regular files in the folder of the imported file or below are returned, and None for all others. The content of
-    the named file goes into the workload and from there to servers. An untrusted file must therefore not name arbitrary
+    Only a regular file in the folder of the imported file or below is returned, otherwise None. The content of the
+    named file goes into the workload and from there to servers. An untrusted file must therefore not name arbitrary
     files.
 
     Parameters
@@ -69,7 +69,8 @@ def beside(source: Path | str, name: str) -> Path | None:
     try:
         found = (folder / name).resolve()
         return folder / name if found.is_relative_to(folder.resolve()) and found.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # the name is invalid, or a symbolic link leads to itself
+    # this error is raised if the name is invalid or a symbolic link leads to itself
+    except (OSError, ValueError, RuntimeError):
         return None
 
 

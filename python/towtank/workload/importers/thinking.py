@@ -1,4 +1,4 @@
-"""Fits distributions of the workload format to think times, with goodness of fit."""
+"""Fits exponential, normal, uniform and lognormal distributions to think times, with their goodness of fit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from towtank.workload.importers.draft import seconds
 
 Sample = NDArray[np.float64]
 
-# Number of samples for the distribution of the Kolmogorov-Smirnov statistic. With it, the p-value has a standard
-# error of about 0.02 near 0.05. [1]
+# Number of bootstrap samples for the p-value of the Kolmogorov-Smirnov statistic. With this number, a p-value near 0.05
+# has a standard error of about 0.02. [1]
 _BOOTSTRAP = 199
-# Largest number of gaps in a fit; with more gaps a fit takes longer, but hardly changes. [1]
+# Largest number of gaps that a fit uses. With more gaps, a fit takes longer but hardly changes. [1]
 GAPS_AT_MOST = 2000
-# Smallest number of gaps with which a distribution is fitted. [1]
+# Smallest number of gaps between pages to which a distribution is fitted. [1]
 GAPS_AT_LEAST = 20
 
 
@@ -67,8 +67,8 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Family:
-    """Family of distributions for values above the bound `least`: functions for the fit, the distribution and the
-    quantiles.
+    """Family of distributions, restricted to values above the bound `least`, with the functions that fit and evaluate
+    it.
     """
 
     fit: Callable[[Sample, float], tuple[float, ...]]
@@ -127,7 +127,9 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
 
 
 def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
-    """Return a fit whose parameters are estimated from all gaps, which is more precise than from a sample of them."""
+    """Return a fit whose parameters are estimated from all gaps, which is more precise than an estimate from a
+    sample.
+    """
     parameters, longest = family.fit(gaps, least), float(gaps[-1])
     named = dict(zip(family.names, parameters, strict=True))
     pause, mean = _pause(fit.name, parameters, least, longest), _mean(fit.name, parameters, least, longest)
@@ -164,7 +166,8 @@ def _pause(name: str, parameters: tuple[float, ...], least: float, longest: floa
         return {"uniform": {"min": seconds(parameters[0]), "max": seconds(parameters[1])}}
     if name == "normal":
         mean, sd = parameters
-        # By default, the format truncates at the mean plus four standard deviations, but some gaps may be longer.
+        # By default, the workload format truncates a normal distribution at the mean plus four standard deviations.
+        # Some gaps may be longer.
         most = max(longest, mean + 4 * sd)
         if mean < least:
             return None
@@ -173,9 +176,9 @@ def _pause(name: str, parameters: tuple[float, ...], least: float, longest: floa
 
 
 def _fit_exponential(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return the maximum likelihood estimate of the mean excess over `least`. [s]
+    """Return the maximum likelihood estimate of the mean excess over the bound `least`. [s]
 
-    An exponential distribution has the same mean excess over any bound.
+    The mean excess of an exponential distribution is the same for every bound.
     """
     return (max(float(np.mean(sample)) - least, 1e-6),)
 
@@ -194,7 +197,7 @@ def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
     sd = math.sqrt(max(square - mean**2, 1e-12))
 
     def bounded(parameters: NDArray[np.float64]) -> tuple[float, float]:
-        # With a mean far below the bound, the distribution is nearly exponential, and lower means change nothing.
+        # If the mean is far below the bound, the distribution is nearly exponential, and a lower mean changes nothing.
         scale = math.exp(min(float(parameters[1]), 30.0))
         return max(float(parameters[0]), least - 8 * scale), scale
 
@@ -210,7 +213,7 @@ def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
 
 
 def _fit_lognormal(sample: Sample, least: float) -> tuple[float, ...]:
-    """Return the estimates of `_fit_normal` for the logarithms of the sample."""
+    """Apply `_fit_normal` to the logarithms of the sample, and return its estimates."""
     logarithm = np.log(np.maximum(sample, 1e-9))
     return _fit_normal(logarithm, _log_least(least))
 

@@ -8,7 +8,7 @@ from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.nodes import place_of
 from towtank.yamlfile import Node
 
-# Location of inner mappings in a value: the value itself, each item of a list, each value of a mapping.
+# Location of inner mappings in the value of a key: the value itself, each item of a list, each value of a mapping.
 ONE, EACH, VALUES = "one", "each", "values"
 Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 
@@ -16,7 +16,8 @@ Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 def account(
     node: Node, kind: str, ledger: Ledger, shape: Shape, resolve: Callable[[Node], Node | None] = lambda node: node
 ) -> None:
-    """Account for all keys below a node; a node to which several references lead is counted once.
+    """Account for all keys below a node of an imported file. A node to which several references lead is counted only
+    once.
 
     Parameters
     ----------

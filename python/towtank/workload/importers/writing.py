@@ -1,4 +1,4 @@
-"""Writes a draft as the text of a workload file, and checks the text."""
+"""Writes the result of an import as the text of a workload file, and checks this text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Imported:
 
 
 def finish(draft: Draft, folder: Path) -> Imported:
-    """Return the workload file of a draft as text, after a check of the text.
+    """Return the workload file of a draft as text, after checking the text.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def document(draft: Draft) -> dict[str, Any]:
 def _check(text: str, folder: Path) -> list[Fault]:
     """Return the faults of a workload text, found in the same way as by `towtank validate`.
 
-    File names are relative to `folder`, the final folder of the file.
+    File names in the text are relative to `folder`, in which the file will be written.
     """
     with tempfile.TemporaryDirectory(prefix="towtank-import-") as scratch:
         path = Path(scratch) / "workload.yaml"
@@ -107,7 +107,7 @@ def note_lines(source: str, note: Note, at_most: int) -> list[str]:
 
 
 def json_document(imported: Imported, out: str | None) -> dict[str, Any]:
-    """Return the JSON document that describes an import: files, targets, transactions, findings and notes."""
+    """Return the JSON document on the result of an import: files, targets, transactions, findings and notes."""
     draft = imported.draft
     return {
         "schema": "towtank/import/1",

@@ -14,7 +14,7 @@ from xml.parsers import expat
 from towtank.errors import StudyError
 from towtank.workload.importers.textfile import read_bytes
 
-# Largest size [byte] and depth [1] of a file; test plans of large programs have a few megabytes.
+# Largest size [byte] and nesting depth [1] of an XML file. Test plans of large programs have a few megabytes.
 _BYTES_AT_MOST = 100_000_000
 _DEPTH_AT_MOST = 200
 
@@ -61,7 +61,7 @@ def load(path: Path) -> Element:
     parser = expat.ParserCreate()
     root = Element("", {}, 1, 1)
     stack = [root]
-    # Pieces of text in each element of the stack.
+    # For each element on the stack, the pieces of its text.
     texts: list[list[str]] = [[]]
 
     def here() -> tuple[int, int]:
@@ -97,6 +97,7 @@ def load(path: Path) -> Element:
     except expat.ExpatError as error:
         message = f"must be XML, got: {expat.ErrorString(error.code)}"
         raise StudyError.at(path, message, line=error.lineno, column=error.offset + 1) from None
-    except (ValueError, LookupError) as error:  # Python does not support the encoding
+    # this error is raised if Python does not support the encoding of the file
+    except (ValueError, LookupError) as error:
         raise StudyError.at(path, f"must be XML, got: {error}", line=1, column=1) from None
     return root.children[0]

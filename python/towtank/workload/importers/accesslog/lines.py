@@ -22,10 +22,10 @@ from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.draft import Notes
 from towtank.workload.importers.textfile import require_file
 
-# Longest line of a log. Servers refuse request lines beyond this length, so a longer line comes from an attack
-# or is not part of a log. [byte]
+# Longest line of an access log. Servers refuse longer request lines, so a longer line comes from an attack or the file
+# is no access log. [byte]
 _LINE_AT_MOST = 65536
-# If a larger share of the lines is unreadable, the file is not taken for an access log. [ratio]
+# If a larger share of its lines is unreadable, a file does not count as an access log. [ratio]
 _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
@@ -38,7 +38,7 @@ _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
-# Treatment of each field of a log line by the importer.
+# For each field of a log line, states if the importer converts it, reports it in a note, or ignores it as harmless.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
     "host": Key(Fate.CARRIED, "sessions, which are identified by host and agent"),
@@ -50,7 +50,8 @@ FIELDS: dict[str, Key] = {
     "agent": Key(Fate.CARRIED, "sessions; requests of robots are left out; the header is not sent"),
     "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
 }
-# Greatest number of digits of a response time. A longer number is a time stamp (nginx's `$msec`). [digits]
+# Greatest number of digits of a response time. A longer number at the end of a line is a time stamp (nginx's `$msec`).
+# [digits]
 _SECONDS = re.compile(r"\d{1,6}\.\d+")
 _MICROSECONDS = re.compile(r"\d{1,12}")
 
@@ -86,17 +87,19 @@ class Hit:
 
     @property
     def start(self) -> float:
-        """Time at which the request was sent. [s]"""
+        """Time at which the logged request was sent. [s since 1970]"""
         return self.time - (self.response_time or 0.0) if self.ends else float(self.time)
 
     @property
     def end(self) -> float:
-        """Time at which the response was complete; the start if the response time is unknown. [s]"""
+        """Time at which the response was complete; the start of the request if the response time is unknown. [s since
+        1970]
+        """
         return float(self.time) if self.ends else self.time + (self.response_time or 0.0)
 
 
 def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
-    """Yield the requests of an access log line by line; unreadable lines become notes.
+    """Yield the requests of an access log line by line. Unreadable lines become notes.
 
     Raises
     ------
@@ -149,7 +152,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a log with their numbers; long lines are truncated."""
+    """Yield the lines of an access log with their line numbers; long lines are truncated."""
     number = 0
     while raw := stream.readline(_LINE_AT_MOST):
         number += 1
@@ -159,7 +162,7 @@ def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
-    """Parse a log line into a request; return True if the line is unreadable, False if it contains no request."""
+    """Parse a log line into a request. Return True if the line is unreadable, and False if it contains no request."""
     match = _LINE.fullmatch(text)
     time = _time(match.group("time")) if match is not None else None
     if match is None or time is None:
@@ -180,7 +183,7 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
 
 
 def _percent(escaped: re.Match[str]) -> str:
-    """Return in percent-encoded form a character that the server escaped in its log."""
+    """Return the percent-encoded form of a character that the server escaped in its log."""
     code = escaped.group(1)
     byte = int(code[1:], 16) if len(code) == 3 else ord(_CONTROLS.get(code, code))
     return f"%{byte:02X}"
@@ -197,7 +200,7 @@ def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool
             notes.add((number, match.start(field) + 1), f"field {field}", key.why)
 
 
-# Adjacent log lines mostly have the same second, so caching saves most conversions of times.
+# Adjacent log lines mostly have the same second, so caching the last result saves most conversions of times.
 @lru_cache(maxsize=1024)
 def _time(text: str) -> int | None:
     match = _TIME.fullmatch(text)

@@ -1,7 +1,7 @@
 """Path patterns of an access log: identifiers in paths become parameters, whose values are kept in bounded memory.
 
 A pattern consists of a method, the parts of a path and the names of a query. `None` represents a path part that
-is a parameter. If too many patterns differ in one part only, this part becomes a parameter.
+is a parameter. If too many patterns differ in only one path part, this part becomes a parameter.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from urllib.parse import urlsplit
 from towtank.workload.importers.accesslog.lines import Hit
 from towtank.workload.importers.draft import ASSET_ENDINGS
 
-# Largest number of patterns; when a log exceeds it, patterns that differ in one part only are merged. [1]
+# Largest number of patterns of one log. If a log has more, patterns that differ in only one path part are merged. [1]
 PATTERNS_AT_MOST = 2000
-# Largest number of patterns that may differ in one path part only; more are merged into one pattern. [1]
+# Largest number of patterns that may differ in only one path part. If there are more, they are merged. [1]
 ALIKE_AT_MOST = 20
-# Number of different rows of values that are kept per pattern. Further rows are only counted. [1]
+# Number of different rows of parameter values that are kept per pattern. Further rows are only counted. [1]
 ROWS_AT_MOST = 500
-# Number of different static files that are kept per page. [1]
+# Number of different static files that are kept in the statistics of each page. [1]
 ASSETS_AT_MOST = 100
-# Number of query names that are kept per pattern. [1]
+# Number of names of query parameters that are kept per pattern. [1]
 NAMES_AT_MOST = 20
-# Length at which path parts and query values are truncated; longer texts are tokens, not search terms.
-# [character]
+# Length at which path parts and query values are truncated. Longer texts are tokens, not search terms, so their content
+# does not matter. [character]
 _VALUE_AT_MOST = 500
 
 _IDENTIFIER = re.compile(
@@ -33,7 +33,7 @@ _IDENTIFIER = re.compile(
     r"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w~-]{20,}"
 )
 
-# A percent escape that truncation left incomplete.
+# Matches an incomplete percent escape at the end of a truncated text.
 _HALF_ESCAPE = re.compile("%[0-9A-Fa-f]?$")
 
 Parts = tuple[str | None, ...]
@@ -78,7 +78,7 @@ class Pattern:
     assets: Counter[str] = field(default_factory=Counter)
 
     def add_row(self, row: tuple[str, ...], times: int = 1) -> None:
-        """Count a row of parameter values.
+        """Count one row of parameter values.
 
         Beyond `ROWS_AT_MOST` different rows, only the total is counted.
         """
@@ -88,12 +88,12 @@ class Pattern:
             self.not_kept += times
 
     def add_asset(self, path: str) -> None:
-        """Count a static file of the page. Beyond `ASSETS_AT_MOST` different files, new files are ignored."""
+        """Count a static file of the page. After `ASSETS_AT_MOST` different files, new files are ignored."""
         if path in self.assets or len(self.assets) < ASSETS_AT_MOST:
             self.assets[path] += 1
 
     def merge(self, other: Pattern) -> None:
-        """Add the counts of another pattern to this pattern; the rows are not added."""
+        """Add the counts of another pattern to this pattern. Its rows of parameter values are not added."""
         self.line = min(self.line, other.line)
         self.count += other.count
         self.failures += other.failures
@@ -121,7 +121,7 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     split = urlsplit(url)
     parts: list[str | None] = []
     values: list[str] = []
-    # Without a slash at its end, an address is a different one: servers answer it with a redirect.
+    # A slash at the end is kept: without this slash, the URL is a different URL, which servers answer with a redirect.
     for part in split.path.removeprefix("/").split("/"):
         shown = _cut(part)
         made = _IDENTIFIER.fullmatch(part) is not None
@@ -144,7 +144,10 @@ def _cut(value: str) -> str:
 
 
 def shortened(url: str) -> bool:
-    """Return True if a pattern drops part of the URL: of a long query, of a long path part, or a name without `=`."""
+    """Return True if the pattern of a URL lacks a part of the URL.
+
+    This is the case for long queries, long path parts, and query names without `=`.
+    """
     split = urlsplit(url)
     names = split.query.split("&") if split.query else []
     values = [value for _, value in _pairs(split.query)]
@@ -153,13 +156,13 @@ def shortened(url: str) -> bool:
 
 
 class Patterns:
-    """Request patterns of a log, bounded in number."""
+    """Request patterns of an access log. Their number is limited."""
 
     def __init__(self) -> None:
         self.patterns: dict[Key, Pattern] = {}
-        # Patterns that result from merging, to which later requests are assigned.
+        # Patterns that result from merging. Later requests that match are assigned to these patterns.
         self.merged: set[Key] = set()
-        # Number of requests in patterns that were discarded.
+        # Number of requests whose patterns were discarded.
         self.forgotten = 0
 
     def add(self, hit: Hit) -> Key:
@@ -189,7 +192,9 @@ class Patterns:
         return self.patterns.get(key) or self.patterns.get(self._general(key, blank)[0])
 
     def _general(self, key: Key, row: tuple[str, ...]) -> tuple[Key, tuple[str, ...]]:
-        """Return the merged pattern to which a pattern belongs, and the row of parameter values for it."""
+        """Return the merged pattern to which a pattern belongs, and the parameter values of the request for this merged
+        pattern.
+        """
         for _ in key.parts:
             for index, part in enumerate(key.parts):
                 wider = _with_parameter(key, index)
@@ -202,7 +207,9 @@ class Patterns:
         return key, row
 
     def collapse(self) -> None:
-        """Merge patterns that differ in one part only if there are many of them, beginning with the last part."""
+        """Merge patterns that differ in only one path part, if there are many of them. The last path part is tried
+        first.
+        """
         longest = max((len(key.parts) for key in self.patterns), default=0)
         for back in range(1, longest + 1):
             alike: dict[Key, list[Key]] = {}
@@ -236,6 +243,6 @@ def _with_parameter(key: Key, index: int) -> Key:
 
 
 def _wider_row(key: Key, row: tuple[str, ...], index: int) -> tuple[str, ...]:
-    """Return the row of values, extended by the path part that becomes a parameter."""
+    """Return the parameter values of a request, extended by the path part that becomes a parameter."""
     before = sum(part is None for part in key.parts[:index])
     return (*row[:before], key.parts[index] or "", *row[before:])

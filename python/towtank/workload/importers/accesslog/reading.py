@@ -37,10 +37,10 @@ from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
 
 # Largest number of transactions. Less frequent pages are omitted and reported in a note. [1]
 TRANSACTIONS_AT_MOST = 40
-# A static file becomes part of a page if at least this share of the visits of the page requests the file.
-# [ratio]
+# A static file becomes part of a page if at least this share of the page's visits is followed by a request for the
+# file. [ratio]
 ASSET_SHARE = 0.5
-# Significance level: with a smaller p-value, the distribution is rejected for the gaps between pages.
+# Significance level. A fitted distribution of the gaps between pages is rejected if its p-value is smaller. [1]
 _P_AT_LEAST = 0.05
 
 _ROBOT = re.compile(r"bot\b|crawl|spider|slurp|monitor|health-?check|kube-probe|uptime", re.IGNORECASE)
@@ -96,7 +96,7 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
 
 
 def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
-    """Return the most frequent patterns, which become transactions; the other patterns are reported in notes."""
+    """Return the most frequent patterns, which become transactions. All other patterns are reported in notes."""
     by_count = sorted(patterns.patterns.items(), key=lambda item: (-item[1].count, item[1].line))
     kept: dict[Key, Pattern] = {}
     for key, pattern in by_count:
@@ -144,7 +144,8 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
     pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    if len(query) < len(pairs) or not decoded:  # a mapping cannot have the same name twice
+    # a mapping cannot contain a name twice, so the query becomes part of the path
+    if len(query) < len(pairs) or not decoded:
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
         draft.notes.add(
@@ -158,7 +159,7 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
 
 
 def _columns(key: Key) -> list[str]:
-    """Return a name for each parameter of a pattern: the path part before the parameter, or the query name."""
+    """Return a name for each parameter of a pattern: the path part before the parameter, or the name in the query."""
     columns: list[str] = []
     for index, part in enumerate(key.parts):
         if part is None:
@@ -170,7 +171,7 @@ def _columns(key: Key) -> list[str]:
 
 
 def _encoded(part: str) -> str:
-    """Percent-encode a path part of a log. Parts that are encoded already, as most are, stay unchanged."""
+    """Percent-encode a path part from a log. Parts that are encoded already, as most parts are, stay unchanged."""
     return quote(part, safe=_PATH_SAFE)
 
 
@@ -179,7 +180,8 @@ def _path_value(value: str) -> str:
 
 
 def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tuple[str, ...], int]], bool]:
-    """Return query names and rows with their counts, decoded if encoding restores the whole query.
+    """Return query names and rows of values with their counts. They are decoded if encoding them restores the whole
+    query.
 
     Returns
     -------
@@ -199,7 +201,7 @@ def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tu
 
 
 def _query_part(name: str, value: str, *, decoded: bool) -> str:
-    """Return a name and a value as part of the query of a URL."""
+    """Return the text `name=value` for the query of a URL."""
     safe = "" if decoded else QUERY_SAFE
     if value.startswith("${"):
         text = f"{value[:-1]}|url}}" if decoded else value
@@ -218,9 +220,9 @@ def _check(pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
-    """Return requests for the static files that most visits of a page request.
+    """Return requests for the static files that are requested in most visits of a page.
 
-    The other static files are reported in notes.
+    All other static files are reported in notes.
     """
     steps: list[Step] = []
     for url, times in pattern.assets.most_common():
@@ -238,7 +240,7 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
 
 
 def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
-    """Return the distribution that fits the think times best, as a pause, and its mean [s].
+    """Return the distribution that best fits the think times, in the form of a think step's pause, and its mean [s].
 
     All fits are added to the findings of the draft.
     """
@@ -288,8 +290,8 @@ def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float
     pages = sum(pattern.count for pattern in patterns.patterns.values())
     took = sum(pattern.response_time for pattern in patterns.patterns.values())
     response, timed = took / pages, sessions.with_response_time
-    # Users at the peak by Little's law, N = X (R + Z): X is the peak rate, R the response time, Z the pause of the
-    # workload.
+    # Number of users at the peak by Little's law, N = X (R + Z): X is the peak rate, R the response time, Z the think
+    # time of the workload.
     users = peak * (response + pause)
     draft.findings["sessions"] = {
         "count": sessions.ended,

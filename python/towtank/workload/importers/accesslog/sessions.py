@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from towtank.workload.importers.accesslog.lines import Hit
 from towtank.workload.importers.accesslog.paths import Key, Patterns, is_asset
 
-# Time without a request after which a client begins a new session; web analytics use the same limit. [s]
+# After this time without a request, a client's next request begins a new session. Web analytics use the same limit. [s]
 SILENCE = 1800.0
-# Shortest gap between pages. Logged times are whole seconds, so a gap of d seconds lies between d - 1/2 and
-# d + 1/2. [s]
+# Shortest gap between pages. Logged times are whole seconds, so a logged gap of d seconds means a gap between d - 1/2
+# and d + 1/2. [s]
 LEAST_GAP = 1.5
 # Largest number of concurrent sessions. Beyond this number, the oldest session is ended early. [1]
 SESSIONS_AT_MOST = 200_000
 # Largest number of gaps that are kept, as a uniform random sample of all gaps (reservoir sampling, algorithm
 # R). [1]
 GAPS_KEPT = 20_000
-# Largest number of intervals in the profile [1], and initial length of an interval [s]. When the number is
-# exceeded, the length doubles.
+# Largest number of intervals in the profile [1], and initial length of an interval [s]. If there are more intervals,
+# their length is doubled.
 BUCKETS_AT_MOST = 288
 FIRST_BUCKET = 60
 
@@ -44,7 +44,7 @@ class Profile:
     sessions: dict[int, int] = field(default_factory=dict)
 
     def add(self, time: float, *, new_session: bool) -> None:
-        """Count a page at a given time, and a session if it begins with this page."""
+        """Count a page at a given time, and also a session if the session begins with this page."""
         bucket = int(time // self.width)
         self.pages[bucket] = self.pages.get(bucket, 0) + 1
         if new_session:
@@ -54,7 +54,9 @@ class Profile:
             self.pages, self.sessions = _halved(self.pages), _halved(self.sessions)
 
     def rates(self) -> list[dict[str, float]]:
-        """Return pages and new sessions per second [1/s], by time since the first interval [s]."""
+        """Return the number of pages and new sessions per second [1/s] in each interval, by time since the first
+        interval [s].
+        """
         first = min(self.pages, default=0)
         return [
             {
@@ -74,7 +76,7 @@ def _halved(counts: dict[int, int]) -> dict[int, int]:
 
 
 class Sessions:
-    """Tracks the sessions of all clients, in the order of log lines.
+    """Assigns the requests of an access log to the sessions of its clients, in the order of the lines.
 
     Parameters
     ----------
@@ -92,13 +94,13 @@ class Sessions:
         self.ended = 0
         self.cut = 0
         self.pages = 0
-        # Number of static files requested by clients that requested no page before.
+        # Number of static files requested by clients that had not requested a page before.
         self.lonely = 0
         self.with_response_time = 0
         self.durations = 0.0
         self.first: float | None = None
         self.last = 0.0
-        # The seed is constant, so that the same log always gives the same workload.
+        # The seed of the random sample is constant, so that the same log always gives the same workload.
         self._random = random.Random(1)
 
     def add(self, hit: Hit) -> None:
@@ -128,12 +130,12 @@ class Sessions:
         self.active.move_to_end(who)
 
     def finish(self) -> None:
-        """End the open sessions."""
+        """End all sessions that are still open at the end of the log."""
         while self.active:
             self._end(self.active.popitem(last=False)[1])
 
     def _asset(self, hit: Hit, session: Session | None) -> None:
-        """Count a static file for the preceding page of the session, or as a file without a page."""
+        """Count a static file for the preceding page of the session, or as a file without a page if there is none."""
         if session is None or session.page is None:
             self.lonely += 1
             return

@@ -1,4 +1,4 @@
-"""curl options that contain or name the data of a request: files and form parts."""
+"""Options of curl that contain the data of a request or name a file with the data, including parts of forms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_file(option: str, value: Word) -> bool:
 
 
 def has_line_ends(name: str) -> bool:
-    """Return True if a file exists and has line ends at its beginning."""
+    """Return True if a file exists and contains line ends near its beginning."""
     path = Path(name)
     if not is_regular_file(path):
         return False
@@ -28,10 +28,10 @@ def has_line_ends(name: str) -> bool:
 
 
 def of_form(value: str) -> tuple[str, dict[str, str]]:
-    """Split a form part into its text and the settings after `;` that the workload supports: media type and file
+    """Split a form part into its text and those settings after `;` that the workload supports: media type and file
     name.
 
-    Other settings are ignored, as curl does.
+    Other settings are ignored, as by curl.
 
     Examples
     --------
@@ -39,7 +39,8 @@ def of_form(value: str) -> tuple[str, dict[str, str]]:
     ('1', {'content_type': 'text/x'})
     """
     text, *extras = value.split(";")
-    if value.startswith('"') and '"' in value[1:]:  # a text in quotes may contain `;`
+    # a text in quotes may contain `;`, so it is read up to the closing quote
+    if value.startswith('"') and '"' in value[1:]:
         text, _, rest = value[1:].partition('"')
         extras = rest.split(";")[1:]
     given = dict(extra.strip().split("=", 1) for extra in extras if "=" in extra)

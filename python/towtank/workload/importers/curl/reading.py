@@ -34,7 +34,7 @@ from towtank.workload.importers.draft import (
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.textfile import read_text, relative_to_workload
 
-# Largest size of a file; command lines are written or copied by hand. [byte]
+# Largest size of a file with command lines, which are written or copied by hand and therefore short. [byte]
 _BYTES_AT_MOST = 10_000_000
 _FORM = "application/x-www-form-urlencoded"
 
@@ -103,7 +103,9 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]]) -> list[Step]:
-    """Return the steps of all commands. A command after `&&` is always executed."""
+    """Return the steps of all commands. A command after `&&` is always executed, even if the command before it
+    fails.
+    """
     behind = set(map(id, chained))
     steps: list[Step] = []
     before: list[Step] = []
@@ -133,9 +135,9 @@ class _Reader:
         self.draft = draft
         self.options = options
         self.faults: list[Fault] = []
-        # True if a request waits for its response without a time limit.
+        # True if any request waits for its response without a time limit.
         self.endless = False
-        # Connection timeouts of the requests, None without the option, each with its first position in the file.
+        # Connection timeout of each request, None without the option, with its first position in the file.
         self.connects: dict[float | None, tuple[int, int]] = {}
         self.variables = Variables()
 
@@ -159,15 +161,16 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))
             self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
-            # The splitter turns `NAME=$(command)` into an assignment and the remaining words of the command.
+            # `NAME=$(command)` was split into an assignment and the remaining words of the command in brackets.
             self.variables.forget(set_for_it)
             return []
         steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]
         return self._with_parameters(steps, words)
 
     def _calls(self, first: Word, words: list[Word]) -> list[Step]:
-        """Return the requests of a command, or of its part between two `--next`; an empty list if a request has a
-        fault.
+        """Return the requests of a command, or of its part between two `--next`.
+
+        The list is empty if a request has a fault.
         """
         call, faults = Call((first.line, first.column)), len(self.faults)
         self._arguments(words, call)
@@ -190,7 +193,7 @@ class _Reader:
             self.draft.notes.add(self.connects[max(given)], "option --connect-timeout", why)
 
     def _urls(self, word: Word, call: Call) -> list[str]:
-        """Return the URLs for which a word stands; curl makes one request for each."""
+        """Return the URLs that a word denotes. The program curl makes a request for each of them."""
         urls, more = ([word.text], False) if "globoff" in call.switches else urls_of(word)
         if more:
             self.note(
@@ -240,7 +243,7 @@ class _Reader:
                 self._short(word, rest, call)
 
     def _short(self, word: Word, rest: Any, call: Call) -> None:
-        """Read several short options in one word; the value of the last one may follow in this word."""
+        """Read several short options in one word. The value of the last option may follow in the same word."""
         letters = word.text[1:]
         for index, letter in enumerate(letters):
             name = SHORT.get(letter, letter)
@@ -265,10 +268,10 @@ class _Reader:
             self._settle(name, word)
 
     def _settle(self, name: str, word: Word) -> None:
-        """Account for an option that sets no key of the request."""
+        """Account for an option that sets no key of the request in the workload."""
         base = name.removeprefix("no-")
         if name not in OPTIONS and base in SWITCHES:
-            return  # the option switches off a feature that is off by default
+            return  # the option switches off a feature that is off by default, so it has no effect
         entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known; if it has a value, the value is read as a URL"))
         if entry.fate is not Fate.HARMLESS:
             shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
@@ -281,7 +284,8 @@ class _Reader:
         elif name == "header":
             self._header(word, value, call)
         elif name in {"user-agent", "referer"}:
-            # With the suffix `;auto`, curl sets the header after redirects; without other text no header is sent.
+            # With the suffix `;auto`, curl sets the Referer header after redirects. Without a URL before the suffix,
+            # the first request has no such header.
             text = value.text.removesuffix(";auto") if name == "referer" else value.text
             if text:
                 call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), text, place))
@@ -346,11 +350,12 @@ class _Reader:
         if call.as_query and call.data:
             text += separator(text) + self._joined(call)
         for word in call.more:
-            # After a plus sign, the text is encoded already.
+            # If a plus sign precedes the text, the text is encoded already.
             encoded = word.text[1:] if word.text.startswith("+") else self._data("data-urlencode", word)
             text += separator(text) + encoded
         if call.upload is not None and urlsplit(text).path.endswith("/"):
-            text += quote(Path(call.upload.text).name)  # curl appends the file name, too
+            # for an upload to a URL with a slash at its end, curl appends the file name
+            text += quote(Path(call.upload.text).name)
         path, query = path_and_query(text)
         method = self._method(call, bool(body))
         if carried.bearer is not None:
@@ -362,14 +367,16 @@ class _Reader:
             target=target,
             query={key: literal(value) for key, value in query or []},
             headers=carried.headers,
-            # A bearer token takes precedence over any other login.
+            # A bearer token has precedence over any other login of the command.
             auth=None if carried.bearer is not None else self._auth(call, carried.basic) or login,
             **body,
             timeout=seconds(call.timeout) if call.timeout else None,
         )
 
     def _range(self, call: Call) -> list[tuple[str, str, tuple[int, int]]]:
-        """Return the Range header as a list; empty without a range. curl adds the required dash if it is missing."""
+        """Return the Range header as a list with one header; empty without a range. Like curl, add the dash if it is
+        missing.
+        """
         word = call.range
         if word is None:
             return []
@@ -437,7 +444,7 @@ class _Reader:
 
     def _data(self, name: str, word: Word) -> str:
         if name != "data-urlencode":
-            # curl removes line ends from non-binary data only if they come from a file.
+            # curl removes line ends from data that are not binary only if the data come from a file.
             return word.text
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:
@@ -465,9 +472,9 @@ class _Reader:
         return key, {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
-        """Return the key for a file as body, with a path relative to the workload.
+        """Return the key for a file as body, with a path relative to the folder of the workload.
 
-        If the file does not exist, the body is generated.
+        If the file does not exist, the workload generates the body.
         """
         path = Path(name)
         if is_regular_file(path):
@@ -488,13 +495,13 @@ def _parts(words: list[Word]) -> list[list[Word]]:
 
 
 def _tail(word: Word, start: int) -> Word:
-    """Return the value that follows a short option in the same word."""
+    """Return the value of a short option that follows the option in the same word, as in `-ofile`."""
     (_, first), *others = word.pieces
     return Word(word.line, word.column + start, [("text", first[start:]), *others])
 
 
 def _replaced(value: Any, by: dict[str, str]) -> Any:
-    """Replace texts everywhere in a step; `by` maps old to new texts."""
+    """Replace texts everywhere in a step. The mapping `by` contains the new text for each old text."""
     if isinstance(value, dict):
         return {key: _replaced(inner, by) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Options of curl: options with a value, short names, and the treatment of each option.
+"""Options of curl: options with a value, short names, and how the importer handles each option.
 
 The names are those of `curl --help all` in curl 7.88.1, as listed by `scripts/import-keys`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from towtank.workload.importers.accounting import Fate, Key, carried, harmless, noted
 
-# Options that need a value.
+# Options of curl that need a value.
 VALUED = frozenset(
     [
         "abstract-unix-socket",
@@ -145,7 +145,7 @@ VALUED = frozenset(
         "write-out",
     ]
 )
-# Options without a value.
+# Options of curl without a value.
 SWITCHES = frozenset(
     [
         "anyauth",
@@ -331,7 +331,7 @@ SHORT = dict(
         r"z=time-cond",
     ]
 )
-# Options for output or for files on the user's machine; the request is the same with and without them.
+# Options for output or for files on the user's machine. They do not change the request.
 _PRINTED = "concerns the output and files of curl, not the request"
 _HARMLESS = [
     "silent",

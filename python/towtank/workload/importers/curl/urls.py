@@ -8,11 +8,11 @@ from itertools import islice, product
 
 from towtank.workload.importers.curl.words import Word
 
-# Largest number of URLs of one word; a range could denote any number. [1]
+# Largest number of URLs that are read from one word, because a range could denote any number. [1]
 URLS_AT_MOST = 100
-# A set `{a,b}` or a range `[1-9]`, `[a-z:2]`. Other brackets belong to IPv6 addresses.
+# Matches a set `{a,b}` or a range such as `[1-9]` or `[a-z:2]`. Other brackets belong to IPv6 addresses.
 _GLOB = re.compile(r"\\([{}\[\]])|\{([^{}]*)\}|\[(\d+)-(\d+)(?::(\d+))?\]|\[([a-zA-Z])-([a-zA-Z])(?::(\d+))?\]")
-# Marks around the name of a shell variable. No URL contains these characters.
+# Marks that are put around the name of a shell variable while a URL is expanded. No URL contains these characters.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
 
@@ -43,7 +43,7 @@ def _values(found: re.Match[str]) -> Iterator[str]:
     elif words is not None:
         yield from words.split(",")
     elif low is not None:
-        # If the first number begins with 0, curl pads all numbers to its length.
+        # If the first number of a range begins with 0, curl pads all numbers of the range to its length.
         width = len(low) if low.startswith("0") else 0
         yield from (str(number).zfill(width) for number in range(int(low), int(high) + 1, int(step or 1) or 1))
     else:
@@ -74,7 +74,9 @@ def resolved(url: str) -> str:
 
 
 def separator(url: str) -> str:
-    """Return the character that curl inserts between a URL and additional query text; empty after `?` or `&`."""
+    """Return the character that curl inserts between a URL and additional query text; empty if the URL ends with `?` or
+    `&`.
+    """
     if "?" not in url:
         return "?"
     return "" if url.endswith(("?", "&")) else "&"

@@ -17,8 +17,9 @@ class Variables:
         self._values: dict[str, str] = {}
 
     def set(self, words: list[Word]) -> list[Word]:
-        """Read a command that sets variables; return the assignments whose values become known only when a shell runs
-        them.
+        """Read a command that sets variables.
+
+        Return the assignments whose values become known only when a shell runs them.
         """
         unknown = []
         for word in map(self.known, words):
@@ -35,7 +36,7 @@ class Variables:
         return Word(word.line, word.column, [self._piece(*piece) for piece in word.pieces], word.redirects)
 
     def forget(self, words: list[Word]) -> None:
-        """Discard the values of variables that a command may have changed."""
+        """Discard the values of variables that a command may have changed, because the new values are unknown."""
         for word in words:
             self._values.pop(word.text.partition("=")[0], None)
 

@@ -21,14 +21,14 @@ _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 @dataclass
 class Word:
-    """Word of a command line: pieces of text and shell variables; a variable may be `quoted`."""
+    """Word of a command line, which consists of pieces of text and shell variables. A variable may be `quoted`."""
 
     line: int
     column: int
     pieces: list[tuple[str, str]] = field(default_factory=list)
-    # True for a redirection sign such as `<` or `>`; the shell applies it to the next word.
+    # True if the word is a redirection sign such as `<` or `>`. The shell applies it to the next word.
     redirects: bool = False
-    # Texts that were added after the last completed piece.
+    # Texts that were added to the word after its last completed piece.
     _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -45,7 +45,7 @@ class Word:
             self.pieces.append((kind, text))
 
     def end(self) -> None:
-        """Join the texts that were added after the last piece into a new piece."""
+        """Join the texts that were added after the last piece of the word into a new piece."""
         if self._texts:
             self.pieces.append(("text", "".join(self._texts)))
             self._texts = []
@@ -70,7 +70,7 @@ class Splitter:
         self.commands: list[list[Word]] = [[]]
         self.word: Word | None = None
         self.substitutions: list[tuple[int, int]] = []
-        # Commands after `||`, and commands after `&&`, stored separately.
+        # Commands that follow `||`, and commands that follow `&&`.
         self.otherwise: list[list[Word]] = []
         self.chained: list[list[Word]] = []
 
@@ -100,7 +100,8 @@ class Splitter:
             self.at += 1
         elif char in "\n;&|":
             self._end_word()
-            if char != "\n" or self.commands[-1]:  # after `||`, the command may continue on the next line
+            # after `||`, the command may continue on the next line, so a line end does not end it
+            if char != "\n" or self.commands[-1]:
                 self.commands.append([])
             if char == following and char in "|&":
                 (self.otherwise if char == "|" else self.chained).append(self.commands[-1])
@@ -132,7 +133,7 @@ class Splitter:
                 self.word = None
         self._end_word()
         found = _REDIRECT.match(self.text, self.at)
-        assert found is not None  # the word begins with < or >
+        assert found is not None  # this method is called only at < or >, which always match
         self.at = found.end()
         if found.group(1) is None:
             self.commands[-1].append(Word(*self.place(found.start()), [("text", found.group())], redirects=True))

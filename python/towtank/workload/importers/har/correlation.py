@@ -22,11 +22,11 @@ from towtank.workload.importers.har.escapes import encoding_of_body, place, writ
 from towtank.workload.importers.nodes import items_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# Longer responses are not searched, since generated values occur in pages and small documents. [character]
+# A response longer than this is not searched, because generated values occur in pages and small documents. [character]
 _BODY_AT_MOST = 2_000_000
-# Largest number of values that are searched per response. [1]
+# Largest number of JSON values that are searched per response. [1]
 _LEAVES_AT_MOST = 20_000
-# Lengths of the context that the regular expression for a value includes, in the order of the attempts.
+# Lengths of the text before or after a value that its regular expression includes, in the order of the attempts.
 # [character]
 _CONTEXT = (20, 40, 80)
 
@@ -34,7 +34,7 @@ _IDENTIFIER = re.compile(
     r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE
 )
 _TOKEN = re.compile(r"csrf|xsrf|token|nonce|viewstate|__eventvalidation|authenticity", re.IGNORECASE)
-# Separators between the path segments, and the names before the query values that are part of the path text.
+# Separators of path segments, and names of query values that are part of the path text.
 _PATH_PIECES = re.compile(r"(/|[?&][^=&]*=)")
 _NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
 
@@ -80,7 +80,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Sent:
-    """Value in a request, with the name of its field; the name is empty for path segments."""
+    """Value that a request sends, with the name of its field. Path segments have an empty name."""
 
     value: str
     name: str
@@ -88,14 +88,14 @@ class Sent:
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a value: the extraction from a response, and the name of the value in that response."""
+    """Origin of a value: the extraction that finds it in a response, and the value's name in this response."""
 
     extract: Any
     name: str
 
 
 class Correlation:
-    """Correlation of a recording: adds extractions and templates to its steps.
+    """Correlation of a recording: finds generated values, and adds extractions and templates to the recorded steps.
 
     Parameters
     ----------
@@ -112,10 +112,11 @@ class Correlation:
         self.variables: dict[tuple[int, str], str] = {}
         self.names: set[str] = set()
         self.findings: list[dict[str, Any]] = []
-        # Computed once, because a search per request would be slow for sessions with thousands of requests.
+        # These texts are computed once, because computing them for each request would be slow in sessions with
+        # thousands of requests.
         self.locations = [exchange.header("location") for exchange in exchanges]
         self.headers = [_headers(exchange) for exchange in exchanges]
-        # Collected now, because variables will replace the recorded values in the steps.
+        # The sent values are collected now, because later steps replace the recorded values by variables.
         self.sent = [list(_sent(exchange)) for exchange in exchanges]
         self.first_sent: dict[str, int] = {}
         for index, values in enumerate(self.sent):
@@ -123,7 +124,7 @@ class Correlation:
                 self.first_sent.setdefault(sent.value, index)
 
     def find(self) -> None:
-        """Find all generated values, and replace them by variables."""
+        """Find all values that the server generated, and replace them by variables."""
         for index, exchange in enumerate(self.exchanges):
             if exchange.asset:
                 continue
@@ -141,14 +142,15 @@ class Correlation:
         strong = _strong(sent.value)
         if not strong and not (len(sent.value) >= 2 and _identifies(sent)):
             return
-        # If a request sends the value before a response contains it, that response has not generated the value.
+        # If a request sends a value before a response contains it, this response has not generated the value.
         for earlier in range(min(index, self.first_sent[sent.value])):
             source = self._source(earlier, sent, strong)
             if source is not None:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        # A value whose name is that of a secret is always replaced by a parameter.
+        # A value is always replaced by a parameter if its name indicates a secret, so that the file contains no
+        # secrets.
         sends = "a parameter replaces it" if is_secret_name(sent.name) else "the workload sends the recorded value"
         if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an earlier response; only whole headers can be extracted"
@@ -203,7 +205,7 @@ class Correlation:
         return None
 
     def _leaves(self, index: int) -> dict[str, tuple[str, str]]:
-        """Return the values of a JSON response, each with its JSON path and its name."""
+        """Return the values of a JSON response, each with its JSON path and the last name in this path."""
         if index not in self.leaves:
             body = self.exchanges[index].body
             try:
@@ -244,7 +246,7 @@ class Correlation:
         self.findings.append({"variable": variable, "from": names[0], "to": names[1], "line": line})
 
     def _bearer(self, index: int) -> None:
-        """Replace a bearer token by a variable that an earlier response fills, or else by a parameter."""
+        """Replace a bearer token by a variable if an earlier response contains the token, otherwise by a parameter."""
         exchange = self.exchanges[index]
         if exchange.bearer is None:
             return
@@ -263,7 +265,7 @@ class Correlation:
 
 
 def _strong(value: str) -> bool:
-    """Return True if a value looks generated, regardless of its name."""
+    """Return True if a value looks generated, regardless of its name: it has letters and digits, or is long."""
     if any(char.isspace() for char in value) or len(value) < 8:
         return False
     has_digit, has_letter = any(char.isdigit() for char in value), any(char.isalpha() for char in value)
@@ -271,7 +273,7 @@ def _strong(value: str) -> bool:
 
 
 def _identifies(sent: Sent) -> bool:
-    """Return True if the name of a value is the name of an identifier, or if an unnamed value is a number."""
+    """Return True if a value has the name of an identifier, or has no name and is a number."""
     return bool(_IDENTIFIER.search(sent.name)) if sent.name else sent.value.isdecimal()
 
 
@@ -307,7 +309,7 @@ def _walk(value: Any, path: str, name: str, depth: int) -> Iterator[tuple[str, s
 
 
 def _pattern(body: str, value: str) -> str | None:
-    """Return a regular expression whose first match in a text is the value; None if no expression is found."""
+    """Return a regular expression whose first match in a text is the value; None if no such expression is found."""
     if len(body) > _BODY_AT_MOST:
         return None
     shown = value if value in body else html.escape(value)
@@ -321,7 +323,7 @@ def _pattern(body: str, value: str) -> str | None:
         before = body[max(0, at - length) : at].rpartition("\n")[2]
         end = at + len(shown)
         after = body[end : end + length].partition("\n")[0]
-        # The text after the value is used only if the text before it does not suffice.
+        # The text after the value is part of the expression only if the text before it does not suffice.
         for behind in ("", after):
             pattern = f"{_escaped(before)}([^{re.escape(following)}]+){_escaped(behind)}"
             match = re.search(pattern, body)
@@ -331,7 +333,7 @@ def _pattern(body: str, value: str) -> str | None:
 
 
 def _escaped(text: str) -> str:
-    """Escape text for a regular expression; blanks stay readable without an escape."""
+    """Escape text for a regular expression. Blanks are not escaped, so that the expression stays readable."""
     return re.escape(text).replace("\\ ", " ")
 
 
@@ -364,7 +366,7 @@ def _put(value: Any, old: str, variable: str) -> Any:
 def _inside(text: str, old: set[str], new: str) -> str:
     """Replace the encoded forms of a value inside a text by a placeholder.
 
-    After a `$`, the value stays: `$$` would turn the placeholder into text.
+    A value after a `$` is not replaced, because `$$` would turn the placeholder into plain text.
     """
     forms = "|".join(re.escape(literal(each)) for each in sorted(old, key=len, reverse=True))
     return re.sub(rf"(?<!\$)(?:{forms})", lambda _: new, text)
@@ -377,7 +379,8 @@ def _put_json(step: Step, value: str, variable: str) -> None:
     marked = _mark(step["json"], value, marks)
     if marked == step["json"]:
         return
-    # The engine encodes placeholders in JSON strings itself. In a text body, each placeholder must name its encoding.
+    # In JSON strings, the engine itself encodes the values of placeholders. In a text body, each placeholder must name
+    # its encoding.
     text = re.sub(r"(?<!\$)\$\{([a-z][\w.]*)\}", r"${\1|json}", json.dumps(marked, ensure_ascii=False))
     del step["json"]
     step["body"] = text.replace(f'"{marks}"', f"${{{variable}}}")

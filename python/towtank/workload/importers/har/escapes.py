@@ -28,7 +28,7 @@ def encoding_of_body(step: Step) -> str:
 
 
 def written(value: str, encoding: str) -> set[str]:
-    """Return the texts that can represent a value in an encoding."""
+    """Return all texts by which an encoding may represent a value."""
     if encoding == "url":
         return {each for each in (value, quote(value, safe=""), quote_plus(value)) if unquote_plus(each) == value}
     if encoding == "json":
@@ -37,7 +37,7 @@ def written(value: str, encoding: str) -> set[str]:
 
 
 def read(text: str, encoding: str, *, in_query: bool = False) -> str | None:
-    """Return the value that a text represents in an encoding; None if encoding the value would change its
+    """Return the value that a text represents in an encoding; None if encoding the value again would change its
     meaning.
 
     Examples

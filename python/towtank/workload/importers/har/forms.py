@@ -1,4 +1,4 @@
-"""Forms whose fields or parts a recording lists (`params` of HAR 1.2)."""
+"""Converts forms whose fields or parts a recording lists (`params` of HAR 1.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 
 
 def form_text(params: list[Node], draft: Draft) -> str:
-    """Return the encoded text of a form of which the recording has only the decoded names and values (`params`)."""
+    """Return the encoded text of a form, if the recording has only the decoded names and values (`params`)."""
     pairs = [(text_of(each, "name"), text_of(each, "value"), place_of(each)) for each in params]
     for name, value, place in pairs:
         if _ESCAPE.search(name + value):
@@ -29,7 +29,7 @@ def form_text(params: list[Node], draft: Draft) -> str:
 def parts(listed: list[Node], draft: Draft) -> Any:
     """Return the parts of a multipart body as request keys.
 
-    For a file, content of the same size is generated.
+    A file is replaced by generated content of the same size.
     """
     made: list[tuple[str, Any]] = []
     for each in listed:

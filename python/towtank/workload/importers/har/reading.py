@@ -43,10 +43,10 @@ from towtank.workload.importers.textfile import read_text
 from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
-# If no request is in flight for this time, the user is taken to be reading. It exceeds the gaps between a
-# browser's requests for one page, and is shorter than the reaction time of a person. [s]
+# If no request is in flight for this time, the user is assumed to be reading. It is longer than the gaps between a
+# browser's requests for one page, and shorter than the reaction time of a person. [s]
 IDLE = 1.0
-# First characters of recordings by `towtank record`, which have one entry per line.
+# First characters of a recording by `towtank record`. Only these recordings have one entry per line.
 _RECORDED = '{"log":{"version":"1.2","creator":{"name": "towtank"'
 
 _ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
@@ -55,7 +55,7 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """Requests between two pauses, which the user saw as one page."""
+    """Requests between two pauses of the user. The user saw their responses as one page."""
 
     name: str
     exchanges: list[Exchange]
@@ -104,7 +104,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _load(path: Path, draft: Draft) -> Node:
-    """Read the file. The incomplete last line of a recording by `towtank record` is left out."""
+    """Read the recording. The incomplete last line of a recording by `towtank record` is left out."""
     text = read_text(path)
     try:
         return jsonfile.parse(text, str(path))
@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
-    """Return the entries that the workload includes, sorted by start; the other entries are reported in notes."""
+    """Return the entries that the workload includes, sorted by start. All other entries are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -177,7 +177,7 @@ def _response_text(entry: Node) -> str:
 
 
 def _is_asset(entry: Node, url: str) -> bool:
-    """Return True if an entry is a script, style sheet, picture or font, and therefore equal for all users."""
+    """Return True if a recorded request is for a script, style sheet, picture or font, which is equal for all users."""
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -208,7 +208,7 @@ def _why_not(exchange: Exchange) -> str | None:
 
 
 def _from_browser(exchange: Exchange) -> str | None:
-    """Return the reason why a request did not reach a server; None if it did."""
+    """Return the reason why a request did not reach a server; None if it reached one."""
     if text_of(exchange.node, "_fromCache"):
         return "the browser had the content in its cache; new users would request it"
     if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
@@ -268,8 +268,9 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 
 
 def _views(exchanges: list[Exchange]) -> list[View]:
-    """Split the session into page views: at each new page of the browser, and at each time without requests in
-    flight.
+    """Split the session into page views.
+
+    A new view begins at each new page of the browser, and after each time without requests in flight.
     """
     views: list[View] = []
     previous: str | None = None
@@ -284,7 +285,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
-    """Note cookies that no recorded response sets; users of the workload do not send them."""
+    """Note cookies that were sent although no recorded response sets them; users of the workload do not send them."""
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -387,7 +388,7 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Note a body whose size is recorded but not its content, as browsers do for uploads."""
+    """Note a body of which only the size is recorded, not the content. Browsers record uploads in this way."""
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""
@@ -400,7 +401,7 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
     """Return the parts of a multipart form.
 
-    They are listed in the recording, or parsed from its text if Chromium saved the recording.
+    The recording lists the parts. If Chromium saved the recording, they are parsed from the text of the body.
     """
     listed = items_of(data, "params")
     if not listed:
@@ -410,7 +411,7 @@ def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
 
 
 def _node_of(value: Any, place: Node) -> Node:
-    """Convert a value to a node with the source position of the node `place`."""
+    """Convert a value to a node of the document tree, with the source position of the node `place`."""
     inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
     return Node(inner, place.path, place.line, place.column, place.file)
 
@@ -422,7 +423,7 @@ def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
 
 
 def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
-    """Remove the target from the steps if only one target exists, and move common headers to the defaults."""
+    """Remove the target from the steps if the workload has only one target, and move common headers to the defaults."""
     steps = [exchange.step for exchange in exchanges]
     if len(draft.targets) == 1:
         for step in steps:

@@ -15,15 +15,15 @@ from towtank.workload.importers.har.escapes import encoding_of_body, read
 from towtank.workload.importers.har.escapes import place as escaped_place
 from towtank.workload.steps import METHODS
 
-# Pairs of name and value in a text: form or query, JSON, XML element, XML attribute.
+# Matches pairs of name and value in a text: in a form or query, JSON, an XML element, or an XML attribute.
 _IN_TEXT = re.compile(
     r"(?P<before>(?:^|[?&;\s\"'{,])(?P<form>[\w.\[\]%-]+)=)(?P<form_value>[^&;\s\"'<>]+)"
     r"|(?P<before_json>\"(?P<json>[^\"\\]{1,60})\"\s*:\s*\")(?P<json_value>(?:[^\"\\]|\\.)+)"
     r"|(?P<before_xml><(?:[\w.-]+:)?(?P<xml>[\w.-]+)(?:\s[^<>]*)?>)(?P<xml_value>[^<>]+)(?=</)"
     r"|(?P<before_attribute>\s(?P<attribute>[\w.:-]+)=[\"'])(?P<attribute_value>[^\"'<>]+)"
 )
-# For each form of a pair in `_IN_TEXT`: the groups with the text before it, the name and the value, and the
-# encoding of the value.
+# For each form of a pair in `_IN_TEXT`: the groups that match the text before the pair's name, the name and the value,
+# and the encoding of the value.
 _KINDS = (
     ("before", "form", "form_value", ""),
     ("before_json", "json", "json_value", "json"),
@@ -32,7 +32,7 @@ _KINDS = (
 )
 _PASSWORD = re.compile(r"passw|passwd|passphrase|pwd|^pass$|_pass$|secret", re.IGNORECASE)
 _SESSION = re.compile("session", re.IGNORECASE)
-# A JSON web token (RFC 7519). Its first part is a JSON object, so it begins with `{"` in base64: `eyJ`.
+# Matches a JSON web token (RFC 7519). Its first part is a JSON object, so it begins with `{"` in base64: `eyJ`.
 _JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*")
 _PLACE = re.compile(r"(?<!\$)\$\{")
 UNSET = "change-me"
@@ -70,7 +70,7 @@ class Secrets:
     def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
         """Replace tokens and keys in all parts of a request by parameters, if no response contained them.
 
-        Values from responses are already variables at this time, and are kept.
+        Values that a response contained have already been replaced by variables, and these are kept.
         """
         for name, value in step.get("headers", {}).items():
             secret = is_secret_name(name) or _SESSION.search(name) or _JWT.search(value)
@@ -90,7 +90,7 @@ class Secrets:
                 step[key] = _JWT.sub(partial(self._bare_token, place=place, encoding=encoding), step[key])
 
     def _bare_token(self, found: re.Match[str], place: tuple[int, int], encoding: str) -> str:
-        """Replace a JSON web token that has no field name, such as a part of a path."""
+        """Replace a JSON web token without a name by a parameter; an example is a token in a path."""
         return escaped_place(
             self._token("token in the path" if encoding else "token in the body", found[0], place), encoding
         )
@@ -110,7 +110,7 @@ class Secrets:
         return self._token(f"token in the field {name}", value, place)
 
     def _in_text(self, found: re.Match[str], place: tuple[int, int], pairs: str, *, in_query: bool = False) -> str:
-        """Replace a secret in a text by a parameter; `pairs` is the encoding of the value in `name=value`."""
+        """Replace a secret in a text by a parameter. `pairs` is the encoding of the values in pairs `name=value`."""
         for before, name, value, own in _KINDS:
             if found[name] is not None:
                 words = unquote(found[name])
@@ -119,7 +119,7 @@ class Secrets:
                     return found[0]
                 text, encoding = found[value].replace("$${", "${"), own or pairs
                 known = read(text, encoding, in_query=in_query)
-                # A value that decoding and encoding would change is kept as written, such as `a+b` in a query.
+                # A value that decoding and encoding would change, such as `a+b` in a query, is kept as written.
                 what = f"secret in the field {found[name]}" + ("" if known is not None else ", in its encoded form")
                 template = self._token(what, text if known is None else known, place)
                 return found[before] + escaped_place(template, encoding if known is not None else "")
@@ -148,12 +148,12 @@ class Secrets:
 
 
 def without_token(text: str) -> str:
-    """Return a text in which the word `token` replaces each JSON web token."""
+    """Return a text in which each JSON web token is replaced by the word `token`."""
     return _JWT.sub("token", text)
 
 
 def _change_parts(step: Step, change: Callable[[Any, str], Any]) -> None:
-    """Apply a function of a text and its name to every text of a multipart body, which is a mapping or a list."""
+    """Apply a function to every text of a multipart body. The function takes the text and the name of its part."""
 
     def changed(part: Any, name: str) -> Any:
         if isinstance(part, dict):

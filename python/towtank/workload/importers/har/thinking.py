@@ -1,4 +1,4 @@
-"""Think times of a recording of one session; gaps of similar length share a parameter."""
+"""Think times from the recording of one session. Gaps of similar length share a parameter."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from towtank.units import format_duration
 from towtank.workload.importers.draft import Draft, rounded, seconds
 
-# Groups of gaps: upper bound [s] and name. Each bound is about three times the previous one, because a single
-# recording does not justify finer groups.
+# Groups of gaps between pages: upper bound [s] and name. Each bound is about three times the previous bound, because a
+# single recording does not justify finer groups.
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
-# Pause of users after a session that consists of one page. [s]
+# Pause of users after each round if the recorded session has only one page. [s]
 _WITHOUT_GAPS = 1.0
 
 
@@ -36,7 +36,7 @@ def between_pages(gaps: list[float], draft: Draft) -> Pauses:
     groups: dict[str, list[float]] = {}
     names = []
     for gap in gaps:
-        # A gap is negative if the next page was requested before the previous page was complete; it counts as 0.
+        # The gap is negative if the next page was requested before the previous page was complete. It then counts as 0.
         name = next(name for below, name in _GROUPS if max(gap, 0.0) < below)
         names.append(name)
         groups.setdefault(name, []).append(max(gap, 0.0))

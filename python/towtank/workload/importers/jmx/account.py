@@ -10,12 +10,12 @@ from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
 from towtank.workload.importers.jmx.tree import NUMBERS, Item
 from towtank.workload.importers.xmlfile import Element
 
-# Elements that apply to the requests in their scope; without requests there, they have no effect.
+# Elements that apply to the requests in their scope. If the scope has no requests, they have no effect.
 _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
-    """Account for all elements of a plan; called after the plan has been read.
+    """Account for all elements of a plan: each is converted or noted. It must be called after the plan has been read.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
     strict : bool
         True if an exception is raised for a key that the importer overlooked.
     """
-    # For an element that no table lists, only the common properties are known.
+    # If no table lists the element, only the properties that all elements have are known.
     table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}
     ledger = Ledger(draft.notes, table, strict=strict)
     for item in top:
@@ -38,7 +38,7 @@ def _kinds(items: Iterable[Item]) -> set[str]:
 
 
 def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
-    """Account for an element and the elements below it, unless a note states that the element is left out."""
+    """Account for an element and the elements below it, unless a note states that this element is left out."""
     if item.left_out:
         return
     element = item.element
@@ -56,7 +56,7 @@ def _properties(kind: str, element: Element, ledger: Ledger) -> None:
         ledger.settle(kind, key, value, element.place)
     for child in element.children:
         key = child.attributes.get("name") or child.tag
-        if child.tag in NUMBERS:  # the name is in an inner element
+        if child.tag in NUMBERS:  # the name of this property is in an inner element
             key = next((each.text for each in child.children if each.tag == "name"), key)
         text = child.text.strip() or ("..." if child.children else "")
         empty = not any(each.text.strip() for each in child.walk())
@@ -66,7 +66,7 @@ def _properties(kind: str, element: Element, ledger: Ledger) -> None:
 
 
 def _members(element: Element, ledger: Ledger) -> None:
-    """Account for elements inside a value: arguments, headers, cookies, a loop."""
+    """Account for elements inside the value of a property: arguments, headers, cookies, a loop."""
     inner = element.attributes.get("elementType")
     if inner:
         _properties(inner.rpartition(".")[2], element, ledger)

@@ -38,21 +38,21 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Texts of the argument that are already encoded in the plan."""
+        """Texts of the argument, name and value, that are already encoded in the plan."""
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
     @property
     def written(self) -> str:
-        """Name and value, encoded as text of a query or a form."""
+        """Name and value of the argument, encoded as text of a query or a form."""
         safe = "" if self.encode else QUERY_SAFE.replace("&", "")
         return f"{encoded(literal(self.name_written), safe.replace('=', ''))}={encoded(self.value_written, safe)}"
 
 
 def fields_of(arguments: list[Element], texts: Texts, *, in_parts: bool) -> list[Field]:
-    """Return the fields for the arguments of a sampler. For a multipart body (`in_parts`), nothing is decoded."""
+    """Return the fields for the arguments of a sampler. In a multipart body (`in_parts`), nothing is decoded."""
     fields = []
     for each in arguments:
-        # The default is false, see HTTPArgument.isAlwaysEncoded of JMeter 5.5.
+        # The default of this property is false, see HTTPArgument.isAlwaysEncoded of JMeter 5.5.
         encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
         name, value = texts.static(text_of(each, "Argument.name")), text_of(each, "Argument.value")
         decode: Callable[[str], str] = str if encode or in_parts else unquote_plus
@@ -80,7 +80,7 @@ def as_written(fields: list[Field], *, in_query: bool) -> str | None:
 
 
 def _note_sign(argument: Element, name: str, value: str, texts: Texts) -> None:
-    """Note a separator between name and value that JMeter sends, but the workload does not."""
+    """Note that JMeter sends a separator between name and value where the workload sends none."""
     equals = text_of(argument, "HTTPArgument.use_equals", "true").strip().lower() == "true"
     sign = text_of(argument, "Argument.metadata", "=")
     if not value and not (equals and sign):

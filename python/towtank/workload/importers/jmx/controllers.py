@@ -27,7 +27,7 @@ from towtank.workload.importers.mixing import choice
 
 _SAMPLERS = frozenset({"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"})
 _ALWAYS = frozenset({"GenericController", "RecordingController"})
-# Description of each flow control action by its number (TestAction of JMeter 5.5).
+# Description of each flow control action by its number in the plan (TestAction of JMeter 5.5).
 _ACTIONS = {
     "0": "stops the thread or the test",
     "2": "stops the thread or the test immediately",
@@ -39,7 +39,7 @@ _FILLED = re.compile(
     r"""["']?\$\{(\w+)\}["']?\s*(!=|==)\s*(?:""|''|null)|vars\.get\(["'](\w+)["']\)\s*(!=|==)\s*(?:null|""|'')"""
 )
 _WRAPPED = re.compile(r"\$\{__(?:jexl[23]|groovy|javaScript)\((.*?),?\s*\)\}", re.DOTALL)
-# A random integer between two bounds, both inclusive.
+# Matches a random integer between two bounds; both bounds are possible values.
 _NUMBERS = re.compile(r"\$\{(?:__Random\(|random\.int\()\s*(\d{1,17})\s*,\s*(\d{1,17})\s*(?:,[^)]*)?\)\}")
 _WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGroup")
 
@@ -64,23 +64,23 @@ class Controllers:
         self.requests = Requests(draft, texts, folder)
         self.pages: list[str] = []
         self.once: list[Step] = []
-        # Pools of the data sets in the current part, and the pools of all parts within a group.
+        # Pools of the data sets in the current part of the plan, and the pools of all parts within a thread group.
         self.pools: list[str] = []
         self.inner: set[str] = set()
 
     def note(self, item: Item, why: str) -> None:
-        """Add a note about an element."""
+        """Add a note about an element of the test plan."""
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:
-        """Note that an element is omitted together with all elements below it."""
+        """Note that an element of the test plan is omitted together with all elements below it."""
         item.left_out = True
         self.note(item, why)
 
     def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
         """Return the scope of a part of the plan, and the samplers and controllers in this part.
 
-        Other elements of the part are reported in notes.
+        All other elements of the part are reported in notes.
         """
         scope, work = outer.copy(), []
         for item in below:
@@ -107,7 +107,7 @@ class Controllers:
             pool = add_pool(item, self.draft, self.texts, self.folder)
             self.pools += [pool] if pool is not None else []
         elif item.tag == "Arguments":
-            pass  # user-defined variables are valid in the whole plan, and were read first
+            pass  # user-defined variables apply to the whole plan and were read before, so nothing remains to be done
         elif item.tag.endswith("Timer"):
             scope.timers.append(item)
         elif item.tag.endswith("Assertion"):
@@ -119,9 +119,9 @@ class Controllers:
         return True
 
     def _manager(self, item: Item, scope: Scope, outer: Scope) -> None:
-        """Read a manager of logins or cookies.
+        """Read a login manager or a cookie manager.
 
-        If an outer manager exists, it takes precedence (HTTPSamplerBase of JMeter 5.5).
+        If an outer manager exists, it has precedence (HTTPSamplerBase of JMeter 5.5).
         """
         logins = item.tag == "AuthManager"
         if (outer.logins if logins else outer.cookies) is not None:
@@ -143,7 +143,7 @@ class Controllers:
                 self.texts.constants[name] = value
 
     def _counter(self, item: Item) -> None:
-        """Read a counter; the workload uses the iteration number of the user instead."""
+        """Read a counter. The workload uses the iteration number of the user in its place."""
         name = item.text("CounterConfig.name").strip()
         start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
         whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"
@@ -165,9 +165,9 @@ class Controllers:
         self.leave_out(item, why)
 
     def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps of a part within a group, preceded by draws from the data sets of this part.
+        """Return the steps of a part of a thread group, preceded by steps that read rows of the data sets in this part.
 
-        JMeter executes data sets in the same order (TestCompiler of JMeter 5.5).
+        JMeter also reads data sets first (TestCompiler of JMeter 5.5).
         """
         outside, self.pools = self.pools, []
         steps = self.whole(below, outer, top=top)
@@ -177,7 +177,7 @@ class Controllers:
         return [*({"draw": pool} for pool in here if f"${{{pool}." in written), *steps]
 
     def whole(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
-        """Return the steps for the elements below a thread group or a controller.
+        """Return the steps for all elements below a thread group or a controller.
 
         Directly below a thread group (`top`), steps may be pages.
         """
@@ -198,7 +198,8 @@ class Controllers:
         if item.tag == "TestAction":
             return self._action(item, scope)
         if item.tag == "TransactionController":
-            item.flag("TransactionController.includeTimers")  # marked as read even if the page has no time of its own
+            # these properties are marked as read even if JMeter measures no time for the page
+            item.flag("TransactionController.includeTimers")
             return self._page(item, scope) if top else self._inner_page(item, scope)
         if item.tag == "OnceOnlyController" and top:
             with self._times(0):
@@ -229,7 +230,7 @@ class Controllers:
         return self.steps(item.below, scope, top=top)
 
     def _say_of_once(self, item: Item, *, first: bool) -> None:
-        """Add notes about differences between JMeter and the workload in the execution of `once`."""
+        """Add notes about the differences between `once` in the workload and the Once Only Controller of JMeter."""
         if not first:
             self.note(item, "runs before the first round; JMeter runs the elements above it first")
         if self.requests.on_failure is None:
@@ -244,7 +245,7 @@ class Controllers:
         for each in work:
             self.leave_out(each, "is below a sampler: left out")
         steps = self.requests.pauses(inside)
-        # Without this property the action is 0, which stops the thread.
+        # Without this property the action has the number 0, which stops the thread.
         action = item.text("ActionProcessor.action", "0").strip()
         length = item.text("ActionProcessor.duration")
         if action != "1":
@@ -256,14 +257,14 @@ class Controllers:
 
     def _page(self, item: Item, scope: Scope) -> list[Step]:
         steps = self.steps(item.below, scope, top=False)
-        # In JMeter, the page time includes the timers by default (TransactionController of JMeter 5.5).
+        # In JMeter, the time of a page includes timers by default (TransactionController of JMeter 5.5).
         timers = item.flag("TransactionController.includeTimers", default=True)
         lead = 0
         while lead < len(steps) and "think" in steps[lead]:
             lead += 1
         if not steps[lead:]:
             return steps
-        # JMeter's page time begins before the timers of the first request.
+        # The page time of JMeter begins before the timers of the first request, that of the workload after them.
         if any("think" in step for step in steps) and timers:
             self.note(item, "JMeter's time includes the timers; the page time excludes think times")
         name = unique(item.name, self.pages)
@@ -272,7 +273,8 @@ class Controllers:
 
     def _inner_page(self, item: Item, scope: Scope) -> list[Step]:
         self.note(item, "a page cannot be inside another controller: its steps are kept, but its time is not measured")
-        item.flag("TransactionController.includeTimers")  # marked as read, because the note above covers it
+        # this property is marked as read, because the note above already covers it
+        item.flag("TransactionController.includeTimers")
         return self.steps(item.below, scope, top=False)
 
     def _sequence(self, item: Item, scope: Scope) -> list[Step]:
@@ -281,7 +283,7 @@ class Controllers:
 
     @contextmanager
     def _times(self, number: float) -> Iterator[None]:
-        """Apply a factor to the mean number of executions per round, while the samplers of a part are converted.
+        """Multiply the mean number of executions per round by a factor, while the samplers of a part are converted.
 
         Throughput timers need this number for each sampler.
         """
@@ -334,7 +336,7 @@ class Controllers:
     def _random(self, item: Item, scope: Scope) -> list[Step]:
         """Convert a controller that executes one of its elements, each with equal probability.
 
-        An element without requests may be chosen, too; it has no effect.
+        The controller may also choose an element without requests, which has no effect.
         """
         if item.tag != "RandomController":
             self.note(item, "one of its elements is chosen at random each time")
@@ -342,7 +344,7 @@ class Controllers:
         return choice(self._alternatives(item, scope, [1 / number] * number))
 
     def _alternatives(self, item: Item, scope: Scope, probabilities: list[float]) -> list[tuple[float, list[Step]]]:
-        """Return the elements from which a controller chooses as alternatives, each with its probability and steps."""
+        """Return the elements from which a controller chooses, each with its probability and its steps."""
         inside, work = self.enter(item.below, scope)
         carried = {id(each) for each in work}
         found = []
@@ -352,7 +354,9 @@ class Controllers:
         return found
 
     def _switch(self, item: Item, scope: Scope) -> list[Step]:
-        """Convert a switch: the element that a number or a name selects (SwitchController of JMeter 5.5)."""
+        """Convert a switch, which executes the element that a number or a name selects (SwitchController of JMeter
+        5.5).
+        """
         value = self.texts.static(item.text("SwitchController.value")).strip()
         probabilities = _switched(value, [each.name for each in _chosen_from(item)])
         if probabilities is None:
@@ -368,9 +372,9 @@ def _chosen_from(item: Item) -> list[Item]:
 
 
 def _switched(value: str, names: list[str]) -> list[float] | None:
-    """Return the probability of each element for the value of a switch.
+    """Return the probability with which a switch selects each of its elements, given the value of the switch.
 
-    The value is a name or an index from 0; an index out of range selects the first element.
+    The value is a name or an index from 0. An index out of range selects the first element.
 
     Returns
     -------

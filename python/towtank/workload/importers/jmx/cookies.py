@@ -28,15 +28,15 @@ class CookieManagers:
     def __init__(self, draft: Draft, texts: Texts) -> None:
         self.draft = draft
         self.texts = texts
-        # State of the current group: the manager of each request, and cookie values by target, path and name.
+        # State of the current thread group: the manager of each request, and cookie values by target, path and name.
         self.of_requests: list[Item | None] = []
         self.given: dict[tuple[str | None, str, str], str] = {}
-        # State of all groups: the managers in the plan, the managers that apply to requests, and the cookies that are
-        # sent.
+        # State of all thread groups: the managers in the plan, the managers that apply to requests, and the cookies
+        # that are sent.
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
-        # Cookies for a whole domain. JMeter sends them in addition to a server cookie with the same name for the host.
+        # Cookies for a whole domain. If a server sets a cookie with the same name for the host, JMeter sends both.
         self.wide: set[int] = set()
 
     def begin(self) -> None:
@@ -44,7 +44,7 @@ class CookieManagers:
         self.of_requests, self.given = [], {}
 
     def of_request(self, manager: Item | None, address: str, target: str | None) -> str:
-        """Record the cookies of a request, and return the value of a Cookie header for that request only.
+        """Record the cookies of a request, and return the value of a Cookie header for this request only.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class CookieManagers:
         return path if path.startswith("/") and "${" not in path else "/"
 
     def finish(self, group: Item) -> dict[str, Any]:
-        """Return the `cookies` of a thread group. All requests of the group must have been read before."""
+        """Return the key `cookies` of a thread group. All requests of the group must have been read before."""
         known = {id(manager): manager for manager in self.of_requests if manager is not None}
         self.managers.update(known)
         if not known:
@@ -104,7 +104,7 @@ class CookieManagers:
         return {**({"kept": "per_round"} if True in clearing else {}), **({"given": given} if given else {})}
 
     def close(self) -> None:
-        """Note cookies and managers that behave differently in JMeter; called at the end of the plan."""
+        """Note cookies and managers that behave differently in JMeter. It must be called at the end of the plan."""
         for manager in self.declared:
             if id(manager) not in self.managers:
                 manager.left_out = True
@@ -125,7 +125,9 @@ class CookieManagers:
 
     @staticmethod
     def _clears(manager: Item, group: Item) -> bool:
-        """Return True if each iteration begins without cookies (CookieManager.testIterationStart in JMeter 5.5)."""
+        """Return True if a cookie manager deletes all cookies before each iteration (CookieManager.testIterationStart
+        in JMeter 5.5).
+        """
         clears = manager.flag("CookieManager.clearEachIteration")
         if manager.flag("CookieManager.controlledByThreadGroup"):
             return not group.flag("ThreadGroup.same_user_on_next_iteration", default=True)

@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import Draft, identifier, seconds
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
-# Bits of the property `Assertion.test_type`.
+# Meaning of each bit of the property `Assertion.test_type`.
 _MATCH, _CONTAINS, _NOT, _EQUALS, _SUBSTRING, _OR = 1, 2, 4, 8, 16, 32
 _META = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGNORECASE)
@@ -28,7 +28,7 @@ class Elements:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def pause(self, timer: Item) -> str | dict[str, Any] | None:
-        """Return the pause of a timer; a timer that a workload cannot represent is noted and gives None."""
+        """Return the pause of a timer. A timer that a workload cannot represent is noted, and None is returned."""
         if timer.tag == "ConstantTimer":
             return seconds(self._time(timer, "ConstantTimer.delay", 0))
         if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
@@ -41,7 +41,8 @@ class Elements:
         if timer.tag == "UniformRandomTimer":
             return {"uniform": {"min": seconds(offset), "max": seconds(offset + spread)}}
         if timer.tag == "PoissonRandomTimer":
-            # A Poisson-distributed number of milliseconds with mean L has the standard deviation sqrt(L).
+            # A Poisson-distributed number of milliseconds with mean L has the standard deviation sqrt(L), so a normal
+            # distribution with both values replaces it.
             self._note(
                 timer, "is approximated by a normal distribution, whose variance in ms² is the Poisson mean in ms"
             )
@@ -57,7 +58,9 @@ class Elements:
         return max(self.texts.number(timer.text(name), timer.place, what, default), 0.0) / 1000
 
     def extract(self, item: Item) -> dict[str, Any]:
-        """Return the extractions of an extractor, by variable; an extractor without a counterpart becomes a note."""
+        """Return the extractions of a JMeter extractor, by variable. An extractor without a counterpart
+        becomes a note.
+        """
         if item.tag == "RegexExtractor":
             return self._regex(item)
         if item.tag == "BoundaryExtractor":
@@ -70,7 +73,8 @@ class Elements:
     def _regex(self, item: Item) -> dict[str, Any]:
         name, pattern = item.text("RegexExtractor.refname"), item.text("RegexExtractor.regex")
         where = item.text("RegexExtractor.useHeaders", "false").lower()
-        # Read before the returns below, so that the properties count as read even if the extractor is omitted.
+        # These properties are read before the returns below, so that they count as read even if the extractor is
+        # omitted.
         template, number = item.text("RegexExtractor.template", "$1$"), item.text("RegexExtractor.match_number")
         default = self._default(item, "RegexExtractor")
         if where == "code":
@@ -128,7 +132,7 @@ class Elements:
         return found
 
     def _default(self, item: Item, prefix: str) -> str | None:
-        """Return the value for an extractor that finds nothing; None if the variable then keeps its value."""
+        """Return the value of the variable if an extractor finds nothing; None if the variable then keeps its value."""
         default = item.text(f"{prefix}.default")
         return "" if item.flag(f"{prefix}.default_empty_value") else default or None
 
@@ -136,7 +140,7 @@ class Elements:
         number = number.strip()
         if number == "1":
             return {}
-        # Without this property the number is 0, which selects a random match (getMatchNumber of JMeter 5.5).
+        # Without this property the match number is 0, which selects a random match (getMatchNumber of JMeter 5.5).
         if number in {"0", ""}:
             return {"pick": "random"}
         why = (
@@ -162,7 +166,7 @@ class Elements:
         return {identifier(name, "value"): spec}
 
     def check(self, item: Item, check: dict[str, Any]) -> None:
-        """Add an assertion to the check of a request; an assertion without a counterpart becomes a note."""
+        """Add an assertion to the check of a request. An assertion without a counterpart becomes a note."""
         if item.tag == "ResponseAssertion":
             self._response(item, check)
         elif item.tag == "JSONPathAssertion":
@@ -179,7 +183,7 @@ class Elements:
     def _response(self, item: Item, check: dict[str, Any]) -> None:
         field = item.text("Assertion.test_field").rpartition(".")[2]
         kind = int(self.texts.number(item.text("Assertion.test_type"), item.place, "Assertion.test_type", _SUBSTRING))
-        # JMeter's name of the property lacks the `t` of `Assertion`.
+        # The name of this property in JMeter lacks the first `t` of `Assertion`.
         wanted = [each.text for each in item.collection("Asserion.test_strings")]
         if field == "response_code" and not kind & _NOT:
             statuses = self._good(item, [status for text in wanted for status in self._statuses(item, text)])
@@ -261,7 +265,7 @@ class Elements:
 
 
 def _one_group(pattern: str, number: int) -> str:
-    """Return a regular expression with a single capturing group; group 0 is the whole match."""
+    """Return a regular expression with a single capturing group. Group 0 of JMeter is the whole match."""
     written, count, index, in_class = "", 0, 0, False
     while index < len(pattern):
         char = pattern[index]

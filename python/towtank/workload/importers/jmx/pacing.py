@@ -1,4 +1,4 @@
-"""Converts throughput timers to the pacing of groups.
+"""Converts throughput timers to the pacing of groups, which is the interval between starts of a user's transactions.
 
 A throughput applies to one thread, to the threads of a group, or to the threads of all groups in the plan. The pacing
 of a group is therefore known only after all groups have been read.
@@ -13,7 +13,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
 THROUGHPUT_TIMERS = frozenset({"ConstantThroughputTimer", "PreciseThroughputTimer"})
-# Values of `calcMode` of ConstantThroughputTimer, and the texts in their place in old plans (JMeter 5.5).
+# Values of `calcMode` of ConstantThroughputTimer, and the texts that old plans have instead (JMeter 5.5).
 _THREAD, _ALL, _GROUP, _ALL_SHARED, _GROUP_SHARED, _PRECISE = range(6)
 _MODES = {
     "this thread only": _THREAD,
@@ -34,7 +34,7 @@ _WHOSE = {
 
 @dataclass
 class Paced:
-    """Throughput timer, with the mean number of samplers per round that are in its scope."""
+    """Throughput timer, with the mean number of samplers in its scope that a thread executes per round."""
 
     timer: Item
     samplers: float = 0.0
@@ -42,7 +42,7 @@ class Paced:
 
 @dataclass(frozen=True)
 class _Limit:
-    """Limit that a timer sets for a group: mode, samplers per round, and interval between samples [s]."""
+    """Limit that a throughput timer sets for a group: mode, samplers per round, and interval between samples [s]."""
 
     timer: Item
     mode: int
@@ -60,7 +60,7 @@ class _Group:
     limits: list[_Limit] = field(default_factory=list)
 
     def of(self, mode: int) -> list[_Limit]:
-        """Return the timers with the given mode."""
+        """Return the timers of this group that have the given mode."""
         return [limit for limit in self.limits if limit.mode == mode]
 
 
@@ -94,10 +94,12 @@ class Pacing:
         self.groups.append(group)
 
     def _limit(self, paced: Paced) -> _Limit | None:
-        """Read a timer; return None if it has no effect, or if its throughput is not known before the run."""
+        """Read a throughput timer; return None if it has no effect, or if its throughput is not known before
+        the run.
+        """
         timer = paced.timer
         precise = timer.tag == "PreciseThroughputTimer"
-        # Defaults of PreciseThroughputTimer and ConstantThroughputTimer (JMeter 5.5).
+        # Default throughput and unit of time of PreciseThroughputTimer and ConstantThroughputTimer (JMeter 5.5).
         number = timer.number("throughput", "100" if precise else "0")
         rate = self.texts.number(number, timer.place, f"throughput of {timer.name!r}")
         per = timer.text("throughputPeriod", "3600") if precise else "60"
@@ -112,7 +114,7 @@ class Pacing:
         return None
 
     def _mode(self, timer: Item) -> int:
-        """Return the mode of a timer. As in JMeter, an unknown text selects the first mode."""
+        """Return the mode of a throughput timer. As in JMeter, an unknown text selects the first mode."""
         text = timer.text("calcMode", "0").strip() or "0"
         if text.isdecimal() and int(text) in _MODES.values():
             return int(text)
@@ -138,7 +140,7 @@ class Pacing:
                 self.draft.groups[group.name]["loop"] = {"pacing": seconds(max(lengths)), "mix": loop["mix"]}
 
     def _length(self, group: _Group, limit: _Limit, threads: float) -> float:
-        """Return the duration of a round that a timer enforces, and add a note about it. [s]"""
+        """Return the duration of a round that the throughput timers of a group enforce, and add a note about it. [s]"""
         queued = [each for each in self.groups if each.of(_ALL_SHARED)]
         same = group.of(limit.mode)
         if limit.mode == _ALL_SHARED:
@@ -147,7 +149,7 @@ class Pacing:
         elif limit.mode == _GROUP_SHARED:
             length = group.users * sum(each.samplers * each.interval for each in same)
         elif limit.mode == _PRECISE:
-            # The first timer defines the schedule of the group, and the other timers use this schedule.
+            # The first timer defines the schedule of the group, which all further timers use.
             length = group.users * sum(each.samplers for each in same) * same[0].interval
         else:
             sharing = {_ALL: max(threads, 1.0), _GROUP: group.users}.get(limit.mode, 1.0)
@@ -162,6 +164,6 @@ class Pacing:
 
 
 def _mean_interval(limits: list[_Limit]) -> float:
-    """Return the mean interval per sample of timers that share a schedule. [s]"""
+    """Return the mean interval per sample of throughput timers that share a schedule. [s]"""
     samplers = sum(limit.samplers for limit in limits)
     return sum(limit.samplers * limit.interval for limit in limits) / samplers

@@ -23,14 +23,14 @@ def path_of(text: str, place: Place, texts: Texts) -> str:
     if text.startswith(ADDRESSES):
         split = urlsplit(text)
         text = split.path + (f"?{split.query}" if split.query else "")
-    # The fragment after # is never sent to the server.
+    # The fragment after # is removed, because clients never send it to the server.
     text = _sendable(text.partition("#")[0], place, texts)
     template = texts.template(text, place, lambda part: literal(quote(part, safe=_SAFE)))
     return template if _begins_with_slash(text, place, texts) else f"/{template}"
 
 
 def _sendable(text: str, place: Place, texts: Texts) -> str:
-    """Return a path with constants replaced by their values, if JMeter or HttpClient would change these values.
+    """Return a path in which constants have their values, if JMeter or HttpClient would change these values.
 
     Repeated slashes become one slash, and characters that are not allowed in paths are encoded. If values of a data
     column contain characters of this kind, a note is added.

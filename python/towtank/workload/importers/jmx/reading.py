@@ -28,7 +28,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, inner, items, text_of
 from towtank.workload.importers.xmlfile import Element
 
-# Number of users of a thread group whose number of threads cannot be read. [1]
+# If the number of threads of a thread group cannot be read, the group gets this number of users. [1]
 _USERS_UNKNOWN = 1.0
 
 
@@ -83,8 +83,8 @@ class _Plan:
                     self._group(item, scope, users)
                 else:
                     self.controllers.leave_out(item, f"left out: it has {users:g} threads and does nothing")
-                # JMeter runs the threads of a group that is left out here, too, and they share the throughput of
-                # timers.
+                # JMeter also runs the threads of groups that this importer leaves out. They share the throughput of
+                # timers, so they are counted.
                 threads += max(users, 0.0)
             else:
                 self.controllers.leave_out(item, "left out: it is outside of all thread groups")
@@ -139,7 +139,7 @@ class _Plan:
         }
 
     def _on_error(self, item: Item) -> None:
-        """Read the action after a failed sample.
+        """Read the action that a thread group takes after a failed sample.
 
         Without the property, the thread continues (AbstractThreadGroup of JMeter 5.5).
         """
@@ -151,15 +151,16 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools of the group whose rows the steps read."""
+        """Return those pools of the group whose rows the steps read."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
     def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
-        """Complete a transaction with draws of rows, and with empty values for variables that are read too early.
+        """Complete a transaction with steps that take rows from pools, and with empty values for variables read too
+        early.
 
-        Rows are drawn at the start. The steps of the first round (`once`) may have `drawn` a row already: then the
-        first round uses this row, and the next one is drawn at the end of each round.
+        Rows are taken at the start. If the steps of the first round (`once`) have taken a row already (`drawn`), the
+        first round uses this row, and the next row is taken at the end of each round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)
@@ -207,7 +208,7 @@ class _Plan:
             self.controllers.note(item, why)
 
     def _users(self, item: Item) -> float:
-        """Return the number of threads of a group, also for the thread groups of plugins. [1]"""
+        """Return the number of threads of a thread group, including groups of the types that plugins add. [1]"""
         what = f"users of {item.name!r}"
         numbers = [item.text("ThreadGroup.num_threads") or item.text("TargetLevel")]
         # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with the number of threads that it starts.
@@ -222,8 +223,9 @@ class _Plan:
         return sum(self.texts.number(number, item.place, what, _USERS_UNKNOWN) for number in numbers)
 
     def _loops(self, controller: Element | None) -> str:
-        """Return the loop count of a thread group as text; -1, the default, is an endless loop (LoopController of
-        JMeter 5.5).
+        """Return the loop count of a thread group as text.
+
+        The default, -1, is an endless loop (LoopController of JMeter 5.5).
         """
         if controller is None:
             return "-1"
@@ -232,7 +234,9 @@ class _Plan:
         return "-1" if forever else loops
 
     def _targets(self) -> None:
-        """Remove the target from the steps if only one target exists, and move common headers to the defaults."""
+        """Remove the target from the steps if the workload has only one target, and move common headers to the
+        defaults.
+        """
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]
         self._connections()

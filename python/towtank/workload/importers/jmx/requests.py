@@ -26,7 +26,7 @@ _DEFAULTED = ("domain", "port", "protocol", "path", "connect_timeout", "response
 
 @dataclass(frozen=True)
 class Login:
-    """Entry of an authorization manager: the login for all addresses that begin with its URL."""
+    """Entry of an authorization manager: the login for all addresses that begin with the URL of the entry."""
 
     url: str
     user: str
@@ -49,7 +49,7 @@ class Scope:
     cookies: Item | None = None
 
     def copy(self) -> Scope:
-        """Return a copy of the scope; changes for elements below leave the original unchanged."""
+        """Return a copy of the scope, so that changes for elements below leave the original scope unchanged."""
         return Scope(
             dict(self.defaults),
             list(self.arguments),
@@ -71,19 +71,19 @@ class Requests:
         self.folder = folder
         self.elements = Elements(draft, texts)
         self.cookies = CookieManagers(draft, texts)
-        # Value of `on_failure` in the steps, and the samplers of each throughput timer.
+        # Value of `on_failure` in the steps, and the mean number of samplers in the scope of each throughput timer.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
-        # Mean number of executions of the current part per round. [1]
+        # Mean number of times that a round executes the current part of the plan. [1]
         self.per_round = 1.0
         self.keepalive: list[tuple[Item, bool]] = []
         self.connecting: list[tuple[Item, float]] = []
         self.endless = False
 
     def pauses(self, scope: Scope) -> list[Step]:
-        """Return the pauses of a sampler's timers.
+        """Return the pauses that the timers of a sampler cause.
 
-        A throughput timer gives no pause; its number of samplers is increased instead.
+        A throughput timer causes no pause here; the number of samplers in its scope is increased instead.
         """
         steps = []
         for timer in scope.timers:
@@ -166,7 +166,7 @@ class Requests:
         return own or scope.defaults.get(name, "")
 
     def _address(self, sampler: Item, scope: Scope) -> str:
-        """Return the address and path of a request, empty without a host.
+        """Return the address and path of a request; empty if the request has no host.
 
         Values that are not known before the run stay as `${...}`.
         """
@@ -197,7 +197,7 @@ class Requests:
     def _arguments(
         self, sampler: Item, arguments: list[Element], method: str, query: dict[str, str], headers: dict[str, str]
     ) -> tuple[dict[str, Any], str]:
-        """Return the arguments as query, form, multipart or raw body, depending on the sampler.
+        """Return the arguments of a sampler as query, form, multipart body or raw body, depending on the sampler.
 
         Returns
         -------
@@ -260,7 +260,7 @@ class Requests:
                 self.draft.notes.add(each.place, "body", "is sent unchanged; JMeter encodes it (always_encode)")
 
     def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
-        """Note the files of a request that is sent without a body."""
+        """Note that a request has files but is sent without a body."""
         for each in files:
             file = self._file_name(each)
             if file:
@@ -305,7 +305,7 @@ class Requests:
         return name, {**part, **({"content_type": media} if media else {})}
 
     def _auth(self, sampler: Item, scope: Scope, basic: tuple[str, str] | None) -> dict[str, str] | None:
-        """Return the first login whose URL is a prefix of the address (AuthManager.getAuthForURL)."""
+        """Return the first login whose URL is a prefix of the request's address (AuthManager.getAuthForURL)."""
         if basic is not None:
             return {"user": literal(basic[0]), "password": literal(basic[1])}
         addresses = _spellings(self._address(sampler, scope))
@@ -326,7 +326,7 @@ class Requests:
         return None
 
     def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
-        """Remove a Cookie header, because the cookie manager replaces it once it has a cookie.
+        """Remove a Cookie header, because JMeter's cookie manager replaces it as soon as it has a cookie.
 
         This is the behaviour of HTTPHC4Impl in JMeter 5.5.
         """
@@ -353,14 +353,14 @@ class Requests:
 
 
 def _typed(value: str, media: str) -> Any:
-    """Return a part of a multipart body, with its media type unless this is the default type."""
+    """Return a part of a multipart body, with its media type unless it is the default type."""
     return {"value": value, "content_type": literal(media)} if media not in {"", "text/plain"} else value
 
 
 def read_defaults(item: Item, scope: Scope, outer: Scope) -> None:
     """Read an `HTTP Request Defaults` element.
 
-    The first of several elements in the same scope takes effect.
+    If a scope has several such elements, only the first takes effect.
     """
     for name in _DEFAULTED:
         value = item.text(f"HTTPSampler.{name}").strip()
@@ -384,7 +384,7 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
             texts.static(text_of(each, "Authorization.url")).strip(),
             text_of(each, "Authorization.username"),
             text_of(each, "Authorization.password"),
-            # The default mechanism is BASIC_DIGEST, which uses Basic authentication if the server requests it.
+            # The default mechanism is BASIC_DIGEST, which uses Basic authentication if the server requests Basic.
             text_of(each, "Authorization.mechanism").strip().upper(),
             each,
         )
@@ -394,7 +394,10 @@ def read_logins(item: Item, texts: Texts) -> list[Login]:
 
 
 def _spellings(address: str) -> list[str]:
-    """Return the spellings of an address: with its port, and without it if it is the default port of the scheme."""
+    """Return the forms in which an address may be written.
+
+    If the port is the default port of the scheme, these are the address with the port and without it.
+    """
     split = urlsplit(address.split("${", maxsplit=1)[0])
     if not split.hostname:
         return []
@@ -418,12 +421,12 @@ def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
         if first is None:
             found[name.lower()] = name, value, place
         else:
-            # JMeter sends both headers, which is equivalent to one header with both values (RFC 9110, 5.3).
+            # JMeter sends a header for each value, which is equivalent to one header with both values (RFC 9110, 5.3).
             sign = "; " if name.lower() == "cookie" else ", "
             found[name.lower()] = first[0], f"{first[1]}{sign}{value}", first[2]
     return list(found.values())
 
 
 def _last(headers: list[tuple[str, str, tuple[int, int]]]) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the headers of all levels; of several values for a name, the innermost one is kept."""
+    """Return the headers of all levels of the plan. If several levels set a name, the innermost value is kept."""
     return list({name.lower(): (name, value, place) for name, value, place in headers}.values())

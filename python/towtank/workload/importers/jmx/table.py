@@ -1,4 +1,4 @@
-"""Treatment of each property of JMeter's elements.
+"""Table of how the importer handles each property of JMeter's elements.
 
 Names and defaults are those in the getters of the element classes of JMeter 5.5, which `scripts/import-keys` lists.
 """
@@ -9,7 +9,7 @@ from towtank.workload.importers.accounting import Key, Table, carried, harmless,
 
 _IN_NOTE = "a note about the whole element states the replacement"
 
-# Attributes of every element, and properties that any element may have.
+# Attributes that every element has, and properties that any element may have.
 COMMON: dict[str, Key] = {
     **harmless("names and editors of elements", "guiclass", "testclass", "elementType", "name", "TestPlan.comments"),
     **harmless(
@@ -67,7 +67,7 @@ _REQUEST: dict[str, Key] = {
         "HTTPSampler.embedded_url_allow_re",
     ),
 }
-# The importer converts only the address, path, arguments and timeouts of request defaults.
+# From request defaults, the importer converts only address, path, arguments and timeouts.
 _DEFAULTS: dict[str, Key] = {
     **noted("HTTPsampler.Files", "files of the defaults are not sent: add them to each request"),
     **noted("HTTPSampler.method", "each request has its own method", "GET"),

@@ -11,16 +11,16 @@ from towtank.workload.importers.draft import Draft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
-# Functions with a different value at each call, and the argument that names a variable for the value, by its
-# index.
+# JMeter functions that return a different value at each call, each with the index of the argument that names a variable
+# for the value.
 _DRAWN = re.compile(r"\$\{__(?:UUID|Random|RandomString|RandomDate|time|counter|threadNum)\b")
 _VARIABLE = {"Random": 2, "RandomString": 2, "counter": 1}
-# Functions that read a JMeter property, and the index of the argument with the default value.
+# JMeter functions that read a property, each with the index of the argument that contains the default value.
 _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
-# Limit for the characters of all expanded variables together, and the number added for each expansion.
+# Largest total number of characters of all expanded variables, and the number added to the total for each expansion.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
-# Numbers in a plan are users, times and rates, so a number above this limit is a mistake. [1]
+# Numbers in a plan are users, times and rates, so a number above this limit is regarded as a mistake. [1]
 _NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 
@@ -37,21 +37,21 @@ class Texts:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.columns: dict[str, tuple[str, str]] = {}
-        # Values of the columns whose files exist, and the extracted variables whose values follow a slash.
+        # Values of the columns whose data files exist, and the extracted variables whose values follow a slash.
         self.rows: dict[tuple[str, str], list[str]] = {}
         self.behind_slash: set[str] = set()
         self.constants: dict[str, str] = {}
         self.extracted: set[str] = set()
         self.assigned: set[str] = set()
-        # Variables that are read before they are set; JMeter keeps their values from the previous iteration.
+        # Variables that are read before they are set in a round. JMeter keeps their values from the previous iteration.
         self.early: set[str] = set()
         self.pools: set[str] = set()
         self.counters: set[str] = set()
         self._inside: list[str] = []
-        # Name of the parameter for each variable or property of JMeter, by kind and JMeter name.
+        # Name of the workload parameter for each variable or property of JMeter, by kind and JMeter name.
         self._parameters: dict[tuple[str, str], str] = {}
-        # Remaining characters for expansion. Nested variables may double in size at each level, so the total is
-        # limited.
+        # Number of characters that may still be expanded. Nested variables may double in size at each level, so the
+        # total is limited.
         self._left = EXPANDED_AT_MOST
 
     def _spend(self, text: str) -> str:
@@ -62,7 +62,9 @@ class Texts:
         return text
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
-        """Convert a JMeter text to a template; `fixed` converts the text between the placeholders `${...}`."""
+        """Convert a JMeter text to a template. The function `fixed` converts the text between the placeholders
+        `${...}`.
+        """
         written = ""
         for kind, piece in _pieces(text):
             if kind == "text":
@@ -77,9 +79,10 @@ class Texts:
         return written
 
     def static(self, text: str, inside: tuple[str, ...] = ()) -> str:
-        """Return a text with values in place of constants and properties, for values needed before the run.
+        """Return a text in which constants and properties are replaced by their values, for texts needed before the
+        run.
 
-        A property has its default value.
+        A property is replaced by its default value.
         """
         written = ""
         for kind, piece in _pieces(text):
@@ -108,21 +111,21 @@ class Texts:
         return text
 
     def first_variable(self, text: str) -> str | None:
-        """Return the column or extracted variable at the beginning of a text; None if it begins with anything else."""
+        """Return the column or extracted variable with which a text begins; None if it begins with anything else."""
         kind, piece = next(_pieces(text), ("text", ""))
         name = piece.strip()
         known = kind == "place" and name not in self.counters and (name in self.columns or name in self.extracted)
         return name if known else None
 
     def values_in(self, text: str) -> tuple[list[str], dict[str, list[str]]]:
-        """Return the values of the constants in a text, and the values of its columns by name."""
+        """Return the values of the constants that a text contains, and the values of its data columns by name."""
         places = [piece.strip() for kind, piece in _pieces(text) if kind == "place"]
         rows = {name: self.values_of(name) for name in places if name in self.columns}
         known = [self.static(f"${{{name}}}") for name in places if name not in rows]
         return [value for value in known if "${" not in value], rows
 
     def values_of(self, variable: str) -> list[str]:
-        """Return the values of a column whose file exists; empty for other variables."""
+        """Return the values of a data column whose file exists; empty for all other variables."""
         return self.rows.get(self.columns[variable], []) if variable in self.columns else []
 
     def number(self, text: str, place: Place, what: str, default: float = 0.0) -> float:
@@ -191,7 +194,7 @@ class Texts:
         return f"${{parameters.{parameter}}}"
 
     def _note_variable(self, function: str, arguments: list[str], place: Place) -> None:
-        """Add a note about the variable in which a function stores its value."""
+        """Add a note about the variable in which a JMeter function stores its value."""
         variable = arguments[_VARIABLE[function]] if len(arguments) > _VARIABLE.get(function, len(arguments)) else ""
         if variable:
             why = f"__{function} stores its value in it; in the workload, other uses do not have this value"
@@ -231,16 +234,18 @@ class Texts:
 
 
 def _property(function: str, arguments: list[str]) -> str:
-    """Return the value of a property if JMeter's command line does not set it."""
+    """Return the value that a JMeter property has if JMeter's command line does not set it."""
     place = _DEFAULT_OF_PROPERTY[function]
     if len(arguments) > place:
         return arguments[place]
-    # Without a default, __P returns 1, and __property returns the name of the property (JMeter 5.5).
+    # Without a default, the function __P returns 1, and __property returns the name of the property (JMeter 5.5).
     return "1" if function == "P" else (arguments or [""])[0]
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a text: literal text, and the contents of each `${...}`, which may be nested."""
+    """Yield the pieces of a text: literal text, and the content of each placeholder `${...}`. Placeholders may be
+    nested.
+    """
     position = 0
     while (start := text.find("${", position)) >= 0:
         end, depth = start + 2, 1

@@ -1,4 +1,4 @@
-"""Tree of a test plan. In the file, a `hashTree` after each element contains the elements below it."""
+"""Tree of a test plan. In the file, each element is followed by a `hashTree` that contains the elements below it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from towtank.workload.importers.xmlfile import Element
 
-# Types of properties whose name and value are inner elements.
+# Types of properties that have their name and value in inner elements.
 NUMBERS = frozenset({"FloatProperty", "doubleProp"})
 _PROPERTIES = frozenset({"stringProp", "boolProp", "intProp", "longProp", "floatProp", "doubleProp"})
 
@@ -28,12 +28,12 @@ class Item:
 
     @property
     def tag(self) -> str:
-        """Type of the element, without the package name of a plugin."""
+        """XML tag of the element, without the package name of a plugin."""
         return self.element.tag.rpartition(".")[2]
 
     @property
     def kind(self) -> str:
-        """Kind of the element in the table of properties. Thread groups of plugins have the kind `ThreadGroup`."""
+        """Key of the element in the table of properties. Thread groups of plugins have the key `ThreadGroup`."""
         own = not self.tag.endswith("ThreadGroup") or self.tag == "OpenModelThreadGroup"
         return self.tag if own else "ThreadGroup"
 
@@ -44,12 +44,12 @@ class Item:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Line and column in the file."""
+        """Line and column of the element in the file."""
         return self.element.place
 
     @property
     def enabled(self) -> bool:
-        """True if the element is enabled."""
+        """True if the element is enabled in the test plan."""
         return self.element.attributes.get("enabled", "true").strip().lower() != "false"
 
     def text(self, name: str, default: str = "") -> str:
@@ -62,7 +62,9 @@ class Item:
         return child.text if child is not None else ""
 
     def number(self, name: str, default: str = "") -> str:
-        """Return a number as text. JMeter stores it as a property, or in inner elements <name> and <value>."""
+        """Return a numeric property as text. JMeter stores it as a property, or in inner elements <name> and
+        <value>.
+        """
         for element in self.element.children:
             fields = {child.tag: child.text for child in element.children}
             if element.tag in NUMBERS and fields.get("name") == name:
@@ -75,7 +77,7 @@ class Item:
         return self.text(name, str(default)).strip().lower() == "true"
 
     def collection(self, name: str) -> list[Element]:
-        """Return the members of a collection, which may be nested at any depth in the element."""
+        """Return the members of a collection, which may be at any depth within the element."""
         for element in self.element.walk():
             if element.tag == "collectionProp" and element.attributes.get("name") == name:
                 _mark(self.element, element)
@@ -84,7 +86,7 @@ class Item:
 
 
 def _mark(element: Element, wanted: Element) -> bool:
-    """Mark an element and all elements that enclose it as read; return True if the element was found."""
+    """Mark an element and all elements around it as read; return True if the element was found."""
     found = element is wanted or any(_mark(child, wanted) for child in element.children)
     element.read = element.read or found
     return found

@@ -35,7 +35,7 @@ from towtank.workload.importers.k6.values import (
 )
 from towtank.workload.importers.textfile import beside
 
-# Largest number of data rows in the workload file. [1]
+# Largest number of data rows that are written into the workload file. [1]
 ROWS_AT_MOST = 5000
 # Largest depth of function calls, so that a recursive function of the script cannot run forever. [1]
 _CALLS_AT_MOST = 30
@@ -65,12 +65,12 @@ class Calls:
         self.writer.random = self.draws.template
         self.pages: list[str] = []
         self.depth = 0
-        # State of the conversion: last step, number of steps, and depth of loops.
+        # State of the conversion: last step, number of steps, and depth of nested loops.
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # Tests whose failure leaves a function in k6, but ends the round in a workload: first with the depth of the
-        # function, later with the number of steps at its end.
+        # Tests after whose failure k6 leaves a function, while the workload ends the round. They are first stored with
+        # the depth of the function, later with the number of steps at the function's end.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
@@ -147,7 +147,9 @@ class Calls:
 
     @staticmethod
     def _json(answer: Answer, path: str) -> Part:
-        """Return the part of a response for `res.json('a.0.b')`: the value at a dotted path, or the whole body."""
+        """Return the part of a response that `res.json('a.0.b')` selects: the value at a dotted path, or the whole
+        body.
+        """
         part = Part(answer.step, "json")
         for each in path.split(".") if path else []:
             part = part.member(int(each) if each.isdecimal() else each) or part
@@ -183,7 +185,7 @@ class Calls:
     def _made(self, step: Step | None) -> Any:
         if step is None:
             return Unknown("is the response to a request that was left out")
-        # After a failed request or a failed check, k6 continues the round.
+        # After a failed request or a failed check, k6 continues the round, so the workload does the same.
         step["on_failure"] = "go_on"
         self._add(step)
         return Answer(step)
@@ -197,11 +199,11 @@ class Calls:
         self.made += 1
 
     def checked(self, step: Step) -> Checked:
-        """Return the value of a test of the response to a request."""
+        """Return the value of an expression that tests the response to a request."""
         return Checked((step,), prompt=step is self.last)
 
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
-        """Make failing requests end the round, because the script ends after the test of their responses.
+        """Make failing requests end the round, because the script ends the round after testing their responses.
 
         Parameters
         ----------
@@ -226,7 +228,7 @@ class Calls:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
     def settle(self) -> None:
-        """Note tests that leave only a function in k6, if steps follow after this function."""
+        """Note tests after which k6 leaves only a function, if further steps follow this function."""
         for node, made in self.left:
             if made < self.made:
                 why = "leaves only its function in k6; in the workload, a failed request ends the whole round"
@@ -234,7 +236,7 @@ class Calls:
         self.left.clear()
 
     def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
-        """Return the result of a function that adds no steps."""
+        """Return the result of a function call that adds no steps."""
         first = values[0] if values else None
         if name in OF_NUMBERS and isinstance(first, int | float | Random):
             return of_number(name, first, node)
@@ -258,7 +260,7 @@ class Calls:
         return self._files(name, node, values)
 
     def _encoded(self, value: Any, node: Node) -> Any:
-        """Percent-encode a text. The engine encodes values that are known only at run time."""
+        """Percent-encode a text. The engine encodes those values that are known only at run time."""
         if isinstance(value, str):
             return quote(value, safe="-_.!~*'()")
         self.note(node, shown(node), "is encoded in a query or a form, but not in a path")
@@ -296,7 +298,7 @@ class Calls:
         name = values[0] if isinstance(values[0], str) else "data"
         if isinstance(rows, File):
             table = self.writer.table(name, [{}], 1)
-            assert table is not None  # a list with one row always gives a table
+            assert table is not None  # a list with one row can always be converted to a table
             table.open = True
             del self.draft.data[table.pool]
             self.draft.data[table.pool] = {"columns": ["row"], "rows": [["change-me"]]}
@@ -312,7 +314,7 @@ class Calls:
         return table
 
     def drawn(self, holder: Any, index: Any, node: Node) -> Any:
-        """Add a draw from a pool, for a list element that is selected at run time, and return the drawn row."""
+        """Add a step that takes a row from a pool, for a list element selected at run time, and return this row."""
         if isinstance(holder, list):
             key = id(holder)
             if key not in self.tables:
@@ -350,7 +352,7 @@ class Calls:
         """Assign a value to a name, or to the names of a pattern `{a, b}`."""
         if pattern.type == "assignment_pattern":
             left, right = pattern.child_by_field_name("left"), pattern.child_by_field_name("right")
-            assert left is not None  # an assignment pattern always has a left side
+            assert left is not None  # the grammar gives every assignment pattern a left side
             self.bind(left, self.value(right, environment) if value is None else value, environment)
         elif pattern.type == "object_pattern":
             for child in named(pattern):
@@ -359,7 +361,7 @@ class Calls:
                 elif child.type == "pair_pattern":
                     inner = child.child_by_field_name("value")
                     key = text_of(child.child_by_field_name("key"))
-                    assert inner is not None  # a pair always has a value
+                    assert inner is not None  # the grammar gives every pair a value
                     self.bind(inner, self.expressions.member(value, key, child), environment)
         else:
             environment[text_of(pattern)] = value
@@ -386,7 +388,7 @@ class Calls:
         return self.checked(answer.step)
 
     def _tests(self, node: Node | None, environment: Environment) -> list[tuple[Node, str, Any]] | None:
-        """Return the tests of a `check` with positions and names; None if they are not known before the run."""
+        """Return the tests of a `check` call with positions and names; None if they are not known before the run."""
         if node is not None and node.type == "object":
             pairs = [(pair, pair.child_by_field_name("key"), pair.child_by_field_name("value")) for pair in named(node)]
             return [(pair, text_of(key) or shown(pair), self.value(test, environment)) for pair, key, test in pairs]
@@ -400,7 +402,7 @@ class Calls:
     def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
         """Return the check for a single test.
 
-        The check is built separately, so that a test that cannot be converted leaves no traces.
+        The check is built separately, so that a test that cannot be converted leaves no parts in the request's check.
         """
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")

@@ -1,7 +1,7 @@
-"""Converts conditions on random numbers: computes the part of a random draw for which a condition holds.
+"""Converts conditions on random numbers to branches with probabilities.
 
-A script may draw a number once and test it several times (`p < 0.5`, else `p < 0.84`). Each condition divides the part
-of the draw that remains within the enclosing conditions.
+A script may generate a random number once and test it several times (`p < 0.5`, else `p < 0.84`). Each condition
+divides those values of the number that remain within the enclosing conditions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Chances:
         self.draws = script.calls.draws
 
     def of(self, node: Node | None, environment: Environment) -> tuple[int, Intervals] | None:
-        """Return the draw that a condition tests, as its number, and the part for which the condition holds.
+        """Return the random number that a condition tests, by its index, and the part of its values that meets the
+        condition.
 
         The result is None for any other condition.
         """
@@ -68,14 +69,14 @@ class Chances:
     def follow(
         self, node: Node, found: tuple[int, Intervals], environment: Environment, following: list[Node] | None
     ) -> bool:
-        """Convert an `if` on a random draw to branches.
+        """Convert an `if` on a random number to branches.
 
         Parameters
         ----------
         node : Node
             Node of the `if` statement.
         found : (int, Intervals)
-            Draw of the condition, and the part for which the condition holds.
+            Index of the random number, and the part of its values that meets the condition.
         environment : Environment
             Values of names.
         following : list of Node or None
@@ -111,16 +112,18 @@ class Chances:
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
-        """Return the probability of a part of a draw, given that the enclosing conditions hold."""
+        """Return the probability that a random number is in a part of its values, given that the enclosing conditions
+        hold.
+        """
         left = self.draws.left.get(draw, ALL)
         return length(meet(left, part)) / length(left)
 
     @contextmanager
     def _branches(self, draw: int) -> Iterator[Callable[[Intervals], AbstractContextManager[None]]]:
-        """Restrict a draw while the branches of a condition on it are converted.
+        """Restrict a random number to a part of its values, while the branches of a condition on it are converted.
 
-        Yields a function that returns a context for one branch. Within this context, the draw is restricted to a part
-        and counts as untested. After the condition, all draws that a branch tested count as tested.
+        Yields a function that returns a context for one branch. Within this context, the number is restricted to a part
+        and counts as untested. After the condition, all numbers that a branch tested count as tested.
         """
         left, asked = self.draws.left.get(draw, ALL), set(self.draws.asked)
         behind = {*asked, draw}
@@ -137,7 +140,7 @@ class Chances:
         self.draws.asked = behind
 
     def switch(self, node: Node, environment: Environment) -> None:
-        """Convert a `switch` on a random draw or on a known value; any other `switch` becomes a note."""
+        """Convert a `switch` on a random number or on a known value. Any other `switch` becomes a note."""
         subject = node.child_by_field_name("value")
         pure = subject is not None and _pure(subject)
         value = self.script.calls.value(subject, environment) if pure else None
@@ -159,7 +162,7 @@ class Chances:
     ) -> None:
         """Convert a `switch` on a random number into steps with probabilities.
 
-        The default, wherever it is in the `switch`, covers the part of the draw that no case covers.
+        The default, at any position in the `switch`, covers those values of the number that no case covers.
         """
         self._note_if_asked(node, value.draw)
         left, parts = ALL, []
@@ -179,13 +182,15 @@ class Chances:
 
 
 def _pure(node: Node) -> bool:
-    """Return True if evaluating an expression makes no request and draws no row."""
+    """Return True if evaluating an expression makes no request and reads no data row."""
     text = text_of(node)
     return "[" not in text and all(_PURE.fullmatch(call) for call in _CALL.findall(text))
 
 
 def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
-    """Return the draw of a comparison, and the part of the draw for which the comparison holds; None otherwise.
+    """Return the random number that a comparison tests, and the part of its values that meets the comparison.
+
+    The result is None for any other comparison.
 
     Examples
     --------
@@ -197,7 +202,7 @@ def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
     number = isinstance(right, int | float) and not isinstance(right, bool)
     if not isinstance(left, Random) or not number or left.high <= left.low:
         return None
-    # A random integer is the floor of a uniformly distributed number, so an upper limit is rounded.
+    # A random integer is a uniformly distributed number rounded down, so the bound of a comparison is rounded, too.
     below = _below(left, math.ceil(right) if left.whole else right)
     up_to = _below(left, math.floor(right) + 1 if left.whole else right)
     inside = meet(rest(below), up_to)
@@ -207,7 +212,7 @@ def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
 
 
 def _below(value: Random, limit: float) -> Intervals:
-    """Return the part of a draw for which the random number is below a limit."""
+    """Return the part of the unit interval for which a random number is below a limit."""
     bound = min(max((limit - value.low) / (value.high - value.low), 0.0), 1.0)
     return ((0.0, bound),) if bound > 0 else ()
 
@@ -215,7 +220,7 @@ def _below(value: Random, limit: float) -> Intervals:
 def _combined(
     sign: str, left: tuple[int, Intervals] | None, right: tuple[int, Intervals] | None
 ) -> tuple[int, Intervals] | None:
-    """Combine two conditions on the same draw; None if the draws differ."""
+    """Combine two conditions on the same random number; None if the numbers differ."""
     if left is None or right is None or left[0] != right[0]:
         return None
     if sign == "&&":
@@ -224,7 +229,7 @@ def _combined(
 
 
 def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
-    """Return the label and the statements of each case; None if a case cannot be converted.
+    """Return the label and the statements of each case of a `switch`; None if a case cannot be converted.
 
     The label of the default is None.
     """
@@ -232,7 +237,7 @@ def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
     found: list[tuple[Node | None, list[Node]]] = []
     for count, case in enumerate(cases):
         statements: list[Node] = []
-        # A case without `break` continues with the statements of the next case.
+        # A `switch` case without `break` continues with the statements of the next case.
         for node in [node for each in cases[count:] for node in _body(each)]:
             if node.type == "break_statement":
                 break
@@ -246,7 +251,7 @@ def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
 
 
 def _body(case: Node) -> list[Node]:
-    """Return the statements of a case, without the enclosing block."""
+    """Return the statements of a case of a `switch`, without a block that encloses them."""
     nodes = [node for node in case.children_by_field_name("body") if node.type != "comment"]
     if nodes and nodes[0].type == "statement_block":
         return [*named(nodes[0]), *nodes[1:]]

@@ -14,8 +14,8 @@ from towtank.workload.importers.k6.values import Answer, Part
 _EQUAL = frozenset({"===", "=="})
 _UNEQUAL = frozenset({"!==", "!="})
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-# Checks for a status below a bound, or not below it. A test of a range combines both, and its upper bound alone
-# gives the check.
+# Checks for a status below a bound, or not below it. If a test of a range combines both, the upper bound alone
+# determines the check.
 _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
     ("<", 300): {"status": "2xx"},
     ("<", 400): {"status": ["2xx", "3xx"]},
@@ -54,7 +54,7 @@ class Checks:
             self.add(named(node)[0], check, negated=negated)
         elif node.type == "unary_expression" and text_of(node.child_by_field_name("operator")) == "!":
             inner = node.child_by_field_name("argument")
-            assert inner is not None  # a unary expression always has an operand
+            assert inner is not None  # the grammar gives every unary expression an operand
             self.add(inner, check, negated=not negated)
         elif node.type == "binary_expression":
             self._binary(node, check, negated=negated)
@@ -66,7 +66,7 @@ class Checks:
     def _binary(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
         operator = text_of(node.child_by_field_name("operator"))
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        assert left is not None and right is not None  # a binary expression always has both sides
+        assert left is not None and right is not None  # the grammar gives every binary expression two sides
         if operator == "&&" and not negated:
             trial: dict[str, Any] = {}
             self.add(left, trial)
@@ -113,7 +113,7 @@ class Checks:
             raise NotSayable(shown(node))
 
     def _searched(self, node: Node) -> str | None:
-        """Return the text for which `r.body.indexOf(text)` searches; None for other expressions."""
+        """Return the text that `r.body.indexOf(text)` searches for; None for any other expression."""
         function, arguments = node.child_by_field_name("function"), named(node.child_by_field_name("arguments"))
         if node.type != "call_expression" or function is None or len(arguments) != 1:
             return None
@@ -128,7 +128,7 @@ class Checks:
         statuses: list[int] = []
         for side in (node.child_by_field_name("left"), node.child_by_field_name("right")):
             trial: dict[str, Any] = {}
-            assert side is not None  # a binary expression always has both sides
+            assert side is not None  # the grammar gives every binary expression two sides
             self.add(side, trial)
             if set(trial) != {"status"}:
                 raise NotSayable(shown(node))
@@ -167,7 +167,7 @@ class Checks:
             raise NotSayable(str(error)) from None
 
     def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
-        """Add a test that consists of a value without a comparison: the value must exist."""
+        """Add a test that consists of a value without a comparison. Such a test requires that the value exists."""
         subject = self.evaluate(node)
         if isinstance(subject, Part) and subject.kind == "json" and not negated:
             merge(check, {"json": {expressions.json_path(subject.path): None}})
@@ -184,7 +184,7 @@ def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | Non
 
 
 def _element(path: str, sign: str, length: int, node: Node) -> str:
-    """Return the path of an element that exists only in lists of at least a given length.
+    """Return the path of a list element that exists exactly if the list has at least a given length.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def _element(path: str, sign: str, length: int, node: Node) -> str:
 
 
 def merge(check: dict[str, Any], more: dict[str, Any]) -> None:
-    """Merge new entries into a check: lists and mappings are extended, an existing status is kept."""
+    """Merge new entries into a check. Lists and mappings are extended, and an existing status is kept."""
     for key, value in more.items():
         if isinstance(value, list) and key != "status":
             check.setdefault(key, []).extend(each for each in value if each not in check.get(key, []))

@@ -1,4 +1,4 @@
-"""Conditions in scripts: random choices, the first round of a user, successful responses, existing values.
+"""Converts conditions in scripts: random choices, first round of a user, successful responses, existing values.
 
 Each condition is evaluated exactly once, as in k6, because its evaluation may add requests.
 """
@@ -18,7 +18,7 @@ from towtank.workload.importers.k6.values import Checked, Environment, Part
 if TYPE_CHECKING:
     from towtank.workload.importers.k6.script import Script
 
-# Types with the same truth values in JavaScript and Python.
+# Types whose values count as true in JavaScript exactly if they count as true in Python.
 _KNOWN = (bool, int, float, str)
 _AGAIN = "k6 repeats it in the next round if it failed"
 
@@ -33,7 +33,7 @@ class Returned(Exception):  # noqa: N818 - it is not an error of the program
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition without leading `!`, with its value or with the values of both sides of a comparison."""
+    """Condition without leading `!`, with its value or, for a comparison, with the values of both sides."""
 
     node: Node
     negated: bool
@@ -91,21 +91,20 @@ class Conditions:
         Returns
         -------
         bool or None
-            True if the following statements have been converted as well; None if the condition is not on a random
-            number.
+            True if the following statements have been converted as well; None if the condition tests no random number.
         """
         found = self.chances.of(node.child_by_field_name("condition"), environment)
         return None if found is None else self.chances.follow(node, found, environment, rest)
 
     def _read(self, node: Node | None, environment: Environment) -> Condition:
-        """Evaluate a condition."""
+        """Evaluate a condition, and return it in the form of a `Condition`."""
         negated, subject = False, node
         while subject is not None and subject.type in {"unary_expression", "parenthesized_expression"}:
             if subject.type == "unary_expression" and text_of(subject.child_by_field_name("operator")) != "!":
                 break
             negated ^= subject.type == "unary_expression"
             subject = named(subject)[-1]
-        assert subject is not None  # an `if` always has a condition
+        assert subject is not None  # the grammar gives every `if` a condition
         sign = text_of(subject.child_by_field_name("operator")) if subject.type == "binary_expression" else ""
         if not sign or sign in {"&&", "||", "??"}:
             return Condition(subject, negated, self.calls.value(subject, environment))
@@ -127,13 +126,14 @@ class Conditions:
             subject = left if condition.right is None else None
         else:
             subject = condition.node if condition.negated else None
-        # A variable that is declared outside of functions keeps its value between rounds.
+        # A variable declared outside of functions keeps its value between rounds, so a test of it can select the first
+        # round.
         name = text_of(subject) if subject is not None and subject.type == "identifier" else ""
         holder = next((scope for scope in environment.maps if name in scope), None)
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
 
     def _once(self, node: Node, branches: tuple[Node | None, Node | None], environment: Environment) -> None:
-        """Add the steps that a user executes only in its first round."""
+        """Add to the first round the steps that a user executes only in its first round."""
         consequence, alternative = branches
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)
@@ -144,15 +144,15 @@ class Conditions:
         self.script.once += self.calls.out
         self.calls.out, self.calls.draws.rows = outer, rows
         why = "is executed once by each user, before its rounds"
-        # In k6, the variable stays empty and the branch runs again if its request failed; a test of the round number
-        # does not have this effect.
+        # In k6, a variable stays empty if its request failed, and the branch runs again in the next round. A branch
+        # that tests the round number runs only once.
         asked = text_of(node.child_by_field_name("condition"))
         again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"
         self.calls.note(node, shown(node), f"{why}{again}")
         self.script.statements(statements_of(alternative), environment)
 
     def _tested(self, node: Node, condition: Condition, environment: Environment) -> bool:
-        """Convert a condition on a successful response.
+        """Convert a condition that tests if a response was successful.
 
         If the script returns after a failure, a failed step ends the round in the workload.
         """
@@ -181,7 +181,7 @@ class Conditions:
     def _good(self, condition: Condition, environment: Environment, *, negated: bool) -> Checked | None:
         """Return the requests whose responses a condition tests.
 
-        A comparison with the status is added to the check of its request.
+        If the condition compares a status, the comparison is added to the check of the request.
         """
         if isinstance(condition.value, Checked):
             return condition.value
@@ -238,7 +238,7 @@ def _leaves(node: Node | None) -> bool:
 
 
 def _does_something(statements: list[Node]) -> bool:
-    """Return True if a branch that ends the round contains more than prints and a return."""
+    """Return True if a branch that ends the round also contains anything other than prints and a return."""
     if any(not text_of(node).startswith("console.") for node in statements[:-1]):
         return True
     returned = named(statements[-1]) if statements and statements[-1].type == "return_statement" else []

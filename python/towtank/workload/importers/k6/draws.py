@@ -1,8 +1,8 @@
-"""Random values that a script draws in a round: numbers and texts, times, rows of data.
+"""Random values that a script generates in a round: numbers and texts, times, rows of data.
 
-A script draws a value once and may read it several times. Until all statements are converted, each draw is a step
-(`set` or `draw`) with a name of its own. Then a value that is read once replaces its reference. A row gets the name
-of its pool, unless a different row of the pool is read.
+A script generates a value once and may read it several times. Until all statements are converted, each value is set by
+a step (`set` or `draw`) with a name of its own. Then a value that is read once replaces its reference. A row gets the
+name of its pool, unless a different row of the pool is read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.workload.importers.k6.settling import PREFIX, drawn, every, names_i
 from towtank.workload.importers.k6.values import Random, Row, Table, Text
 
 Place = tuple[int, int]
-# Tolerance for rounding to whole numbers, because bounds of conditions are computed as ratios. [1]
+# Tolerance for rounding to whole numbers, which is needed because bounds of conditions are computed as ratios. [1]
 _WHOLE = 1e-6
 # Longest random text that a template can generate. [character]
 _TEXT_AT_MOST = 2**20
@@ -29,7 +29,7 @@ _AGAIN = "is drawn once in k6; the workload draws it anew for each kind of use"
 
 @dataclass
 class _Number:
-    """Random number of a script: the position where it is drawn, and its uses so far.
+    """Random number of a script: the position where it is generated, and its uses so far.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class _Number:
     named : dict of str to str
         Variable for each template, the inverse of `values`.
     written : dict of Intervals to counts of str
-        Count of each kind of use, by the part of the draw that the conditions around the use leave.
+        Count of each kind of use, by the part of the number's values that the conditions around the use leave.
     """
 
     place: Place
@@ -49,7 +49,7 @@ class _Number:
     written: dict[Intervals, Counter[str]] = field(default_factory=dict)
 
     def use(self, part: Intervals, kind: str) -> None:
-        """Count a use of the number; the kind of a pause is empty."""
+        """Count a use of the number. A pause is counted with an empty text as its kind."""
         self.written.setdefault(part, Counter())[kind] += 1
 
 
@@ -67,12 +67,14 @@ class Draws:
     def __init__(self, draft: Draft, add: Callable[[Step], None]) -> None:
         self.draft = draft
         self.add = add
-        # At the current position: remaining part of each number, and the numbers that an earlier condition has tested.
+        # State at the current position: remaining values of each random number, and the numbers that an earlier
+        # condition has tested.
         self.left: dict[int, Intervals] = {}
         self.asked: set[int] = set()
-        # First number that is drawn inside the current loop; numbers before it are used anew in each iteration.
+        # First random number that is generated inside the current loop. Numbers before it are used anew in each
+        # iteration.
         self.loop_from = 0
-        # Rows that are known at the current position, by pool, draw of the index, and range of the index.
+        # Rows that are known at the current position, by pool, random number of the index, and range of the index.
         self.rows: dict[tuple[str, int, float, float], Row] = {}
         self._pools_of: dict[int, set[str]] = {}
         self._numbers: dict[int, _Number] = {}
@@ -86,7 +88,7 @@ class Draws:
         return name
 
     def called(self, name: str, values: list[Any], place: Place, shown: str, hint: str) -> Text | Random | None:
-        """Return the value of a function that draws a random value; None for other functions.
+        """Return the value of a function that generates a random value; None for all other functions.
 
         Parameters
         ----------
@@ -128,7 +130,7 @@ class Draws:
         return drawn
 
     def row(self, table: Table, index: Any) -> Row:
-        """Return a newly drawn row, or the row that the same random index has selected before."""
+        """Return a new random row of a pool, or the row that the same random index has selected before."""
         key = (table.pool, index.draw, index.low, index.high) if isinstance(index, Random) else None
         if key is not None and key in self.rows:
             return self.rows[key]
@@ -141,7 +143,9 @@ class Draws:
         return row
 
     def _note_index(self, table: Table, index: Random) -> None:
-        """Note an index that selects among part of the rows only, or whose number has other uses."""
+        """Note a random index that can select only some of the rows, or that the script also uses for another
+        purpose.
+        """
         number = self._numbers.get(index.draw)
         if number is None:
             return
@@ -153,7 +157,9 @@ class Draws:
         self._pools_of.setdefault(index.draw, set()).add(table.pool)
 
     def template(self, value: Random) -> str | None:
-        """Return the template placeholder for a random number; equal numbers of a draw have the same placeholder."""
+        """Return the template placeholder for a random number. Numbers that are always equal have the same
+        placeholder.
+        """
         found = self._numbers.get(value.draw)
         left = self.left.get(value.draw, ALL)
         part = _part(value, left)
@@ -168,7 +174,9 @@ class Draws:
         return f"${{{name}}}"
 
     def paused(self, value: Random) -> None:
-        """Note a pause whose random number has other uses, because the workload draws the pause separately."""
+        """Note a pause whose random number has other uses, because the workload generates a separate number for the
+        pause.
+        """
         found = self._numbers.get(value.draw)
         if found is None:
             return
@@ -177,9 +185,9 @@ class Draws:
         found.use(ALL, "")
 
     def _differs(self, draw: int, left: Intervals, use: str) -> bool:
-        """Return True if a number has been used in a different way before.
+        """Return True if a random number has been used in a different way before.
 
-        An empty use differs from every use.
+        A use as a pause, which is an empty text, differs from every use.
         """
         return draw in self.asked or any(
             (not use or len(kinds) > 1 or use not in kinds) and meet(part, left)
@@ -187,17 +195,19 @@ class Draws:
         )
 
     def depends(self, draw: int) -> bool:
-        """Return True if a number was tested or sent before, so that a condition on it is not independent."""
+        """Return True if a random number was tested or sent before, so that a new condition on it is not
+        independent.
+        """
         sent = self._numbers[draw].written if draw in self._numbers else {}
         again = draw in self.asked or draw < self.loop_from
         return again or any(meet(part, self.left.get(draw, ALL)) for part in sent)
 
     def fence(self) -> int:
-        """Return the number of the next draw."""
+        """Return the index that the next random number will have."""
         return Random(0.0, 1.0).draw
 
     def settle(self, steps: list[Step], first: list[Step], before: list[Step]) -> tuple[list[Step], list[Step]]:
-        """Complete the draws of a transaction.
+        """Complete the random values of a transaction.
 
         Parameters
         ----------
@@ -206,16 +216,17 @@ class Draws:
         first : list of dict
             Steps of a user's first round.
         before : list of dict
-            Draws outside of functions, which a user makes once.
+            Steps that generate values outside of functions, which a user executes once.
 
         Returns
         -------
         (list of dict, list of dict)
-            Steps of each round and of the first round, with the draws that they read.
+            Steps of each round and of the first round, with the random values that they read.
         """
         early = names_in([first])
         own = {name for step in every(steps) for name in drawn(step)}
-        # The first round is a separate transaction that runs before the others, so it must draw its values itself.
+        # The first round is a separate transaction that runs before all others, so it must generate its random values
+        # itself.
         lent = [step for step in every(steps) if early & set(drawn(step))]
         for name in sorted(early & {name for step in lent for name in drawn(step)}):
             why = "is drawn anew for the first round, which is a separate transaction"
@@ -226,7 +237,9 @@ class Draws:
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
-    """Return a random integer restricted to the part that conditions leave; None if this is no range of integers."""
+    """Return a random integer restricted to the values that conditions leave; None if these are no range of
+    integers.
+    """
     if left == ALL:
         return value
     size = value.high - value.low

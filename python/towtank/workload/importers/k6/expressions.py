@@ -1,4 +1,4 @@
-"""Evaluates expressions of a script, if their values do not depend on the run."""
+"""Evaluates those expressions of a script whose values do not depend on the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from towtank.workload.importers.k6.values import (
     Writer,
 )
 
-# Largest length of texts [character] and lists [1]; a script can double a length with each line.
+# Largest length of a text [character] or a list [1], because a script can double a length with each line.
 TEXT_AT_MOST = 1_000_000
 ITEMS_AT_MOST = 100_000
 _LONG = f"is longer than {TEXT_AT_MOST} characters"
@@ -43,7 +43,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     **{"===": operator.eq, "==": operator.eq, "!==": operator.ne, "!=": operator.ne},
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
 }
-# Names that k6 and JavaScript predefine; definitions of the script take precedence.
+# Names that k6 and JavaScript predefine. If the script defines one of these names, its definition applies.
 GLOBALS = (
     "Math",
     "JSON",
@@ -59,7 +59,8 @@ GLOBALS = (
     "Boolean",
     "encodeURIComponent",
 )
-# Numbers of users and rounds in k6: the placeholder for templates, and the difference in counting.
+# For the user number and the round number of k6: the placeholder in templates, and the offset between the two
+# countings.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
 _OF_ROUND = ("${iteration}", "counts the transactions of a user from 1, k6 its rounds from 0")
 _OF_ALL = ("${iteration}", "counts the transactions of one user from 1, k6 the rounds of all users from 0")
@@ -87,7 +88,7 @@ class Expressions:
     call : callable
         Returns the value of a call, and may add steps.
     draw : callable
-        Returns a list element that is selected at run time, and adds a draw.
+        Returns a list element that is selected at run time, and adds a step that reads it.
     ends : callable
         Makes failing requests end the round.
     """
@@ -155,7 +156,7 @@ class Expressions:
         return self._together(left, right)
 
     def _together(self, left: Any, right: Any) -> Any:
-        """Concatenate two values; values of the run become placeholders in the resulting template."""
+        """Concatenate two values. Values known only at run time become placeholders in the resulting template."""
         if isinstance(left, str) and isinstance(right, str):
             return left + right
         first, second = self.writer.text(left) or "", self.writer.text(right) or ""
@@ -253,7 +254,9 @@ class Expressions:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _execution(self, name: str, node: Node) -> Text:
-        """Return the template for the number of the user or of the round, and note the difference in counting."""
+        """Return the template for the number of the user or of the round. A note states that k6 counts from another
+        number.
+        """
         place, counts = _EXECUTION[name]
         self.writer.draft.notes.add(_place(node), name, f"{place} {counts}")
         return Text(place)

@@ -1,15 +1,15 @@
-"""Parts of a random draw from [0, 1): disjoint intervals in ascending order."""
+"""Parts of the interval [0, 1) of a random number: disjoint intervals in ascending order."""
 
 from __future__ import annotations
 
 Intervals = tuple[tuple[float, float], ...]
 ALL: Intervals = ((0.0, 1.0),)
-# A shorter part of a draw counts as empty, since rounding of bounds produces parts of this length. [1]
+# A part of [0, 1) shorter than this counts as empty, because rounding of bounds produces parts of this length. [1]
 LEAST = 1e-9
 
 
 def meet(left: Intervals, right: Intervals) -> Intervals:
-    """Return the intersection of two parts of a draw.
+    """Return the intersection of two parts of the interval [0, 1).
 
     Examples
     --------
@@ -21,7 +21,7 @@ def meet(left: Intervals, right: Intervals) -> Intervals:
 
 
 def rest(part: Intervals) -> Intervals:
-    """Return the complement of a part of a draw in [0, 1).
+    """Return the complement of a part in the interval [0, 1).
 
     Examples
     --------

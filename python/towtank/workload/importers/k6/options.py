@@ -82,7 +82,7 @@ def _scenario(
 ) -> None:
     """Account for the keys of a scenario.
 
-    Differences from a user group, which runs during the whole load, become notes.
+    A scenario may differ from a user group, which runs during the whole load; the differences become notes.
     """
     kind = str(scenario.get("executor", "scenario"))
     for key, value in scenario.items():
@@ -96,11 +96,11 @@ def _scenario(
 
 
 def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
-    """Set k6's defaults in the draft; defaults without a counterpart in a workload become notes."""
+    """Write k6's defaults into the draft. Defaults without a counterpart in a workload become notes."""
     if options.get("maxRedirects") != 0:
         why = "k6 follows up to 10; the workload follows none: add the next request as a step"
         draft.notes.add(place, "redirects", why)
-    # Default timeout of a response in k6 (Params.timeout).
+    # Default time limit for a response in k6 (Params.timeout).
     draft.defaults["timeout"] = "60 s"
     if options.get("noConnectionReuse") is True:
         draft.defaults["connections"] = "new_each_time"
@@ -109,7 +109,7 @@ def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
 
 
 def _rate(load: dict[str, Any]) -> float:
-    """Return the highest rate of iterations in a scenario; 0 if the number of users determines the rate. [1/s]"""
+    """Return the highest rate of iterations in a scenario; 0 if the scenario sets only a number of users. [1/s]"""
     if not str(load["executor"]).endswith("arrival-rate"):
         return 0.0
     targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
@@ -146,7 +146,7 @@ def _size(load: dict[str, Any]) -> float:
 
 
 def _stages(options: dict[str, Any], place: Place, ledger: Ledger) -> None:
-    """Account for the keys of stages."""
+    """Account for the keys of the load stages in k6 options: each is converted or noted."""
     stages = options.get("stages")
     for stage in stages if isinstance(stages, list) else ():
         for key, value in stage.items() if isinstance(stage, dict) else ():

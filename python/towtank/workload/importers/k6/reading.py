@@ -19,14 +19,14 @@ from towtank.workload.importers.k6.options import Scenario, read_options
 from towtank.workload.importers.k6.script import Script
 from towtank.workload.importers.k6.syntax import Source, named, text_of
 
-# Patterns of variables that templates read, and of variables that conditions test.
+# Match the variables that templates read, and the variables that conditions test.
 _READ = re.compile(r"\$\{(\w+)[|}]")
 _ASKED = re.compile(r'"if": \{"\w+": "(\w+)"')
 
 
 def read(path: Path, options: Options) -> Draft:
     """Read a k6 script into a draft of a workload."""
-    del options  # unused: no option applies to k6 scripts
+    del options  # `options` is unused, because no import option applies to k6 scripts
     source = Source(path)
     draft = Draft(str(path), "k6", identifier(path.stem, "script"), f"Script {path.name}")
     try:
@@ -79,7 +79,7 @@ def _read(draft: Draft, source: Source) -> None:
 
 
 def _say_of_values(draft: Draft) -> None:
-    """Add a note if a round continues after a failed request with extractions.
+    """Add a note if a request with extractions does not end the round when it fails.
 
     k6 extracts values from failed responses, too; the workload does not.
     """
@@ -93,7 +93,7 @@ def _say_of_values(draft: Draft) -> None:
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
-    """Return the key of a user loop that sets the pace of a scenario's users.
+    """Return the key of a user group that sets the pace of a scenario's users.
 
     An arrival rate becomes a pacing, because a workload with a fixed number of users has no arrivals.
     """

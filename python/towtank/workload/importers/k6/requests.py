@@ -19,9 +19,10 @@ from towtank.workload.importers.k6.values import File, FilePart, Json, Part, Ran
 _PATH = re.compile(r"([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
-# Defaults of k6 for a file: its media type, and its name, which is the time in nanoseconds (http.file of k6 1.0).
+# Defaults of k6 for a file in a form: its media type, and its name, which is the time in nanoseconds (http.file of k6
+# 1.0).
 _FILE_MEDIA, _FILE_NAME = "application/octet-stream", "${now.ms}000000"
-# Largest file of the script that is copied into the workload as text. [character]
+# Largest size of a file opened by the script that is copied into the workload as text. [character]
 _FILE_AT_MOST = 100_000
 _METHODS = {"del": "delete", "get": "get", "post": "post", "put": "put", "patch": "patch", "head": "head"}
 Place = tuple[int, int]
@@ -136,7 +137,7 @@ class Requests:
             if not (isinstance(entry, dict) and entry.get("replace") is True):
                 why = "replaces a server cookie with this name; k6 sends both"
                 self.draft.notes.add(place, what, why)
-            # k6 uses Go's net/http, which quotes values that contain a space or a comma.
+            # k6 sends cookies through Go's net/http, which puts values that contain a space or a comma in quotes.
             pairs.append(f'{name}="{text}"' if re.search("[ ,]", _PLACE.sub("", text)) else f"{name}={text}")
         if pairs:
             headers[given] = "; ".join(pairs)
@@ -177,7 +178,7 @@ class Requests:
         return keys
 
     def _known(self, value: Any, name: str, place: Place) -> Any:
-        """Return a body in which the text `change-me` replaces each value that is not known."""
+        """Return a body in which each value that is not known before the run is replaced by the text `change-me`."""
         value = _content(value)
         if isinstance(value, dict):
             return {key: self._known(inner, key, place) for key, inner in value.items()}
@@ -204,9 +205,7 @@ class Requests:
         return {"json": written[0]}
 
     def _fields(self, fields: dict[str, Any], headers: dict[str, str], place: Place) -> dict[str, Any] | None:
-        """Return a form with its fields sorted by name, as k6 sorts them. A form with a file becomes a multipart
-        body.
-        """
+        """Return a form with its fields sorted by name, as in k6. A form with a file becomes a multipart body."""
         pairs = [
             (name, each)
             for name, value in sorted(fields.items())
@@ -258,15 +257,15 @@ class Requests:
         return {**content, "filename": name, "content_type": media}
 
     def _field(self, value: Any) -> str | None:
-        """Return a form field as k6 sends it; None becomes `<nil>`, because k6 is written in Go."""
+        """Return the value of a form field as k6 sends it. None becomes `<nil>`, because k6 is written in Go."""
         return "<nil>" if value is None else self.writer.text(value)
 
     def _name(self, params: dict[str, Any], place: Place) -> str | None:
-        """Return the tag `name`, by which k6 groups requests, and account for all parameters."""
+        """Return the tag `name`, by which k6 groups requests, and account for all other parameters of the request."""
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
         for key, value in params.items():
-            # `null` as responseCallback makes k6 count no response as failed; for other parameters `null` is the
+            # With `null` as responseCallback, k6 counts no response as failed. For all other parameters `null` is the
             # default.
             text = "null" if key == "responseCallback" and value is None else json_text(value)
             self.ledger.settle("params", key, text, place)
@@ -285,12 +284,12 @@ class Requests:
 
 
 def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
-    """Return the path, and the query as a mapping.
+    """Return the path of a URL, and its query as a mapping.
 
     If a mapping cannot represent the query, it stays in the path.
     """
     found = _PATH.fullmatch(template)
-    assert found is not None  # the expression matches every text
+    assert found is not None  # this regular expression matches every text
     path = _each(found[1], lambda text: quote(text, safe=_SAFE))
     if found[2] is None:
         return path, {}
@@ -318,7 +317,7 @@ def _decoded(text: str) -> str:
 
 
 def _as_written(key: str, sign: str, value: str) -> str:
-    """Return a name and value of a query as written in the script; the engine encodes values of the run."""
+    """Return a name and value of a query as written in the script. The engine encodes values known only at run time."""
     return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 
@@ -352,5 +351,5 @@ def duration(value: Any) -> float | None:
 
 
 def _each(template: str, change: Any) -> str:
-    """Apply a function to the literal texts of a template, but not to its placeholders `${...}`."""
+    """Apply a function to the literal texts of a template, but not to the placeholders `${...}`."""
     return "".join(piece if piece.startswith("${") else change(piece) for piece in _PLACE.split(template))

@@ -15,15 +15,15 @@ from towtank.workload.importers.k6.settling import is_draw
 from towtank.workload.importers.k6.syntax import Source, named, shown, text_of
 from towtank.workload.importers.k6.values import Environment, Function, Namespace, Part, Unknown
 
-# Largest number of list elements for which a loop is unrolled; further elements are skipped. [1]
+# Largest number of list elements for which a loop is unrolled. Further elements are skipped. [1]
 _ELEMENTS_AT_MOST = 100
-# Largest number of steps of a script, because nested unrolled loops could create an arbitrary number. [1]
+# Largest number of steps of a script. It is limited because nested unrolled loops could create any number of steps. [1]
 _STEPS_AT_MOST = 20_000
-# Largest number of conversions of statements. Calls of functions and cases without `break` convert the same
-# statements repeatedly, and each level of nesting may double the number. [1]
+# Largest number of statements that are converted, counting repetitions. Calls of functions and cases without `break`
+# convert the same statements again, and each level of nesting may double the number. [1]
 _CONVERSIONS_AT_MOST = 50_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
-# Modules of k6 with supported functions, and the prefix of these functions in `calls`.
+# Modules of k6 whose functions are supported, each with the prefix of its functions in `calls`.
 _MODULES = {
     **{"k6": "k6", "k6/data": "k6", "k6/http": "http", "k6/encoding": "encoding"},
     **{"k6/crypto": "crypto", "k6/execution": "exec", "k6/metrics": "metrics"},
@@ -48,10 +48,10 @@ class Script:
         self.calls.body = self._body
         self.globals: Environment = ChainMap()
         self.exported: dict[str, Function] = {}
-        # Steps of a user's first round, and the names of variables that keep their values between rounds.
+        # Steps of a user's first round, and names of the variables that keep their values between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
-        # Draws outside of functions, which each user makes only once.
+        # Steps that generate random values outside of functions. Each user executes them only once.
         self.before: list[Step] = []
         self.conditions = Conditions(self)
         self._conversions = 0
@@ -73,7 +73,7 @@ class Script:
     def top(self) -> None:
         """Read the statements outside of functions: imports, constants, data, functions."""
         statements = named(self.source.root)
-        # Functions are read first, because statements may call them before their definition.
+        # Functions are read first, because statements may call them above their definition.
         for node in statements:
             inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
             if node.type == "import_statement":
@@ -161,7 +161,7 @@ class Script:
                 kind(node, environment)
 
     def leave_out(self, node: Node, why: str, environment: Environment) -> None:
-        """Add a note about an omitted part. Variables that this part would set become unknown."""
+        """Add a note about an omitted part of the script. Variables that this part would set become unknown."""
         self.calls.note(node, shown(node), why)
         waiting = [node]
         while waiting:
@@ -183,7 +183,7 @@ class Script:
             if left is not None and left.type in {"identifier", "object_pattern"}:
                 scope = next((scope for scope in environment.maps if text_of(left) in scope), environment.maps[0])
                 self._assign(left, right, environment, inner)
-                # An assignment sets the name in the scope where it was declared.
+                # An assignment sets the name in the scope in which the name was declared.
                 if left.type == "identifier":
                     scope[text_of(left)] = environment.maps[0][text_of(left)]
                     if scope is not environment.maps[0]:
@@ -249,8 +249,8 @@ class Script:
     ) -> list[Step]:
         """Return the steps of statements that are nested in another step.
 
-        With `leaves`, a `return` ends them without a note. Notes refer to the block `place`, or to the first statement
-        if `place` is None.
+        With `leaves`, a `return` ends the statements without a note. Notes refer to the block `place`, or to the first
+        statement if `place` is None.
         """
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)
@@ -268,7 +268,7 @@ class Script:
                 if scope[name] is not value:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop and not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
-        self.calls.draws.rows = rows  # rows drawn inside are not known afterwards
+        self.calls.draws.rows = rows  # rows that are read inside these statements are not known after them
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:

@@ -1,4 +1,4 @@
-"""Completes the random draws of a transaction: assigns their names, and moves values into the steps that read them."""
+"""Completes the random values of a transaction: assigns their names, and moves values into the steps that read them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from towtank.workload.importers.draft import Step, method_of
 
-# Prefix of temporary names for draws. Identifiers never contain two underscores in a row, so it cannot collide
-# with them.
+# Prefix of temporary names for random values. No name in the workload contains two underscores in a row, so temporary
+# names cannot collide with other names.
 PREFIX = "draw__"
-# After a second `$`, the placeholder is literal text of the script and not a reference.
+# If `$` precedes a placeholder, the placeholder is literal text of the script and not a reference.
 _VALUE = re.compile(r"(?<!\$)\$\{(draw__\d+)(\|\w+)?\}")
 _ROW = re.compile(r"(?<!\$)\$\{(\w+__row\d+)\.")
 # Keys of steps that contain other steps.
@@ -50,7 +50,7 @@ def settled(
 
 
 def _named(draws: list[str], bases: dict[str, str], taken: set[str]) -> dict[str, str]:
-    """Return a final name for each draw: its preferred name, with a number appended if that name is taken."""
+    """Return a final name for each random value: its preferred name, with a number appended if this name is taken."""
     names: dict[str, str] = {}
     numbers = {base: count(2) for base in bases.values()}
     for draw in draws:
@@ -62,13 +62,13 @@ def _named(draws: list[str], bases: dict[str, str], taken: set[str]) -> dict[str
 
 
 def drawn(step: Step) -> list[str]:
-    """Return the temporary names of the values or of the row that a step draws."""
+    """Return the temporary names of the random values that a step sets, or of the pool row that it reads."""
     row = _row(step)
     return [row] if row else [name for name in _values(step) if name.startswith(PREFIX)]
 
 
 def _row(step: Step) -> str:
-    """Return the name of the row that a step draws; empty for other steps."""
+    """Return the name of the pool row that a step reads; empty for all other steps."""
     name = str(step.get("as", ""))
     return name if "__row" in name else ""
 
@@ -80,17 +80,17 @@ def _values(step: Step) -> dict[str, str]:
 
 
 def _pool(step: Step) -> str:
-    """Return the name of the pool from which a step draws; empty for other steps."""
+    """Return the name of the pool from which a step reads a row; empty for all other steps."""
     return str(step.get("draw", ""))
 
 
 def is_draw(step: Step) -> bool:
-    """Return True if a step does nothing but draw a value or a row."""
+    """Return True if a step does nothing but set a random value or read a row of a pool."""
     return "set" in step or "draw" in step
 
 
 def every(steps: list[Step]) -> Iterator[Step]:
-    """Yield all steps, including nested steps, in their order."""
+    """Yield all steps, including nested steps, in the order in which they are written."""
     for step in steps:
         yield step
         for key in _INNER:
@@ -98,18 +98,21 @@ def every(steps: list[Step]) -> Iterator[Step]:
 
 
 def names_in(steps: Any) -> set[str]:
-    """Return the temporary names of the draws that steps read."""
+    """Return the temporary names of the random values and rows that steps use."""
     text = json.dumps(steps)
     return {found[1] for pattern in (_VALUE, _ROW) for found in pattern.finditer(text)}
 
 
 def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
-    """Return the values, by name, that can replace their references: read once, by a later step, outside of loops."""
+    """Return the random values, by name, that can be written in place of the reference to them.
+
+    Such a value is used only once, by a later step, and outside of loops.
+    """
     inlined: dict[str, str] = {}
-    # Index of the step that reads a value, for values that are read once.
+    # For each value that is used only once: index of the step that uses it.
     reader = {name: index for index, step in enumerate(steps) for name in names_in(step) if times[name] == 1}
     looped = {index: _in_loops(steps[index]) for index in set(reader.values())}
-    # For each index, the index of the next step that is not a draw.
+    # For each index of a step: index of the next step that does more than set a random value or read a row.
     following = [len(steps)] * (len(steps) + 1)
     for index in range(len(steps) - 1, -1, -1):
         following[index] = following[index + 1] if is_draw(steps[index]) else index
@@ -120,7 +123,8 @@ def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
             at = reader.get(name, -1)
             if at <= index or name in looped[at]:
                 continue
-            # A time may only move into the next request, because it would be a later time in any other step.
+            # A time may be moved only into the step of the next request, because in any later step it would be a later
+            # time.
             is_time = template.startswith("${now.")
             if not is_time or (following[index + 1] >= at and method_of(steps[at]) is not None):
                 inlined[name] = template
@@ -128,12 +132,12 @@ def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
 
 
 def _in_loops(step: Step) -> set[str]:
-    """Return the names of the values that a step reads within a loop."""
+    """Return the names of the random values that a step uses within a loop."""
     return {name for each in every([step]) if "loop" in each for name in names_in(each)}
 
 
 def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
-    """Return the values, by name, that a step reads before the step that draws them.
+    """Return the random values, by name, that a step uses before the step that generates them.
 
     An example is a value in the check of an earlier request.
     """
@@ -148,7 +152,7 @@ def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
 
 
 def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) -> list[Step]:
-    """Return steps with final names and without draws that are no longer needed."""
+    """Return steps with final names, without steps that set random values which are no longer needed."""
     kept: list[Step] = []
     for step in steps:
         if is_draw(step):
@@ -169,14 +173,17 @@ def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) 
 
 
 def _value(found: re.Match[str], inlined: dict[str, str], names: dict[str, str]) -> str:
-    """Return the text that replaces a reference to a draw: its value, or a placeholder with its final name."""
+    """Return the text that replaces a reference to a random value: the value's template, or a placeholder with its
+    final name.
+    """
     filters = found[2] or ""
     return f"{inlined[found[1]][:-1]}{filters}}}" if found[1] in inlined else f"${{{names[found[1]]}{filters}}}"
 
 
 def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, str]:
-    """Return the final name of each row: the name of its pool, with a number while another row of the pool is in
-    use.
+    """Return the final name of each row, which is the name of its pool.
+
+    A number is appended while another row of the same pool is in use.
     """
     order, begin = list(every([*once, *steps])), len(list(every(once)))
     loops = [(at, at + len(list(every([step]))) - 1) for at, step in enumerate(order) if "loop" in step]
@@ -188,8 +195,8 @@ def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, st
         if not row:
             continue
         read = reads.get(row, at)
-        # A loop after the draw reads the row in each iteration, so the row is in use until the loop ends. A row of the
-        # first round is in use to the end.
+        # A loop after the step that reads the row uses the row in each iteration, so the row is in use until the loop
+        # ends. A row of the first round is in use to the end.
         last = max([read, *(end for start, end in loops if at < start <= read <= end)])
         last = len(order) if at < begin <= read else last
         others = (name for number in count(2) if (name := f"{pool}_{number}") not in taken)
@@ -200,5 +207,5 @@ def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, st
 
 
 def _shallow(step: Step) -> Step:
-    """Return a step without the steps nested in it."""
+    """Return a copy of a step that lacks the steps nested in it."""
     return {key: value for key, value in step.items() if key not in _INNER}

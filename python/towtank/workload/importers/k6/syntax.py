@@ -15,7 +15,7 @@ from towtank.errors import Fault, StudyError
 from towtank.workload.importers.textfile import read_text
 
 _BYTES_AT_MOST = 10_000_000
-# Largest number of faults that are reported per file, because the first faults cause most of the later ones. [1]
+# Largest number of syntax faults that are reported per file, because the first faults cause most of the later ones. [1]
 _FAULTS_AT_MOST = 10
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.|\n))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
@@ -40,7 +40,7 @@ class Source:
         self.path = path
         self.bytes = text.encode("utf-8")
         self.lines = self.bytes.split(b"\n")
-        # A reference to the tree is kept, because its nodes are valid only as long as the tree exists.
+        # This reference keeps the syntax tree alive, because its nodes are valid only as long as the tree exists.
         self.tree = Parser(Language(tree_sitter_javascript.language())).parse(self.bytes)
         self.root = self.tree.root_node
         if self.root.has_error:
@@ -48,7 +48,7 @@ class Source:
             raise StudyError(faults[:_FAULTS_AT_MOST])
 
     def place(self, node: Node) -> tuple[int, int]:
-        """Return the line and the column of a node, both counted from 1; the column is in characters."""
+        """Return the line and the column of a syntax node, both counted from 1. The column is in characters."""
         row, column = node.start_point
         return row + 1, len(self.lines[row][:column].decode("utf-8", "replace")) + 1
 
@@ -58,7 +58,7 @@ class Source:
 
 
 def _errors(node: Node) -> Iterator[Node]:
-    """Yield the nodes with syntax errors, outermost first.
+    """Yield the syntax nodes with errors, outermost first.
 
     The search is iterative, because recursion would fail for deeply nested files.
     """
@@ -72,24 +72,24 @@ def _errors(node: Node) -> Iterator[Node]:
 
 
 def text_of(node: Node | None) -> str:
-    """Return the text of a node."""
+    """Return the source text of a syntax node."""
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
 def throws(node: Node | None) -> bool:
-    """Return True if a statement or expression ends the round: `throw`, `fail()` or `exec.test.abort()`."""
+    """Return True if a statement or expression of a script ends the round: `throw`, `fail()` or `exec.test.abort()`."""
     ends = node is not None and node.type == "throw_statement"
     return ends or re.match(r"(\w+\.)?(fail|test\.abort)\(", text_of(node)) is not None
 
 
 def shown(node: Node) -> str:
-    """Return the text of a node for notes: on one line, and shortened."""
+    """Return the source text of a syntax node for notes, on one line and shortened."""
     text = " ".join(text_of(node).split())
     return text if len(text) <= 70 else f"{text[:67]}..."
 
 
 def named(node: Node | None) -> list[Node]:
-    """Return the named children of a node, without comments."""
+    """Return the named children of a syntax node, without comments."""
     return [child for child in node.named_children if child.type != "comment"] if node is not None else []
 
 
@@ -130,7 +130,7 @@ def json_of(text: str) -> object:
 
 EQUAL = frozenset({"==", "==="})
 ROUNDS = frozenset({"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"})
-"""k6's names for the number of a user's round."""
+"""Names that k6 uses for the number of the current round of a user."""
 
 
 def is_first_round(comparison: Node) -> bool:

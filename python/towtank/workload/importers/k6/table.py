@@ -1,4 +1,4 @@
-"""Treatment of each option of k6: options of tests, scenarios and requests.
+"""Table of how the importer handles each option of k6: options of tests, scenarios and requests.
 
 `scripts/import-keys` lists the names from k6's type definitions; the defaults are the defaults of k6.
 """
@@ -9,7 +9,7 @@ from towtank.workload.importers.accounting import Fate, Key, Table, carried, har
 
 
 def _left_out(*names: str) -> dict[str, Key]:
-    """Declare functions without a counterpart; expressions that use their values are omitted as well."""
+    """Declare functions without a counterpart in a workload. Expressions that use their values are omitted as well."""
     return {name: Key(Fate.NOTED, "left out, together with expressions that use its value") for name in names}
 
 

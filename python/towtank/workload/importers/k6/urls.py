@@ -1,4 +1,4 @@
-"""Separates addresses from the URLs of a script, because a workload contains paths and its targets have the
+"""Separates addresses from the URLs of a script, because a workload contains only paths, and its targets have the
 addresses.
 """
 
@@ -14,7 +14,7 @@ from towtank.workload.importers.draft import Draft, address_of, literal, unique,
 PLACEHOLDER = "change-me"
 _PLACE = re.compile(r"(?<!\$)(\$\{[^}]*\})")
 _PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
-# Placeholder for a column of a row; the name of the row is the name of its pool, possibly followed by a number.
+# Matches the placeholder for a column of a row. The name of the row is that of its pool, possibly followed by a number.
 _COLUMN = re.compile(r"\$\{([a-z]\w*?)((?:__row\d+)?)\.(\w+)\}")
 _AUTHORITY = re.compile(r"[^/?#]*?://[^/?#]*")
 _OF_ANSWER = "its address is a value from a response: extract a path that begins with / instead"
@@ -24,7 +24,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Piece:
-    """Piece of a template: its text, its value if it is known before the run, and its parameter, if any."""
+    """Piece of a template: its text, its value if it is known before the run, and its parameter if it is one."""
 
     written: str
     known: str | None
@@ -93,7 +93,7 @@ def _pieces(template: str, draft: Draft) -> list[Piece]:
 
 
 def _goes_on(known: str, rest: list[Piece]) -> bool:
-    """Return True if the host or port continues with a value that is known only at run time.
+    """Return True if the host or port of a URL continues with a value that is known only at run time.
 
     Otherwise, a path that begins with `/` follows the host and port.
     """
@@ -102,7 +102,7 @@ def _goes_on(known: str, rest: list[Piece]) -> bool:
 
 
 def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
-    """Return the pieces after the first `end` characters of a template, and the parameters in the pieces before."""
+    """Return the pieces of a template after its first `end` characters, and the parameters in the pieces before."""
     at, rest, asked = 0, [], []
     for piece in pieces:
         text = piece.known or ""
@@ -119,7 +119,7 @@ def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
 def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located:
     """Return the parts of a URL whose address is not known.
 
-    Either a parameter stands for the address, or the URL is a path only.
+    Either the address is the value of a parameter, or the URL is a path only.
     """
     if pieces and pieces[0].known is None:
         raise ValueError(_OF_THE_RUN if pieces[0].written.startswith("${draw__") else _OF_ANSWER)
@@ -131,7 +131,7 @@ def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located
 def _path(pieces: list[Piece]) -> str:
     """Return a path with a leading slash.
 
-    A value of the run at the beginning is assumed to contain the slash.
+    If the path begins with a value known only at run time, this value is assumed to contain the slash.
     """
     template = "".join(piece.written for piece in pieces)
     if pieces and (pieces[0].known is None or pieces[0].known.startswith("/")):
@@ -140,7 +140,7 @@ def _path(pieces: list[Piece]) -> str:
 
 
 def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
-    """Return an address that consists of parameters; the target gets the name of the last parameter."""
+    """Return an address that consists of parameters. The target for it is named after the last parameter."""
     shown = ", ".join(f"parameters.{name}" for name in parameters)
     draft.notes.add(place, "URL", f"the destination of requests is not in the script ({shown}): only the path is kept")
     address = f"http://{'.'.join(f'${{{name}}}' for name in parameters)}"
@@ -149,7 +149,7 @@ def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
 
 
 def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
-    """Split URLs that begin with a data column.
+    """Split URLs that begin with a column of a data pool into address and path.
 
     If all rows have the same address, the paths become a new column.
     """
@@ -167,7 +167,7 @@ def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
 
 
 def _address(url: str) -> str | None:
-    """Return the address of a URL; None if the URL is invalid or has a login."""
+    """Return the address (scheme, host and port) of a URL; None if the URL is invalid or has a login."""
     try:
         return address_of(url) if user_info(url) is None else None
     except ValueError:
@@ -175,7 +175,7 @@ def _address(url: str) -> str | None:
 
 
 def _paths(columns: list[str], rows: list[list[Any]], column: str, values: list[str]) -> str:
-    """Add a column with the paths of a column of URLs, unless one exists already; return the column name."""
+    """Return the name of a column with the paths of a column of URLs; the column is added if it does not exist yet."""
     paths = []
     for value in values:
         split = urlsplit(value)

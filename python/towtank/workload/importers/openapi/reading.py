@@ -33,9 +33,9 @@ from towtank.yamlfile import Node
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _FORM = "application/x-www-form-urlencoded"
-# Headers that OpenAPI excludes from the parameters, because other keys describe them.
+# Headers that an OpenAPI description must not contain as parameters, because other keys describe them.
 _NO_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
-# Keys of a path item that do not name an operation.
+# Keys of a path item that do not denote an operation such as `get`.
 _NOT_OPERATIONS = frozenset({"parameters", "servers", "summary", "description", "$ref"})
 _OTHER_METHODS = frozenset({"options", "trace"})
 
@@ -59,7 +59,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _tree(path: Path) -> Node:
-    """Read JSON with a reader that is not subject to the limits of study files; read other files as YAML."""
+    """Read a JSON file with a reader that is not subject to the limits of study files; read any other file as YAML."""
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root
@@ -159,7 +159,7 @@ class _Reader:
         ]
 
     def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
-        """Return the reason why an operation cannot be part of a load that only reads; None if it can.
+        """Return the reason why an operation cannot be part of a load that only reads data; None if it can.
 
         An operation is excluded if it may change data, or if a required value has no example.
         """
@@ -185,7 +185,7 @@ class _Reader:
         return filled if filled.startswith("/") else f"/{filled}"
 
     def _parameters(self, label: str, declared: list[Node]) -> dict[str, dict[str, str]]:
-        """Return parameter values by location and name.
+        """Return the values of an operation's parameters by location and name.
 
         Parameters of the operation replace those of its path.
         """
@@ -217,7 +217,7 @@ class _Reader:
         return values
 
     def _example(self, parameter: Node) -> tuple[bool, Any]:
-        """Return a pair: True if a parameter has an example, and the example."""
+        """Return True and the example of a parameter, or False and None if it has no example."""
         holders: list[Node | None] = [parameter, self.references.resolve(parameter.child("schema"))]
         for media in entries_of(parameter, "content").values():
             holders += [media, self.references.resolve(media.child("schema"))]
@@ -343,7 +343,9 @@ class _Reader:
 
 
 def _check(operation: Node) -> dict[str, Any] | None:
-    """Return a check for the successful status codes that an operation declares; None if it declares none."""
+    """Return a check for the successful status codes that an operation declares; None if it declares no successful
+    code.
+    """
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     if not statuses:

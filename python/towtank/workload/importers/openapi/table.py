@@ -1,4 +1,4 @@
-"""Treatment of each key of OpenAPI 3.0 and 3.1 by the importer: carried over, noted or harmless."""
+"""Table of how the importer handles each key of OpenAPI 3.0 and 3.1: converted, noted or harmless."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from towtank.workload.importers.bodies import escaped
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, number_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# Largest depth of recursive schemas; values at a greater depth are omitted or null. [1]
+# Largest depth to which recursive schemas are expanded. Values at a greater depth are omitted or null. [1]
 DEPTH_AT_MOST = 8
-# Largest number of generated values, because nested schemas and nested arrays multiply it. [1]
+# Largest number of generated values. It is limited because nested schemas and arrays multiply the number. [1]
 VALUES_AT_MOST = 100_000
 
 _FORMATS = {
@@ -88,7 +88,8 @@ class Maker:
     def __init__(self, references: References, note: Noter) -> None:
         self.references = references
         self.note = note
-        # Number of values generated so far, and number of array items that will be copies of the current value.
+        # Number of values generated so far, and the number of array items that will be copies of the value being
+        # generated.
         self._made, self._times = 0, 1
         self._is_full = False
 
@@ -146,7 +147,8 @@ class Maker:
             resolved = self.references.resolve(part)
             if resolved is None:
                 continue
-            own = id(resolved) in stack  # a part may refer to the enclosing schema; its properties are included once
+            # a part of a schema may refer to the schema that contains it, whose properties are then included only once
+            own = id(resolved) in stack
             made = self._object(resolved, stack) if own else self.value(part, stack)
             if isinstance(made, dict):
                 whole.update(made)
@@ -202,7 +204,9 @@ class Maker:
 
 
 def _type(schema: Node) -> str:
-    """Return the type of a schema; of several types (OpenAPI 3.1), the first one that is not null."""
+    """Return the type of a schema. If it has several types (OpenAPI 3.1), the first type other than null is
+    returned.
+    """
     several = [item.value for item in items_of(schema, "type") if item.value != "null"]
     kind = text_of(schema, "type") or (str(several[0]) if several else "")
     if kind:
