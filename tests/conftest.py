@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["left_out", "left_behind", "second_try", "grouping", "certification", "results_1"]
 
-# The profile `gate` tries the same examples each time, `make nightly` new ones. No example fails because it is slow.
+# The Hypothesis profile `gate` tries the same examples each time, `make nightly` new ones. No example fails because it
+# is slow.
 settings.register_profile(
     "gate", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -26,7 +27,7 @@ WAITING_FILE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.waits\b", re.M
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip the import of test files in which the mark expression selects no test."""
+    """Do not import a test file if the mark expression selects no test in it."""
     wanted = config.option.markexpr
     if wanted not in ("not waits", "smoke") or not re.fullmatch(r"test_.*\.py", collection_path.name):
         return None

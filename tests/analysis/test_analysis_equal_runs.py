@@ -1,4 +1,4 @@
-"""Runs with equal or nearly equal throughput, as occurs if a limit sets the pace of all of them."""
+"""Runs with equal or nearly equal throughput, as occurs if a rate limit determines the throughput of all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.distributions import poisson_interval
 
 
 def run_of(throughput: float | None, end_s: float | None = 22.0, half: float | None = None) -> dict[str, Any]:
-    """Return a run whose window begins at 2 s; `half` is the half width of its interval."""
+    """Return a run whose window begins at 2 s; `half` is the half width of the interval of its throughput."""
     bounds = {"low": None, "high": None}
     if half is not None and throughput is not None:
         bounds = {"low": throughput - half, "high": throughput + half}

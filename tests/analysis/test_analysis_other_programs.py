@@ -1,4 +1,4 @@
-"""Other programs on the machine of a target that Towtank did not start raise a doubt from a tenth of the CPUs on."""
+"""Programs that Towtank did not start raise a doubt if they use at least a tenth of the CPUs of a target's machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run with several loads: every number and sentence is about the load of the analysed stages."""
+"""A run with several loads: every number and sentence is about the load of the steady stages that are analysed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: a missed objective is a failure, an invalid measurement is an error."""
+"""The pytest plugin: a violated objective is a test failure, an invalid measurement is a test error."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
 def test_the_truth_of_a_stall_does_not_depend_on_what_was_sent_in_it(bench, sends_on):
     log = stalled_log(7_000, sends_on=sends_on)
     found = bench("stall").truth(log, 7_000, 10.0, 10.0, 2.0)
-    # Twenty of the hundred requests were due during the stall and wait 2.0, 1.9, ... 0.1 s, so the 99th of 100 waits
-    # 1.9 s.
+    # Twenty of the hundred requests were due during the stall and wait 2.0, 1.9, ... 0.1 s, so the 99th of the 100
+    # sorted waits is 1.9 s.
     assert found == pytest.approx({"p99": 1.9, "p99.9": 2.0, "max": 2.0})
 
 

@@ -16,9 +16,9 @@ from towtank.size.rules.rule import answer
 DATA = Path(__file__).parent / "data"
 # Pattern of a number that is not part of a name such as R1 or 3590E.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*[A-Za-z])")
-# The inputs of these rows are written as a sum, or as the name of a table.
+# The inputs of these rows are given as a sum, or as the name of another table.
 _INPUTS_OTHERWISE = {"T40", "T45"}
-# The source states only the results of these examples; their inputs were chosen to match.
+# For these examples the source states only the results, and their inputs were chosen to match.
 ONLY_INFERRED = {"panel_cost", "socket_pairs_per_second"}
 
 
@@ -95,10 +95,10 @@ def test_save_rates(row):
         "compaction": float(row["compaction"]),
     }
     per_hour = in_unit(float(answer(rule, given).value), rule.unit) * 1000
-    # In one row, the document multiplies a rate that was rounded before.
+    # In one row, the source document multiplies a rate that was rounded before.
     exact = 2565.0 if "unrounded 2565" in row["note"] else float(row["mb_per_hr"])
     assert per_hour == pytest.approx(exact, rel=1e-9)
-    # The document prints rates without decimals, some truncated and some rounded: 34.2 as 34, 91.7 as 92.
+    # The source document prints rates without decimals, some truncated and some rounded: 34.2 as 34, 91.7 as 92.
     printed = row["gb_per_hr_printed"]
     assert abs(per_hour / 1000 - float(printed)) < (0.1 if "." in printed else 1)
 

@@ -1,4 +1,6 @@
-"""Refusals: malformed requests, attacks, exceptions, logins, and a server that cannot start."""
+"""Requests that the content server must refuse (malformed requests, attacks, logins), exceptions, and a server that
+cannot start.
+"""
 
 from __future__ import annotations
 

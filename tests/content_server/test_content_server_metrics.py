@@ -1,4 +1,4 @@
-"""The metrics page: names, values, and responses while all workers are busy."""
+"""The metrics page of the content server: names, values, and responses while all workers are busy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_counts_follow_the_requests(start: Any) -> None:
     assert figures['content_server_cache_hits_total{cache="content"}'] == 4
     assert figures['content_server_cache_misses_total{cache="handles"}'] == 4
     assert figures["content_server_cache_bytes"] == 4000
-    # The four contents are written once and read once; later reads come from the cache.
+    # Each of the four contents is written once and read once from storage; later reads come from the cache.
     assert figures['content_server_storage_bytes_total{direction="write"}'] == 4000
     assert figures['content_server_storage_bytes_total{direction="read"}'] == 4000
     assert figures['content_server_storage_calls_total{call="read"}'] == 4

@@ -51,7 +51,7 @@ def leaves(document: Any) -> Iterator[float]:
 
 
 def numbers_of(path: str) -> list[float]:
-    """Return the numbers that can be derived from a raw file."""
+    """Return the numbers that can be derived from a raw file of measurements."""
     document = json.loads((ROOT / path).read_text("utf-8"))
     found = list(leaves(document))
     rows = document.get("runs")
@@ -80,7 +80,7 @@ def numbers_of(path: str) -> list[float]:
 def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
     """Return the memory of the engine per user.
 
-    It is the maximum of a run, or follows from the difference between two numbers of users in a round.
+    It is the maximum over a run, or follows from the difference between two numbers of users in a round.
     """
     for run in runs:
         if "samples" in run:

@@ -44,5 +44,5 @@ def test_the_line_of_a_log_is_imported_with_its_time(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert "get: /items/" in document["workload"]
-    # The last number of the log line is the response time: 12,000 µs.
+    # The last number of the log line is the response time, 12,000 µs = 12 ms.
     assert document["findings"]["sessions"]["duration_mean_s"] == 0.012

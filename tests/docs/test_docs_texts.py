@@ -14,10 +14,10 @@ from accounts import ACCOUNTS
 from judgements import Texts
 from pages import ROOT, page
 
-# Least number of consecutive words of a line that must occur in a text of the code. Of a shorter line, all words must
-# occur.
+# Number of consecutive words of a shown line that must occur in a text of the code. If the line is shorter, all of its
+# words must occur.
 LEAST = 3
-# Separators between two texts of the code, or around an inserted value.
+# Pattern of the separator between two string literals that the code joins.
 _JOINED = re.compile(r'"\s*\n\s*f?r?"')
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
@@ -64,14 +64,14 @@ def longest(line: str) -> int:
 
 @cache
 def templates() -> list[list[str]]:
-    """Return the words of each text of the code that has at least `LEAST` words, without inserted values."""
+    """Return the words of each text of the code that has at least `LEAST` words; inserted values are left out."""
     texts = (text for path in files() for text in texts_of(path))
     words = [[word.lower() for word in _WORD.findall(re.sub(r"\{[^{}]*\}", " ", text))] for text in texts]
     return [found for found in words if len(found) >= LEAST]
 
 
 def follows_a_template(line: str) -> bool:
-    """Return True if a line contains all words of a text of the code in the same order."""
+    """Return True if a line contains all words of one text of the code in the same order."""
     words = [word.lower() for word in _WORD.findall(line)]
     return any(_is_in_order(template, words) for template in templates() if template[0] == words[0])
 
