@@ -18,8 +18,8 @@ settings.register_profile(
 settings.register_profile("nightly", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("nightly" if "TOWTANK_NEW_EXAMPLES" in os.environ else "gate")
 
-# Programs started by a shell in the background ignore SIGINT, and their child processes inherit this. Tests that end
-# servers with SIGINT would wait a minute for each server.
+# Programs that a shell starts in the background ignore SIGINT, and their child processes inherit this. Without this
+# handler, tests that end servers with SIGINT would wait a minute for each server.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -118,7 +118,9 @@ def died_by_event(run):
 
 
 def died_and_stopped(run):
-    """Record that a service ended, that the conductor then stopped the engine, and that the run failed."""
+    """Record that a service ended, that the conductor (the process that controls the run) then stopped the engine, and
+    that the run failed.
+    """
     died_by_event(run)
     change_engine(run, reason="stopped")
     run.update(status="failed", reason="service content ended with status 1 in stage steady")

@@ -1,4 +1,4 @@
-"""Resource use attributed to tiers and to no tier, and memory that counts shared pages once."""
+"""Resource use that is attributed to tiers or to no tier, and memory use in which shared pages count once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audit of arrivals with a varying rate, and of groups with their own arrivals."""
+"""Audit of generated arrivals with a varying rate, and of groups of users with their own arrivals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backlog at the edges of a window, compared with values computed by hand."""
+"""Backlog of requests at the edges of a measurement window, compared with values computed by hand."""
 
 from __future__ import annotations
 

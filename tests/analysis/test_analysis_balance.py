@@ -1,4 +1,4 @@
-"""Balance of the load between servers of a cluster: exact counts, and Jain's fairness index in examples by Jain."""
+"""Balance of the load between servers of a cluster: exact counts, and Jain's fairness index in published examples."""
 
 from __future__ import annotations
 

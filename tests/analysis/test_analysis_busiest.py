@@ -1,4 +1,4 @@
-"""Busiest process and thread of a tier over a window."""
+"""Busiest process and busiest thread of a tier over a window."""
 
 from __future__ import annotations
 

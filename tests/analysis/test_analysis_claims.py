@@ -1,4 +1,4 @@
-"""Verdicts on claims: exact cases, worked out by hand from textbook formulas."""
+"""Verdicts on claims of a study: exact cases, worked out by hand from textbook formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from towtank.analysis import claims, summarize_study
 from towtank.results.folder import ResultsFolder, write_json
 
-# Student's t at 97.5 % with 1, 2 and 4 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2).
+# 97.5 % quantiles of Student's t with 1, 2 and 4 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2).
 T1, T2, T4 = 12.706, 4.303, 2.776
 
 
@@ -46,7 +46,7 @@ SIZES = factor("files", "4", "20", "40", "100")
 def judged(
     claim: dict[str, Any], factors: list[dict[str, Any]], runs: list[dict[str, Any]], run_to_run: float | None = 0.0
 ) -> dict[str, Any]:
-    """Judge one claim; by default no variation from run to run is assumed."""
+    """Return the verdict on one claim; by default no variation from run to run is assumed."""
     study = {"name": "s", "preset": None, "factors": factors, "claims": [{"says": "So it is.", **claim}]}
     study |= {} if run_to_run is None else {"run_to_run": run_to_run}
     (found,) = claims.judge(study, runs)["claims"]
@@ -173,7 +173,7 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
     one_side = judged(ratio("> 1.5"), [CACHE], pair((19, 20, 21), (9, 10, 11), verdict="suspect"))
     assert one_side["verdict"] == "confirmed"
     assert one_side["doubts"] == ["it leans on the suspect runs r0, r1, r2; without them the claim cannot be tested"]
-    # If all runs are suspect, the doubt only states their number.
+    # If all runs are suspect, the doubt about the claim only states their number.
     every = [
         {**measured, "verdict": {"level": "suspect", "reasons": []}} for measured in pair((19, 20, 21), (9, 10, 11))
     ]
@@ -370,8 +370,9 @@ def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
     ("values", "holds", "why"),
     [
         # Each level is a mean of 20 values with a half width of 0.1. So the difference of two levels has a standard
-        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. Three steps share the error probability of 5
-        # %: t = 2.50, half width 0.169. The change from the first to the last level has t = 2.02, half width 0.137.
+        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. Three steps between levels share the error
+        # probability of 5 %: t = 2.50, half width 0.169. The change from the first to the last level has t = 2.02, half
+        # width 0.137.
         ((10, 20, 15, 30), "rises", "from files 20 to 40 it falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
         ((10, 20, 18, 30), "rises", "from files 20 to 40 it may fall by up to 2.17 /s, 2 /s allowed"),
         ((30, 18, 20, 10), "falls", "from files 20 to 40 it may rise by up to 2.17 /s, 2 /s allowed"),
@@ -435,8 +436,8 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
     # All levels have the same normal distribution, with three runs each. The first level is wrongly excluded as the
     # lowest in at most 5 % of studies, and a true ratio of 1 is wrongly confirmed as above 1 in at most 2.5 %. The
-    # limits are higher by five standard deviations of a binomial count, so chance exceeds them in less than 1 of 10^6
-    # tests.
+    # tested limits are higher by five standard deviations of a binomial count, so chance exceeds them in less than 1 of
+    # 10^6 tests.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):

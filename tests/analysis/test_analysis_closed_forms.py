@@ -87,7 +87,7 @@ def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fi
 def test_a_ratio_of_runs_whose_interval_would_say_nothing_has_none() -> None:
     """Runs of 5 and 15 have the mean 10 with a standard error of 5; t with one degree of freedom is 12.7.
 
-    So the half width of the logarithm would be 6.4.
+    So the half width of the logarithm of the mean would be 12.7 x 0.5 = 6.4.
     """
     found = ratio_interval(mean_of([5.0, 15.0]).of_quantity(), mean_of([10.0, 10.0]))
     assert (found.value, found.low, found.high, found.method) == (1.0, None, None, "none")
@@ -197,7 +197,7 @@ class Level:
 
 
 def run_of(users: int, level: Level) -> dict[str, Any]:
-    """Return the summary of a window of 100 s with 10 independent parts."""
+    """Return the summary of a window of 100 s that consists of 10 independent parts."""
     rate = users / (level.think_s + level.response_s)
 
     def estimate(value: float, half: float) -> dict[str, Any]:

@@ -81,7 +81,8 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
     # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = 0.1^1.5 for ten runs and v = 0.5^1.5 for two
-    # runs. They do not depend on how well the two runs agree; Welch's formula would give the 9 degrees of the ten runs.
+    # runs. They do not depend on how well the two runs agree; Welch's formula would give 9, the degrees of freedom of
+    # the ten runs.
     u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
@@ -144,8 +145,8 @@ def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
     assert str(found.verdict) == "undecided"
     assert found.findings[0].low is None
     assert found.least_detectable is None
-    # A variation of 10 % from run to run is assumed. The number of runs is the first n for which the noncentral t with
-    # ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of freedom with a probability of 80 %.
+    # A variation of 10 % from run to run is assumed. The number of runs is the smallest n for which the noncentral t
+    # with ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of freedom with a probability of 80 %.
     power = [
         scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, 2 * n - 2), 2 * n - 2, math.log(1.2) / 0.1 / math.sqrt(2 / n))
         for n in (found.runs_needed - 1, found.runs_needed)
@@ -327,7 +328,8 @@ def loads(factors: dict[str, float], runs: int = 4, spread: float = 0.002, seed:
 
 
 def test_one_load_of_eight_that_is_slower_is_worse_and_named() -> None:
-    # B is 15 % slower at one of eight loads. Over all loads that is 1.15^(1/8) = 1.0176, below the threshold of 2 %.
+    # B takes 15 % longer at one of eight loads. Over all loads the mean ratio is 1.15^(1/8) = 1.0176, below the
+    # threshold of 2 %.
     factors = {f"{10 * number} users": 1.15 if number == 6 else 1.0 for number in range(1, 9)}
     found = compare(*loads(factors))
     (finding,) = found.findings
@@ -449,8 +451,8 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
 
 @pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
-    # The power is simulated at the median of the stated changes. If the quantile ignored the number of figures, the
-    # power would be only 23 to 48 %.
+    # The power is the share of simulated comparisons that detect the median of the stated changes. If the quantile
+    # ignored the number of compared metrics, it would be only 23 to 48 %.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable
@@ -487,8 +489,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
         )
         for each in (alone.a, alone.b)
     ]
-    # There are ten figures, and the mean is the only figure of its metric: the quantile is that of an error of 0.05 /
-    # 10.
+    # Ten values are compared, and the mean is the only value of its metric. So its quantile is that of an error
+    # probability of 0.05 / 10.
     shift = math.log1p(compare(*sides).least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(1 - 0.05 / 20, line.freedom), line.freedom, shift)
     assert reached == pytest.approx(0.8, abs=0.002)

@@ -27,7 +27,7 @@ MS = 1e6
 def script(**changes):
     """Return a run of ten users with 50 requests/s of 100 ms each.
 
-    Cycles continue beyond the end of the run, so all seconds are equal.
+    The cycles of the users continue beyond the end of the run, so all seconds are equal.
     """
     base = even_script(
         stages_of(10, 2.0, 20.0),
@@ -120,7 +120,7 @@ def test_waits_are_of_those_that_waited_within_the_window(run):
     assert result["mean"] == pytest.approx((5 * 0.010 + 0.050) / 6, rel=MIDDLE)
     assert result["p50"] == pytest.approx(0.010, rel=2 * MIDDLE)
     assert result["p99"] == result["max"] == pytest.approx(0.050, rel=2 * MIDDLE)
-    # Requests wait 100 ms in total in each second, in which 50 requests take 100 ms each.
+    # In each second, requests wait for a connection for 100 ms in total, and 50 requests take 100 ms each.
     assert result["share_of_response_time"] == pytest.approx(0.1 / 5.0, rel=2 * MIDDLE)
 
 

@@ -205,7 +205,7 @@ def test_a_pool_that_is_fully_in_use_limits(series):
     "series",
     [
         (counter("shop_report_lock_held_seconds_total", 0.6),),
-        # The waiting times of all requests together do not show how long the lock is held.
+        # The sum of the waiting times of all requests does not show how long the lock is held.
         (counter("shop_report_lock_wait_seconds_total", 1.0),),
         (counter("process_cpu_seconds_total", 0.99),),
         (gauge("shop_pool_connections_in_use", 2.0), gauge("shop_pool_size", 4.0)),
@@ -241,12 +241,12 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
 @pytest.mark.parametrize(
     "observed",
     [
-        # Two processes share the work, so none of them limits the tier alone.
+        # Two processes share the work of the tier, so neither of them limits it alone.
         seen(replace(SHOP, cpus_used=1.9, process=busy(0.98))),
         # Several threads together use about one CPU only by chance: in some samples they use more than one CPU.
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, most=1.3))),
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, full=0.5))),
-        # The tier uses nearly the whole limit of its control group, but was never throttled.
+        # The tier uses nearly the whole CPU limit of its control group, but was never throttled.
         seen(replace(LIMITED, throttled=0.0, cpus_used=0.44)),
         # Evidence of overload: the arrival rate exceeds the throughput, or the number of requests in the system grows.
         seen(SHOP, users=None, rate=100.0, throughput=90.0),
@@ -259,7 +259,7 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         seen(SHOP, users=84.0, throughput=39.5, response_s=0.13, think_s=2.0),
         # A few failed transactions are no evidence of a limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),
-        # Other programs on the busy machine cannot be distinguished from the target.
+        # On the busy machine, the CPU use of other programs cannot be distinguished from that of the target.
         seen(machine_used=4.0, others_used=3.8, not_found=("127.0.0.1:80",)),
     ],
 )

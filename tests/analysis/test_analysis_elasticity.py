@@ -52,7 +52,7 @@ def test_tiers_of_one_control_group_are_busy_together_and_disks_count() -> None:
 
 
 def test_without_an_observed_tier_one_station_makes_all_of_the_response_time() -> None:
-    """By hand: 80 /s x 0.05 s = 4 users in the system give U = 4 / 5 and w = 4 / 100, so the elasticity of the response
+    """By hand: 80 /s x 0.05 s = 4 users in the system give U = 4 / 5 and w = 4 / 100. So the elasticity of the response
     time is 1 / (0.2 + 0.8 x 0.04).
 
     U is the utilization of the station, and w the share of users in the system.
@@ -140,7 +140,7 @@ SECOND, PACE = {"dist": "exponential", "mean_s": 1.0}, {"dist": "uniform", "min_
 
 
 def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> None:
-    """By hand: a third of the 60 users make 200 transactions of 0.1 s in 10 s.
+    """By hand: a third of the 60 users, with a think time, make 200 transactions of 0.1 s in 10 s.
 
     The other users, with a pace of 2 s, make 100 transactions of 0.5 s and 50 of 2 s.
     """

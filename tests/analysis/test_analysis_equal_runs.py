@@ -34,7 +34,7 @@ def test_equal_counts_are_known_like_those_of_independent_arrivals() -> None:
 
 
 def test_equal_counts_of_nothing_have_an_upper_end() -> None:
-    """If nothing was counted, the two-sided upper limit of the mean count is -ln(0.025) (Garwood 1936)."""
+    """If no event was counted, the two-sided upper limit of the mean count is -ln(0.025) (Garwood 1936)."""
     found = over_runs([run_of(0.0), run_of(0.0)], "throughput_per_s")
     assert (found.low, found.high) == (0.0, pytest.approx(-np.log(0.025) / 40))
 

@@ -128,8 +128,9 @@ def test_one_value_always():
 
 
 def test_number_of_a_poisson_process():
-    # Garwood's exact 99 % interval of the mean for a count of 10 is 3.72 to 21.40 (F. Garwood, "Fiducial limits for the
-    # Poisson distribution", Biometrika 28, 437-442, 1936). At each end, the tail beyond 10 has a probability of 0.5 %.
+    # Garwood's exact 99 % interval of a Poisson mean, for a count of 10, is 3.72 to 21.40 (F. Garwood, "Fiducial limits
+    # for the Poisson distribution", Biometrika 28, 437-442, 1936). With either mean, the tail beyond 10 has a
+    # probability of 0.5 %.
     for mean in (3.717, 21.398):
         assert goodness.poisson_number(10, mean).p_value == pytest.approx(0.01, rel=2e-3)
     assert goodness.poisson_number(10, 10.0).p_value > 0.9

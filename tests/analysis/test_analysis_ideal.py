@@ -47,7 +47,7 @@ def run_of(users: int, draws: random.Random | None = None, *, think_s: float | N
     return {
         "run": f"r{users}", "factors": {}, "verdict": {"level": "valid", "reasons": []},
         "users": {"asked": users, "mean": users}, "rate": None,
-        # 95 % interval of a count of exponential cycles.
+        # 95 % interval of the throughput, a count of cycles with exponential think times.
         "throughput_per_s": estimate(seen, 2.2 * seen / math.sqrt(count)),
         "response_time_s": {**times, "min": 0.0, "max": 1.0}, "errors": {"share": 0.0}, "transactions": {},
         "tiers": {}, "host": {"disks": {}}, "window": {"start_s": 0.0, "end_s": WINDOW_S},

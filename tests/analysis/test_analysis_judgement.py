@@ -127,7 +127,7 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
 def test_independent_times_of_many_users_have_plain_intervals() -> None:
     """200 requests are in progress at any time, for one second each.
 
-    As an M/M/1 queue this would have a relaxation time longer than the file.
+    If the system were an M/M/1 queue, its relaxation time would be longer than the file.
     """
     rng = np.random.default_rng(2)
     starts = np.sort(rng.uniform(0, 50, 10_000))

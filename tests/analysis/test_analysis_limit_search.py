@@ -124,8 +124,8 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
 
 
 def by_script(plan, first, otherwise):
-    """Search a system in which the first plateaus of some levels have given outcomes; a rule gives all other
-    outcomes.
+    """Search a system in which the first plateaus of some levels have given outcomes; all other outcomes follow from a
+    rule.
     """
     made = {}
 

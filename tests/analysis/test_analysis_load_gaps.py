@@ -136,7 +136,7 @@ def in_whole_seconds(rng) -> Requests:
 
 @pytest.mark.parametrize("make", [independent, modulated, ramped, thinking, in_whole_seconds])
 def test_a_load_without_gaps_has_no_doubt(make) -> None:
-    """Each load is tested with 1,000 files of 50 to 10,000 requests."""
+    """Each kind of load is tested with 1,000 files of 50 to 10,000 requests."""
     rng = np.random.default_rng(1)
     for number in range(1000):
         made = make(rng)

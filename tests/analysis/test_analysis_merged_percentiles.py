@@ -197,7 +197,7 @@ def test_a_lower_limit_counts_the_requests_below_it() -> None:
 
 
 def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None:
-    # The interval of p95 over all ten runs contains the limit, but the interval of the short run does not.
+    # The interval of p95 over all ten runs contains the limit, but the interval of the short run alone does not.
     runs = [run_of(f"r{number}", [0.010] * 900) for number in range(9)] + [run_of("r9", [0.010] * 60 + [0.450] * 40)]
     for run in runs:
         entry = run["response_time_s"]["p95"]

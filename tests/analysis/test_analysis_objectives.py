@@ -1,4 +1,4 @@
-"""Objectives about phases and windows, from runs with a known value in every second to the summary of a study."""
+"""Objectives about stages and time windows, from runs with a known value in every second to the summary of a study."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def move(run: RunFolder) -> Callable[[], None]:
-    """Return a function that moves the tier, with the conditions of this machine, to another machine."""
+    """Return a function that moves the tier and all recorded conditions of this machine to another machine."""
     sound = (run.observe / "probe.ndjson").read_bytes()
     return lambda: to_another_machine(run, "content", sound)
 

@@ -12,7 +12,7 @@ from towtank.analysis.system.tiers import foreign_share
 
 
 def observed(interrupts: list[float]) -> Any:
-    """Return a tier that uses 20 % of CPU 0, where all programs use 50 %.
+    """Return a tier that uses 20 % of CPU 0, while all programs together use 50 %.
 
     `interrupts` contains the cumulative interrupt time at each sample. [s]
     """

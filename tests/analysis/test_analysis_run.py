@@ -1,4 +1,4 @@
-"""Summary of one run, for schedules with known true values and for damaged folders."""
+"""Summary of one run, for schedules whose true values are known and for damaged results folders."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_failures_are_counted_by_kind_and_share(tmp_path):
     assert summary["errors"]["share"] == pytest.approx(0.1, abs=0.01)
     assert set(summary["errors"]["by_kind"]) == {"status_5xx"}
     assert summary["throughput_per_s"]["value"] == pytest.approx(7.2, rel=0.02)
-    # Failed transactions are also cycles of their users, so Little's law includes them.
+    # Failed transactions are also part of the cycles of their users, so Little's law includes them.
     assert summary["laws"]["little"]["residual"] == pytest.approx(0.0, abs=1e-9)
     assert "errors_above_limit" in kinds(summary, "invalid")
 

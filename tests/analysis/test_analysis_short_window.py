@@ -22,7 +22,7 @@ def found(
     response_s: float | None = None,
     steady: bool = True,
 ) -> list[Doubt]:
-    """Return the doubts about a window; each tier is a pair of used and available CPUs."""
+    """Return the doubts about a window; each tier is given by its used CPUs and its available CPUs."""
     summary = {
         "request_throughput_per_s": {"value": rate},
         "response_time_s": {"mean": {"value": response_s}},

@@ -18,7 +18,7 @@ from towtank.results import lines
 from towtank.study.objectives import read_objective
 
 STEADY = 3
-"""Number of the steady stage of the second plateau, which lasts from 24 to 44 s."""
+"""Index of the steady stage of the second plateau, which lasts from 24 to 44 s."""
 STAGES = (
     Stage("ramp_up", "ramp_up", 2, 10),
     Stage("steady 10", "steady", 20, 10),
@@ -123,7 +123,7 @@ def test_one_transaction_may_fall_silent_alone(tmp_path: Path) -> None:
 
 
 def test_a_window_may_be_silent_alone(tmp_path: Path) -> None:
-    """The server responds for the first five seconds of the plateau, and then stops."""
+    """The server responds for the first five seconds of the second plateau, and then stops."""
     exchanges = [*answered(end_s=29.0), *hanging(29.1)]
     assert outcome(second(search(tmp_path, exchanges, ["p95 < 1 s in every 5 s"]))) == "objective_missed"
     assert outcome(second(search(tmp_path / "whole", exchanges, ["p95 < 1 s"]))) is PASSED

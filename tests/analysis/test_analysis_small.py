@@ -177,8 +177,9 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
 
 
 def test_histograms_of_another_layout_or_damaged_are_counted_and_left_out() -> None:
-    """Responses take 1 and 3 ms in the first second, and 5 ms in the third; damaged histograms and histograms
-    of another layout are left out."""
+    """Responses take 1 and 3 ms in the first second, and 5 ms in the third second. Histograms that are damaged or have
+    another bucket layout are counted and left out.
+    """
     coarse = HdrHistogram(1_000, 3_600_000_000_000, 2)
     coarse.record_value(7_000_000)
     encoded = [

@@ -159,8 +159,8 @@ def test_failures_that_the_generator_or_others_may_cause_are_no_limit_of_the_sys
 
 
 def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
-    # A throughput of 99.7 /s is only 8 % below the arrival rate of 108 /s, but the number of transactions in the system
-    # grew from 70 to 282.
+    # A throughput of 99.7 /s is only 8 % below the arrival rate of 108 /s. But the number of transactions in the system
+    # grew from 70 to 282, so the system is overloaded.
     top = made("r3", 108, 99.7, verdict="suspect")
     top["window"] = {"growth": {"is_significant": True}}
     doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left unfinished"}
@@ -470,8 +470,8 @@ def test_a_lowest_level_beyond_the_knee_gives_no_knee():
 
 
 def test_demands_of_different_configurations_have_no_common_line():
-    # The demands are 17.8 ms at 20, 60 and 100 /s, and 29.5 ms at 20, 40 and 60 /s. A line through all points would
-    # have a slope of 16.8 ms and a background use of 0.28 CPUs, which does not exist.
+    # The demands of the two configurations are 17.8 ms at 20, 60 and 100 /s, and 29.5 ms at 20, 40 and 60 /s. A line
+    # through the points of both would have a slope of 16.8 ms and a background use of 0.28 CPUs, which does not exist.
     factors = [{"name": "cache", "levels": ["a", "b"]}, {"name": "users", "levels": ["20", "40", "60", "100"]}]
     runs = [
         made(f"{cache}{rate}", rate, float(rate), cpus=demand_s * rate)

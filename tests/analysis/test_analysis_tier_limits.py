@@ -17,7 +17,7 @@ def run(tmp_path):
 
 
 def listed(sockets=28300, **towards):
-    """Return the object `ports` of a group, with ports in use by destination."""
+    """Return the object `ports` of a process group, with the number of local ports in use by destination."""
     return {
         "network": 1,
         "sockets": sockets,

@@ -76,7 +76,7 @@ def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
 
 
 def expecting(run, **request):
-    """Write a plan for the run whose only request has the given checks or extractions."""
+    """Write a plan for the run; its only request has the given checks or extractions."""
     plan = {"transactions": [{"name": "get", "ops": [{"op": "request", "step": 0, "target": 0, **request}]}]}
     (run.path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
@@ -247,7 +247,7 @@ def lag_doubts(run, limits):
     ],
 )
 def test_start_lag_as_a_share_of_the_mean_response_time(tmp_path, lag_s, limits, level):
-    """Each request ends 250 ms after its intended start, whatever its start lag."""
+    """Each request ends 250 ms after its intended start, however late it starts (start lag)."""
     base = script()
     late = [replace(exchange, actual=exchange.intended + lag_s) for exchange in base.exchanges]
     generator, doubts = lag_doubts(write_run(tmp_path / "r", replace(base, exchanges=late)), limits)
@@ -264,7 +264,7 @@ def many(**changes):
 
 
 def test_start_lag_of_one_request_in_fifty_is_a_share_of_p99(tmp_path):
-    """One request in fifty starts 240 ms late and takes 480 ms; all others take 250 ms."""
+    """One request in fifty starts 240 ms late and ends 480 ms after its intended start; all others take 250 ms."""
     base = many()
     late = [
         replace(each, actual=each.intended + 0.24, end=each.intended + 0.48) if number % 50 == 0 else each
@@ -309,8 +309,8 @@ def test_a_wait_for_a_user_of_an_open_load_is_no_lag_of_the_generator(tmp_path):
 
 @pytest.mark.parametrize("think_s", [0.0, 0.75])
 def test_start_lag_of_users_without_pauses_is_not_checked(tmp_path, think_s):
-    """Without pauses, a request starts when the generator has read the previous response, so a late start is not
-    visible.
+    """If users make no pauses, a request starts when the generator has read the previous response. So a late start is
+    not visible.
     """
     base = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=think_s, seconds=42.0, service_s=0.0)
     missing = missing_checks(write_run(tmp_path / "r", base))

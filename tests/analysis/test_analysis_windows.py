@@ -113,7 +113,7 @@ def test_where_nothing_is_cut_there_is_no_change_that_chance_would_have_to_expla
 def with_transient(noise):
     """Return response times that are six times as long in the first 30 of 60 s.
 
-    There are 20 responses per second, and lognormal noise from second to second.
+    There are 20 responses per second, and the mean of each second has lognormal noise.
     """
     stream, ends = np.random.default_rng(3), np.arange(0.025, 60, 0.05)
     level = np.where(ends < 30, 0.6, 0.1) * np.repeat(stream.lognormal(0, noise, size=60), 20)
@@ -211,7 +211,7 @@ def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001)
 
 
 def significant_trends(drift, adjusted, seeds=400):
-    """Return the share of windows in which the trend of CPU use certainly exceeds its tolerance."""
+    """Return the share of windows in which the trend of CPU use is certainly larger than its tolerance."""
     found = 0
     for seed in range(seeds):
         used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift)

@@ -1,4 +1,6 @@
-"""Models fitted to results and tables, their predictions, and hardware sized for a load."""
+"""Python API of models that are fitted to results and tables, of their predictions, and of sizing hardware for
+a load.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.waits
 
 pytest_plugins = ["pytester"]
 
-# Replaces `towtank.drive` by a function that returns a measurement of two requests.
+# Text of a `conftest.py` that replaces `towtank.drive` by a function that returns a measurement of two requests.
 CONFTEST = """
 import pytest
 import towtank.api.plugin

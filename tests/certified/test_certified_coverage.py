@@ -74,8 +74,8 @@ def test_mean_of_an_autoregressive_series(seconds, correlation, tabled):
 @pytest.mark.certify
 @pytest.mark.parametrize(("rate", "utilization", "seconds"), QUEUES)
 def test_throughput_mean_and_quantiles_of_a_queue(rate, utilization, seconds, tabled):
-    # The response time of M/M/1 is exponential with mean 1 / (mu - lambda). A former method, batch means with order
-    # statistics, contained p99 in 55 % of the series at 0.8 and in none of 8 at 0.9.
+    # The response time of M/M/1 is exponential with mean 1 / (mu - lambda). The intervals of a former method, batch
+    # means with order statistics, contained p99 in 55 % of the series at a utilization of 0.8 and in none of 8 at 0.9.
     for name, cell in of_queue(seconds, COUNT, rate, utilization, seconds).items():
         short = bool(SERIES) and name == "mean" and (rate, utilization, seconds) in TOO_SHORT
         kind = f"M/M/1 at {utilization}, {rate:g} /s"

@@ -23,7 +23,7 @@ PAIRS = SERIES or 200
 SERVICE_S = 0.01
 WITHIN = 0.004
 LOADS = (0.1, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 3.0)
-"""Number of users, relative to the knee: the intersection of the throughput bounds for few and for many users. [1]"""
+"""Numbers of users, relative to the knee (the intersection of the throughput bounds for few and for many users). [1]"""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def test_values_follow_the_speed_at_most_as_said_and_at_least_two_fifths_as_much
 ) -> None:
     """Elasticities are compared with the derivative of the exact solution.
 
-    If no tier observes a station, they may be too small by a tenth.
+    If a station is not observed by a tier, they may be too small by a tenth.
     """
     allowed = 1.10 if system in HIDDEN else 1.005
     users, step = users_at(load, think_s), 1e-4

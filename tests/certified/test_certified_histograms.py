@@ -83,7 +83,7 @@ def test_rank_of_a_decimal_probability_is_exact():
 
 
 def test_variance_of_two_values():
-    # 1 ms and 3 ms have a variance of 1 ms², with the accuracy of the buckets (0.1 %).
+    # The variance of 1 ms and 3 ms is 1 ms², with the accuracy of the buckets (0.1 %).
     assert histograms.decode(encode([1_000_000, 3_000_000])).variance_s2 == pytest.approx(1e-6, rel=0.004)
 
 

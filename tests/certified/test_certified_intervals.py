@@ -60,7 +60,7 @@ def test_order_statistics_of_the_median_of_ten_by_hand():
 
 
 def test_quantile_ranks_stretch_with_the_design_effect():
-    # 400 values are worth 100 independent values, so the ranks are those of 100 values times four.
+    # 400 correlated values are worth 100 independent values, so the ranks are those of 100 values times four.
     low, high = statistics.order_statistic_ranks(100, 0.5)
     assert statistics.effective_ranks(400, 0.5, 4.0) == (4 * low, 4 * high)
 
@@ -129,8 +129,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
 
 
 def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
-    # The variance of the mean of n values is s^2 / n / (1 - 0.7)^2 with s = 1, if n is much longer than the correlation
-    # time.
+    # If n is much longer than the correlation time, the variance of the mean of n values is s^2 / n / (1 - 0.7)^2 with
+    # s = 1.
     stream = np.random.default_rng(12)
     squares = []
     for _ in range(200):
@@ -158,8 +158,8 @@ def test_von_neumann_ratio_by_hand():
 
 
 def test_ratio_interval_solves_fiellers_equation():
-    # The bounds are the roots of (a - r b)^2 = t^2 (s_a^2 + r^2 s_b^2). Here t is the quantile of the normal
-    # distribution, because intervals from order statistics use it.
+    # The bounds of the ratio r are the roots of (a - r b)^2 = t^2 (s_a^2 + r^2 s_b^2). Here t is the quantile of the
+    # normal distribution, because intervals from order statistics use it.
     top, bottom = normal(4.0, 0.4), normal(2.0, 0.1)
     t = stats.norm.ppf(0.975)
     roots = sorted(np.roots([2.0**2 - t**2 * 0.1**2, -2 * 4.0 * 2.0, 4.0**2 - t**2 * 0.4**2]))

@@ -18,7 +18,7 @@ from certified_observers import CASES, WITHIN_S, command, judge, observe_groups
 from towtank.engine import guarded
 
 pytestmark = [pytest.mark.waits, pytest.mark.certify, pytest.mark.xdist_group("observers")]
-# Programs under a guard process, as Towtank starts all of its processes.
+# Programs that are started below a guard process, as Towtank starts all of its processes.
 GUARDED = CASES
 # Programs that are observed by process id only, like programs that Towtank did not start. If a process of such a
 # program ends, its children get a parent outside the group.

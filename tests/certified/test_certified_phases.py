@@ -191,7 +191,9 @@ def test_a_straight_ramp_has_no_error() -> None:
 
 
 def test_the_error_of_a_ramp_by_hand() -> None:
-    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1: a variance of 7 / 24 with 2 degrees of freedom."""
+    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1, which gives a variance of 7 / 24 with 2 degrees of
+    freedom.
+    """
     found = mean_along_trend(np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0]))
     half = 4.303 * math.sqrt(7 / 24 / 6) / (23 / 6)
     assert found.n == 3

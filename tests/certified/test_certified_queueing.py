@@ -31,7 +31,7 @@ def stations(answer: dict[str, Any], key: str) -> list[float]:
 
 
 def jobs(answer: dict[str, Any]) -> list[list[float]]:
-    """Return the mean number of jobs by class and station."""
+    """Return the mean number of jobs in the system by class and station."""
     return [
         [
             station["residence_time_s"].get(name, 0.0) * each["throughput_per_s"]

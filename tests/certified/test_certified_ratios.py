@@ -76,7 +76,9 @@ class Sides:
 
 @dataclass
 class Tally:
-    """Counts the intervals of one kind for many pairs of configurations."""
+    """Counts, for many pairs of configurations, the intervals of one kind that exist and that contain the true
+    ratio.
+    """
 
     made: int = 0
     given: int = 0
@@ -98,13 +100,13 @@ class Tally:
 
     @property
     def wrong(self) -> float:
-        """Share of all pairs that have an interval without the true ratio."""
+        """Share of all pairs whose interval does not contain the true ratio."""
         return (self.given - self.held) / self.made
 
     @property
     def half(self) -> float:
-        """Median half width of the intervals in logarithms; infinite if most pairs have no interval or one that begins
-        at 0. [1]
+        """Median half width of the logarithms of the intervals. It is infinite if most pairs have no interval, or an
+        interval that begins at 0. [1]
         """
         return float(np.median(self.halves))
 

@@ -78,7 +78,7 @@ def shares(system, load, seconds, growth=0.0):
 @pytest.mark.parametrize("utilization", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize("system", ["M/M/1", "lock", "pool"])
 def test_a_queue_at_rest_is_hardly_ever_doubted(system, utilization, seconds, tabled):
-    """With a service time of 50 ms, the relaxation times of M/M/1 are 0.6, 4.5 and 78 s."""
+    """With a service time of 50 ms, the relaxation times of M/M/1 at the tested utilizations are 0.6, 4.5 and 78 s."""
     invalid, doubted = shares(system, (utilization, 0.05), seconds)
     holds = all(share <= most + 4 * (most / RUNS) ** 0.5 for share, most in ((invalid, 0.01), (doubted, 0.05)))
     cells = (system, percent(utilization), "50 ms", f"{seconds} s", "none", percent(invalid), percent(doubted))

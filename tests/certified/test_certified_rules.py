@@ -1,4 +1,4 @@
-"""Rules of thumb, compared with every row of every worked example in their source documents."""
+"""Rules of thumb for sizing, compared with every row of every worked example in their source documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def examples_of(case: str) -> list[tuple[Rule, RuleExample]]:
 
 
 def value_of(rule: Rule, example: RuleExample) -> float:
-    """Apply the rule to an example, and return its result in the unit of the rule."""
+    """Apply a rule to an example, and return the result in the unit of the rule."""
     given = with_defaults(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
     found = answer(rule, given).value
     assert found is not None
@@ -114,7 +114,7 @@ def test_kept_fractions(row):
 
 
 def in_a_table(topic: str, section: str, line: str, values: list[str], unit: str) -> bool:
-    """Return True if rows of the tables of a topic contain the given values at a place in the source."""
+    """Return True if rows of the published tables contain the given values at a place in the source document."""
     tables = [row for rule in load_rules().topics()[topic] for row in rule.entry.table]
     here = [row for row in tables if row.note.endswith(f"; {section}, line {line}") and unit in row.note]
     return all(any(float(row.value) == float(value) for row in here) for value in values if value)

@@ -69,7 +69,7 @@ def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def coverage(figure: str) -> int:
-    """Return the number of networks whose exact value is in the simulator's interval."""
+    """Return the number of networks whose exact value is within the simulator's interval."""
     held = 0
     for exact, simulated in rows():
         low, high = simulated["classes"]["web"]["confidence_interval"][figure]

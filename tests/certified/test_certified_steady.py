@@ -25,7 +25,7 @@ def test_mser_truncates_where_the_definition_says(name, rule, batch):
     expected = case("V64")["verified"][name][rule]
     cut = steady.mser(column(name, "mser_series.csv"), batch)
     assert cut.observations == expected["truncate"]
-    # The method is exact, so only the rounding of sums differs.
+    # The method is exact, so results may differ only by the rounding of sums.
     assert cut.statistic == pytest.approx(expected["statistic"], rel=1e-9)
 
 
@@ -65,8 +65,8 @@ def test_a_constant_series_is_not_cut():
 
 
 def test_trend_of_a_straight_line_by_hand():
-    # The values are 10 + 0.5 t with errors +1, -1, -1 and +1 at t = 0, 1, 2 and 3. The sums of the errors and of t *
-    # errors are zero, so the slope is exactly 0.5.
+    # The values are 10 + 0.5 t with errors +1, -1, -1 and +1 at t = 0, 1, 2 and 3. The sum of the errors and the sum of
+    # t * error are zero, so the fitted slope is exactly 0.5.
     values = np.array([11.0, 9.5, 10.0, 12.5])
     line = steady.trend(np.arange(4.0), values)
     assert line.slope_per_s == pytest.approx(0.5, rel=1e-12)

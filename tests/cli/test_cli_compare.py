@@ -247,7 +247,7 @@ def test_a_run_counts_once_on_a_side(files: dict[str, list[Path]], tmp_path: Pat
             done = run("compare", *sides)
             assert (done.returncode, done.stdout) == (2, ""), sides
             assert message in done.stderr
-    # Two configurations of one folder have no run in common.
+    # Two configurations of the same results folder have no run in common, so they can be compared.
     done = run("compare", "--a", f"{folder}:search_index present", f"{folder}:search_index absent", "--b", folder)
     assert "must be runs that this side" not in done.stderr
 

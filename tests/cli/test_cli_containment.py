@@ -55,7 +55,7 @@ def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tup
 
 
 def break_parts(monkeypatch: pytest.MonkeyPatch, *parts: str) -> None:
-    """Replace some parts by an error, in all places that create them."""
+    """Replace some parts of a command by an error, in all places that create them."""
     make = containment._make
 
     def make_or_fail(part: str, *arguments: Any, **keywords: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`towtank doctor`: text, JSON, exit status."""
+"""Output of `towtank doctor` as text and as JSON, and its exit status."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
 
 
 def mean_of(tmp_path: Path, **changes: str) -> float:
-    """Return the mean response time of the model with changed values, computed by the solver directly."""
+    """Return the mean response time of the model with changed values, computed directly with the solver."""
     document = load_model(tmp_path / "model.yaml", {key.replace("__", "."): value for key, value in changes.items()})
     return float(solve_models([document.document])[0]["answer"]["classes"]["web"]["response_time_s"])
 
@@ -286,7 +286,7 @@ def test_dates_follow_the_limit(model: str, capsys: Any) -> None:
                "--start", "2026-01-01")  # fmt: skip
     found = sized(capsys, model, *options)
     answer = next(row for row in found["dates"] if row["what"] == "the answer")
-    # Growth of 100 % a year from 200 reaches the limit after log2(limit / 200) years.
+    # The load grows from 200 by 100 % a year, so it reaches the limit after log2(limit / 200) years.
     from math import log2  # noqa: PLC0415
 
     assert answer["days"] == pytest.approx(365.25 * log2(answer["limit"] / 200), abs=2)

@@ -273,7 +273,7 @@ def test_a_study_with_more_users_than_open_files_is_refused_before_anything_star
     assert line.endswith("hard limit of open files (ulimit -Hn) is 80, got 300 instead")
     assert all(not text or text.startswith("hint: ") for text in rest)
     assert not (tiny / "results").exists()
-    # Each user has a connection to each of two targets, so half as many users are possible.
+    # Each user has one connection to each of two targets, so half as many users are possible as with one target.
     both = TINY["system.yaml"].replace("}}\n", "}, other: {kind: null_server, host: here}}\n", 1)
     calls = "[{get: /, target: web}, {get: /, target: other}]"
     (tiny / "study.yaml").write_text(TINY["study.yaml"].replace("users: [2]", "users: [60]"))

@@ -1,4 +1,6 @@
-"""Events whose threads fail or never end are reported, and the run does not wait for them endlessly."""
+"""Events (such as killing a service) whose threads fail or never end are reported, and the run does not wait for them
+endlessly.
+"""
 
 from __future__ import annotations
 

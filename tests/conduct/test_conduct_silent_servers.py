@@ -1,4 +1,6 @@
-"""If a server accepts connections and sends nothing, the measurement ends, is invalid, and names the server."""
+"""If a server accepts connections but sends nothing, the measurement ends and is invalid, and a message names the
+server.
+"""
 
 from __future__ import annotations
 

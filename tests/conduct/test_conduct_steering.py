@@ -148,7 +148,7 @@ def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
 
 @pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
 def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
-    """Capacities of 20 and 5 /s correspond to 11 and 2.75 users, fewer than in the first plateau.
+    """The capacities of 20 and 5 /s are reached by 11 and 2.75 users, fewer than in the first plateau of the pilot.
 
     The engine counts whole transactions per second, which is an error of 10 % for one or two users.
     """

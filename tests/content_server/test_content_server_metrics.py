@@ -30,7 +30,8 @@ def test_names_are_all_there(ann: Client) -> None:
     page = ann.get("/metrics")
     assert page.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert {name.partition("{")[0] for name in ann.metrics()} >= NAMES
-    assert httpx.get(f"{ann.base_url}/metrics").status_code == 200  # a monitor can read the page without an account
+    # a monitoring program can read the metrics page without an account
+    assert httpx.get(f"{ann.base_url}/metrics").status_code == 200
 
 
 def test_counts_follow_the_requests(start: Any) -> None:

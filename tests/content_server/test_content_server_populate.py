@@ -55,7 +55,7 @@ def listing(data: Path, name: str) -> list[dict[str, str]]:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Return the digest of every file in a folder, by relative path."""
+    """Return the digest of every file in a folder, by its relative path."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 

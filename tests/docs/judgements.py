@@ -50,7 +50,7 @@ class Python(Judgement):
 
 @dataclass(frozen=True)
 class Snippet(Judgement):
-    """A valid YAML block: a whole file, or a part of a file.
+    """A YAML block that must be valid: a whole file, or a part of a file.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Synopsis(Judgement):
 
 @dataclass(frozen=True)
 class Keys(Judgement):
-    """JSON whose keys are compared with the keys of a real document; values may be omitted.
+    """A JSON block whose keys are compared with the keys of a real document; values may be omitted.
 
     Attributes
     ----------

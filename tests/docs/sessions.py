@@ -191,7 +191,9 @@ class Session:
         return self.addressed(text)
 
     def _interrupted(self, results: Path) -> None:
-        """Run a study of two levels, then remove the second run, as if the study had been interrupted."""
+        """Run a study of two levels, then remove the second run from the results, as if the study had been
+        interrupted.
+        """
         changes = ("factors.users=[5, 10]", "load.stages={settle: 500 ms, steady: 2 s}")
         line = Line("", more=f"--out {shlex.quote(str(results))} --no-report --quiet", sets=changes)
         done = self.run("towtank run examples/first-study", line)
@@ -273,7 +275,7 @@ class Session:
         if done.command.startswith(("towtank run", "towtank report")):
             return self.doubts() - DISTURBANCES if self.doubts() else None
         if kinds := set(re.findall(r'"kind": "(\w+)",\s*"level": "invalid"', done.output)):
-            return kinds - DISTURBANCES  # a document printed with `--json`
+            return kinds - DISTURBANCES  # the output is a JSON document (option `--json`)
         if found := re.search(r"^not valid: (.*)$", done.output, re.MULTILINE):
             return {reason for reason in found[1].split("; ") if not _DISTURBED.match(reason)}
         return None

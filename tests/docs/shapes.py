@@ -35,7 +35,7 @@ def shape(line: str) -> str:
 
 
 def shapes(text: str) -> list[str]:
-    """Return the shapes of the non-blank lines; consecutive lines of the same shape count once."""
+    """Return the shapes of the non-blank lines of an output; consecutive lines of the same shape count once."""
     found = [shape(line) for line in text.splitlines() if line.strip()]
     return [line for number, line in enumerate(found) if number == 0 or found[number - 1] != line]
 

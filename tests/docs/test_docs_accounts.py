@@ -17,7 +17,7 @@ _LEAST = 9
 
 
 def faults_of(found: Page, judgements: tuple[Judgement, ...]) -> list[str]:
-    """Return the blocks without a judgement and the judgements without a block."""
+    """Return the blocks without a judgement (rule how a block is tested) and the judgements without a block."""
     faults = []
     pairs: zip_longest[tuple[Block | None, Judgement | None]] = zip_longest(found.blocks, judgements)
     for block, judgement in pairs:

@@ -93,7 +93,7 @@ def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
 
 
 def is_printed(number: str, values: list[float]) -> bool:
-    """Return True if the number is the printed form of a value in one of the units."""
+    """Return True if a number on the page is the printed form of a value in one of the units."""
     plain = number.replace(",", "")
     half = 0.5 * 10.0 ** -len(plain.partition(".")[2]) * (1 + 1e-9)
     return any(abs(value * scale - float(plain)) <= half for value in values for scale in _SCALES)

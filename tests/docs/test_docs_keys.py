@@ -95,7 +95,7 @@ BLOCKS = [found for name in ACCOUNTS for found in shown(name)]
 
 @cache
 def words() -> frozenset[str]:
-    """Return the words of the code: quoted texts, names of Rust fields, and names of Python attributes."""
+    """Return the words of the source code: string literals, names of Rust fields, and names of Python attributes."""
     paths = [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
     texts = [path.read_text("utf-8") for path in paths]
     quoted = {word for text in texts for word in re.findall(r"[\"']([\w.-]+)\\?[\"']", text)}

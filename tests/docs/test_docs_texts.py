@@ -35,7 +35,7 @@ def code_as_written() -> str:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yield the texts of a file without inserted values: Python literals, and quoted text in Rust."""
+    """Yield the texts of a source file without inserted values: Python string literals, and quoted text in Rust."""
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
@@ -48,12 +48,12 @@ def texts_of(path: Path) -> Iterator[str]:
 
 @cache
 def code() -> str:
-    """Return the texts of the code as words."""
+    """Return the texts (string literals) of the code as words."""
     return " ".join(_WORD.findall(re.sub(r"\{[^{}]*\}", " ", code_as_written()))).lower()
 
 
 def longest(line: str) -> int:
-    """Return the length of the longest sequence of words of a line that occurs in the code."""
+    """Return the length of the longest sequence of words of a line that also occurs in the code."""
     words = [word.lower() for word in _WORD.findall(line)]
     best = 0
     for start in range(len(words)):

@@ -1,4 +1,4 @@
-"""The example shop, which the guides measure."""
+"""The server of the example `shop`, which the guides measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USERS = 64
 
 
 def load() -> ModuleType:
-    """Import the server program as a module."""
+    """Import the server program of the example as a module."""
     spec = importlib.util.spec_from_file_location("shop", SERVER)
     assert spec is not None
     assert spec.loader is not None

@@ -35,7 +35,7 @@ start_timeout: 20 s
 
 
 def processes_of(marker: Path) -> list[str]:
-    """Return the processes that carry the mark of a run in the given folder."""
+    """Return the running processes whose environment contains the mark of a run in the given folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -124,7 +124,7 @@ class Bench:
         return int(children[0])
 
     def strays(self) -> list[str]:
-        """Return the processes of all runs of the results that still exist."""
+        """Return the processes of all runs of the study that still exist."""
         return processes_of(self.results)
 
     def await_no_strays(self) -> None:

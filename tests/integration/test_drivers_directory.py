@@ -126,7 +126,7 @@ def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str
     assert min(expected.values()) > 0
     sessions = {"per_user": None, "new_each_time": result["totals"]["ok"]}.get(str(connections))
     assert sessions is None or seen["connections"] == sessions
-    # Every session sends an unbind, by its workload step or at its end.
+    # Every LDAP session sends an unbind request, by its workload step or at its end.
     assert seen["unbind"] == seen["connections"]
     # The responses to the monitor's requests vary in size with the digits of the counters, so a tolerance is needed.
     assert sent == pytest.approx(sum(sums["in"] for sums in steps.values()), abs=300 * monitor.looks)
@@ -213,7 +213,7 @@ def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -
 
 
 def slapd_below(guard: int) -> int:
-    """Return the slapd process that a guard has started."""
+    """Return the process of the LDAP server `slapd` that a guard process has started."""
     children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
     (found,) = [int(child) for child in children if "slapd" in Path(f"/proc/{child}/cmdline").read_text()]
     return found

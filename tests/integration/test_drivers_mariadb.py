@@ -62,7 +62,7 @@ BUSY = """
    name: look, expect: {rows: 5}}
 - {sql: commit, name: commit}
 """
-# For each counter of the server, the workload steps that it counts.
+# For each counter of the server, the steps of the workload whose executions it counts.
 COUNTED = {
     "Com_insert": ("take",),
     "Com_update": ("change",),

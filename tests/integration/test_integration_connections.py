@@ -29,7 +29,7 @@ class Page(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """Send the page."""
+        """Send the page as the response to a GET request."""
         self.send_response(200)
         self.send_header("Content-Length", "5")
         self.end_headers()

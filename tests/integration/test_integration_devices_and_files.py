@@ -48,7 +48,7 @@ def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str])
     given = [part for path, value in changes.items() for part in ("--set", f"{path}={json.dumps(value)}")]
     options = ["--preset", "quick", "--out", bench.results, "--quiet", "--no-report"]
     ended = bench.towtank("run", STUDIES / name, *given, *options)
-    # Status 4 is allowed, because on a shared machine every run may be doubtful.
+    # The exit status 4 is allowed, because on a shared machine every run may be invalid.
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert set(bench.statuses().values()) == {"complete"}
     summaries = [json.loads(path.read_text()) for path in sorted(bench.results.glob("runs/*/summary.json"))]

@@ -1,4 +1,4 @@
-"""Systems on virtual hosts, by the real command line: studies, systems that stay up, missing requirements."""
+"""Systems on virtual hosts, by the real command line: studies, systems that keep running, missing requirements."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def prefix_of(bench: Bench, address: str) -> str:
 
 
 def prefix_of_run(bench: Bench) -> str:
-    """Return the prefix of the system of the first run, while it is up."""
+    """Return the name prefix of the system of the first run, while this system is up."""
     (up,) = until(lambda: [event for event in bench.events("r001") if event["k"] == "system_up"])
     return prefix_of(bench, up["addresses"]["content"][0])
 

@@ -1,4 +1,6 @@
-"""A real server with a known service demand (null server with work for each request), measured and fitted as usual."""
+"""A real server with a known service demand (a null server that works for each request), measured and fitted
+as usual.
+"""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def write(bench: Bench, study: str) -> None:
 def is_disturbed(plateau: dict) -> bool:
     """Return True if the machine was slow or stopped during a plateau.
 
-    Then throughput is lower, or some requests wait far longer than others.
+    This is so if throughput is too low, or if some requests wait far longer than others.
     """
     carried, times = plateau["throughput_per_s"]["value"], plateau["response_time_s"]
     return not carried or carried < 0.97 * CARRIED or times["p99"]["value"] > 1.2 * times["p50"]["value"]

@@ -59,7 +59,7 @@ class Clock:
 
 
 def clock(pid: int) -> Clock:
-    """Read the times of all threads that a process has at present."""
+    """Return the times of all threads that a process has at present."""
     sums = [0, 0]
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(OSError):
@@ -157,7 +157,8 @@ def test_reports_take_10_ms_of_the_cpu_that_workers_get(bench: Bench, limit: str
         assert worker.cpu + worker.delay >= (1 - WITHIN) * worker.at, workers
     for pid_cpu in cpu[busy:]:
         assert pid_cpu < 0.1 * sum(cpu)
-    # On a busy machine the CPU share of the workers varies from second to second, so only the demand can be compared.
+    # On a busy machine the workers get less CPU time, and their share varies from second to second. Then only an upper
+    # bound of the throughput can be checked.
     given = [worker.cpu / worker.at for worker in workers[:busy]]
     assert document["throughput_per_s"] <= 100 * busy * (1 + WITHIN)
     if min(given) > 1 - WITHIN:

@@ -313,9 +313,9 @@ start_timeout: 60 s
 
 
 def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(bench: Bench) -> None:
-    """Server and engine have the same limit of open files, but the engine uses several tables of open files and can
-    open
-    more files."""
+    """Server and engine have the same limit of open files. The engine uses several tables of open files, each with this
+    limit, so it can open more files than the server.
+    """
     bench.study(users=[100], steady="4 s")
     (bench.folder / "system.yaml").write_text(CONTENT)
     (bench.folder / "workload.yaml").write_text(WORKLOAD.replace("get: /", "get: /metrics").replace("20 ms", "1 s"))

@@ -66,7 +66,7 @@ def _is_ready(url: str) -> bool:
 
 @pytest.fixture
 def query(prometheus: str) -> Query:
-    """Return the values of an instant vector, by the label in the query's `by`."""
+    """Return a function that asks Prometheus a query, and returns the values by the label in the query's `by`."""
 
     def ask(text: str) -> dict[str, float]:
         place = f"{prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": text, "time": str(time.time() + 1)})

@@ -87,7 +87,9 @@ def test_order_of_servers_and_place_of_the_cache(bench: Bench) -> None:
 
 
 def from_server(summary: dict[str, Any]) -> float:
-    """Return the bytes that the host of the mount received from the network, which are nearly all contents."""
+    """Return the bytes that the host of the mount received from the network; nearly all of them are contents
+    of files.
+    """
     return float(summary["hosts"]["web"]["receive_bytes_per_s"])
 
 

@@ -191,7 +191,7 @@ def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None
 
 
 def test_a_cycle_that_is_too_long_by_one_time_proposes_no_negative_think_time() -> None:
-    """Every cycle is 3 s too long, which no think time can explain, because the think time is only 2 s."""
+    """Every cycle is 3 s too long. This cannot be an error of the think time, because the think time is only 2 s."""
     runs = [replace(run, response_s=run.response_s + 3.0) for run in RUNS]
     assert all(finding.suspect != "think time" for finding in audit(runs))
 

@@ -43,8 +43,8 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
     assert small["byte_miss_ratio"] == pytest.approx(65 / 75)
     assert large["miss_ratio"] == pytest.approx(4 / 6)
     assert large["entry_miss_ratio"] == pytest.approx(4 / 6)
-    # Disk visits V = m r = 4/6 x 3 = 2 (miss ratio m, r reads per miss), disk demand D = V S = 0.6 s, disk utilization
-    # U = X m S = 1 x 4/6 x 0.3.
+    # With the miss ratio m and r reads, disk visits are V = m r = 4/6 x 3 = 2, and the disk demand is D = V S = 0.6 s.
+    # The disk utilization is U = X m S = 1 x 4/6 x 0.3.
     assert large["disk_visits"] == pytest.approx(2.0)
     assert large["disk_demand_s"] == pytest.approx(0.6)
     assert large["disk_utilization"] == pytest.approx(0.2)

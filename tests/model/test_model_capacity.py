@@ -1,4 +1,4 @@
-"""The model document of a report: content, reproducibility, and the reason if there is no model."""
+"""The model document of a report: its content, its reproducibility, and the reason if there is no model."""
 
 from __future__ import annotations
 

@@ -83,9 +83,10 @@ def _by_visits(entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Path) -> None:
-    """At a delay each transaction is exponential, so the mixture has 1 - p = a exp(-t / 10 ms) + b exp(-t / 100 ms).
+    """At a delay the time of each transaction is exponential, so that of a mixture has 1 - p = a exp(-t / 10 ms) + b
+    exp(-t / 100 ms).
 
-    a and b are the shares of the transactions.
+    a and b are the shares of the two transactions.
     """
     transactions = {"short": {"share": "80 %"}, "long": {"share": "20 %"}}
     classes = {"a": {"users": 3, "think": "1 s", "transactions": transactions}}

@@ -100,7 +100,7 @@ SEVERAL = {
 def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
     """The number of jobs at a saturated station is nearly constant, also with users of several classes.
 
-    Computed as for an open queue, p95 would be 44 % and p99 74 % too long with 60 users.
+    With the formula for an open queue, p95 of 60 users would be 44 % and p99 74 % too long.
     """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "ps", "demand": {"web": "100 ms", "batch": "200 ms"}}}
@@ -137,7 +137,7 @@ def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case:
 
 
 def p95_of(path: Path, classes: dict[str, dict[str, object]]) -> float:
-    """Return the computed 95th percentile of a class `web` at four servers of 1 s. [s]"""
+    """Return the computed p95 of the response time of a class `web`, at four servers with a demand of 1 s. [s]"""
     stations = {"cpu": {"servers": 4, "discipline": "ps", "demand": "1 s"}}
     path.write_text(json.dumps({"classes": classes, "stations": stations}), "utf-8")
     model = load_model(path).document
@@ -161,7 +161,7 @@ def test_two_classes_alike_are_one(users: int, think: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("names", [["web"], ["web", "batch"]])
 def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_path: Path) -> None:
-    """Each transaction visits one of three nodes, so each node gets a third of the visits."""
+    """Each transaction visits one of three nodes, so each node gets a third of all visits."""
     service = {"servers": 2, "discipline": "ps", "service_time": "100 ms"}
     routes = {"start": {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, **{each: {"end": 1} for each in "abc"}}
     routed = {

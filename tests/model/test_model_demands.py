@@ -1,4 +1,4 @@
-"""Estimates of service demands for systems with known demands."""
+"""Estimates of service demands from measurements of systems whose demands are known."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_use_of_the_bottleneck_distinguishes_background_from_a_demand_that_falls
 
 
 def waking_system(users: int, seed: int, *, service_s: float, wake_s: float, seconds: float) -> tuple[float, ...]:
-    """Simulate a first-come-first-served server and users that think for 1 s; an idle server must wake up first.
+    """Simulate a first-come-first-served server and users who think for 1 s; a server that is idle must wake up first.
 
     The fitted curve does not assume this mechanism. Returns throughput, mean response time and utilization.
     """

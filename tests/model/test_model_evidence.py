@@ -143,10 +143,11 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
             0.0,
             ("contention", None),
         ),
-        # A saturated resource is not a limit as long as throughput is not reduced.
+        # A saturated resource is not reported as a limit as long as throughput is not reduced.
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 0.0, ("none", None)),
         ([evidence("use of a", 0.9, "cpu"), evidence("use of b", 0.95, "cpu")], SHARP, 0.0, ("cpu", "b")),
-        # A doubt about the generator outweighs all other evidence, even if no value became worse.
+        # A doubt about the load generator outweighs all other evidence, even if neither throughput nor response time
+        # became worse.
         ([evidence("use of a", 0.9, "cpu"), evidence("share of g", 0.8, "generator")], 1.0, 0.0, ("generator", "g")),
     ],
 )

@@ -168,7 +168,7 @@ def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: 
     assert "from 201 replicates of the fit" in text
     assert run(["model", "solve", written(tmp_path, OPEN.replace("50", "51") + RANGE)]) == 0
     text = capsys.readouterr().out
-    # The response time is 0.051 / 0.49 = 104.08 ms.
+    # The response time is 0.051 / (1 - 0.51) = 104.08 ms.
     assert "104 ms" in text
     assert "104.1 ms" not in text
     assert "is not known here" in text

@@ -92,7 +92,7 @@ def test_the_end_of_a_profile_is_where_the_sum_of_squares_has_risen_to_its_limit
     fit = proportional([(9, 11), (22, 24), (25, 27)])
     slope, spread = 268 / 28, np.sqrt((2616 - 268**2 / 28) / 5 / 28)
     reach = stats.t.ppf(0.975, 5) * spread
-    # `profile_intervals` computes twelve points of the profile and interpolates between them.
+    # `profile_intervals` computes twelve points of the profile and interpolates between them, so a tolerance is needed.
     assert profile_intervals(fit)["lambda"] == pytest.approx((slope - reach, slope + reach), rel=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Knees of curves with a known knee."""
+"""Knees (loads where throughput stops growing in proportion) of curves with a known knee."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def test_a_heavier_mix_and_other_programs_are_no_change_of_the_demand() -> None:
         busy_error=0.01 * busy,
     )  # fmt: skip
     assert fit_curve(curve, points).parameters == pytest.approx(truth[0], rel=1e-4)
-    # Other programs use 10 % of the server and background work 1 %, so all times grow by 1 / 0.89 and the saturated
-    # throughput is 0.89 / demand.
+    # Other programs use 10 % of the server and background work 1 %. So 89 % are left: all times grow by 1 / 0.89, and
+    # the saturated throughput is 0.89 / demand.
     top = curve.throughput_in(truth, np.array([2000.0]), asked_once(0.10))[0, 0]
     assert top == pytest.approx((1 - 0.01 - 0.10) / 0.008, rel=1e-6)
 

@@ -43,7 +43,8 @@ def test_nothing_is_added_at_utilizations_that_were_measured(network: Network) -
 
 
 def test_limits_and_predictions_have_the_width_of_the_drift(network: Network) -> None:
-    """The limit of a station is c / D, so its 95 % interval spans 2 x 1.96 standard deviations of the logarithm of D.
+    """The throughput limit of a station is c / D, so its 95 % interval spans 2 x 1.96 standard deviations of the
+    logarithm of D.
 
     c is the number of servers and D the demand.
     """

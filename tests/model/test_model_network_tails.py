@@ -1,4 +1,6 @@
-"""Ratio of measured to computed percentiles, which is used as a correction factor, compared with values by hand."""
+"""Ratio of measured to computed percentiles, which corrects predicted percentiles, compared with values computed by
+hand.
+"""
 
 from __future__ import annotations
 

@@ -183,7 +183,9 @@ def test_a_quota_leaves_so_much_of_a_server() -> None:
 
 @pytest.mark.waits
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """For each demand, at least 24 of 30 intervals must contain the true value (probability 0.998 if 90 % do)."""
+    """For each demand, at least 24 of 30 intervals must contain the true value. If 90 % of all intervals do, this has a
+    probability of 0.998.
+    """
     inside = np.zeros((len(TIERS), len(TRANSACTIONS)))
     mixes = np.zeros(len(TIERS))
     sets = 30

@@ -20,8 +20,8 @@ SECONDS = 4
 
 
 def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
-    """Return observations of a tier with two parts, one of which was not observed, and of disks that do not all exist
-    at the end.
+    """Return observations of a tier with two parts, one of which was not observed, and of disks, some of which do not
+    exist at the end.
     """
     parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
     tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}
@@ -83,7 +83,7 @@ def test_scatter_of_a_run_is_what_its_own_demands_leave() -> None:
     assert _scatter(series, demands) == pytest.approx(0.0, abs=1e-12)
     # The scatter that remains is stated relative to the scatter with equal demands of all classes.
     assert _scatter(series, [np.ones(2)] * 2) == pytest.approx(1.0)
-    # The demands explain one of the two runs, so half of the scatter is left.
+    # The given demands explain the scatter of one of the two runs, so half of the scatter is left.
     assert _scatter(series, [demands[0], np.ones(2)]) == pytest.approx(0.5)
 
 
@@ -145,8 +145,8 @@ def test_an_exact_line_joins_what_noise_would_not() -> None:
 def test_a_parameter_more_must_be_worth_its_penalty() -> None:
     """Demands are in the ratio of the response times, 1 : 2 : 4, with noise.
 
-    In 14 intervals, two groups of equal demands reduce 14 ln(sum of squares) by only 0.8. The penalty
-    2 x 14 (k + 1) / (14 - k - 2) is 8.4 for two groups and 5.1 for one group.
+    With 14 intervals, two groups of equal demands instead of one group reduce 14 ln(sum of squares) by only 0.8. The
+    penalty 2 x 14 (k + 1) / (14 - k - 2) rises from 5.1 for one group to 8.4 for two groups.
     """
     stream = np.random.default_rng(52)
     rates = stream.uniform(1, 20, (14, 3))

@@ -75,9 +75,10 @@ def test_v26_discriminatory_processor_sharing():
 
 
 def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
-    """Ciw simulates a network that no analytic method solves.
+    """The simulator Ciw and Towtank's simulator agree on a network that no analytic method solves.
 
-    Service times differ by class, stations serve in the order of arrival, and two servers are followed by one.
+    Service times differ by class, jobs are served in the order of arrival, and a station with two servers is followed
+    by a station with one.
     """
     ciw = pytest.importorskip("ciw")
     mean = {"short": (0.2, 0.3), "long": (1.0, 0.6)}

@@ -23,7 +23,7 @@ LIMIT = (SERVERS - BACKGROUND) / DEMAND_S
 
 
 def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
-    """Return hourly measurements of a system whose demand is smaller in the first half.
+    """Return hourly measurements of a system whose demand is smaller in the first half of the series.
 
     The load varies with the time of day, and throughput follows Amdahl's law.
     """
@@ -43,7 +43,9 @@ def test_all_servers_are_busy_at_the_throughput_of_the_utilization_law() -> None
 
 
 def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
-    """The limit of Amdahl's law for these points is 1.2 / 0.0006 = 2,000 /s, four times the capacity of the CPUs."""
+    """The limit of Amdahl's law fitted to these points is 1.2 / 0.0006 = 2,000 /s, four times the capacity of
+    the CPUs.
+    """
     choice = choose(("amdahl",), seen(), SERVERS, 0.5, None)
     assert choice.chosen is None
     assert "utilization law" in choice.why
