@@ -1,4 +1,6 @@
-"""Sound runs, functions that damage them, and the doubt that each damage raises, with the level of the doubt."""
+"""Recordings of undisturbed runs, functions that damage them, and the doubt that each damage must raise, with the level
+of the doubt.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,15 @@ SECOND = 1_000_000_000
 
 
 def script(**changes):
-    """Return the script of a sound run: eight users, eight transactions per second, a steady stage of 40 s."""
+    """Return the script of an undisturbed run: eight users, eight transactions per second, a steady stage of 40 s."""
     base = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     return replace(base, **changes)
 
 
 def rewrite(path, change):
-    """Rewrite every document of a stream; `change` returns the new document, or None to remove the document."""
+    """Rewrite every document of a recorded stream; `change` returns the new document, or None to remove the
+    document.
+    """
     documents = [change(document) for document in list(lines.read(path))]
     path.write_bytes(b"".join(lines.encode(document) for document in documents if document is not None))
 
@@ -65,7 +69,7 @@ def turned_away(run):
 
 def a_single_one_turned_away(run):
     totals = read_engine_document(run.engine)["totals"]
-    # One of 10,000 transactions is not started.
+    # One of 10,000 scheduled transactions was not started.
     more = {"offered": 10_001, "started": 10_000, "ok": 10_000 - totals["in_flight"], "not_started": {"overflow": 1}}
     change_engine(run, totals={**totals, **more, "failed": {}})
 
@@ -114,7 +118,9 @@ def died_by_event(run):
 
 
 def died_and_stopped(run):
-    """Record that a service ended, that the conductor then stopped the engine, and that the run failed."""
+    """Record that a service ended, that the conductor (the process that controls the run) then stopped the engine, and
+    that the run failed.
+    """
     died_by_event(run)
     change_engine(run, reason="stopped")
     run.update(status="failed", reason="service content ended with status 1 in stage steady")
@@ -168,7 +174,7 @@ def clock_jump(run):
 
 
 def suspended(run):
-    """Record a suspension of the machine for a minute: the wall clock advances, but the monotonic clock does not."""
+    """Record that the machine was suspended for a minute: the wall clock advances, but the monotonic clock does not."""
     events = [
         {"k": kind, "t_ns": MONOTONIC_NS + at * SECOND, "wall_ns": 1, "boot_ns": MONOTONIC_NS + (at + slept) * SECOND}
         for kind, at, slept in (("engine_started", 0, 5), ("stage", 15, 65))
@@ -203,7 +209,7 @@ def neighbour(run):
 
 
 def interrupts(run):
-    """Add network interrupts that use a fifth of the system's CPU."""
+    """Add interrupts of the network that use a fifth of the CPU time of the tested system."""
 
     def change(document, at):
         of_host, of_cpu = document["host"], document["cpus"][0]
@@ -222,7 +228,7 @@ def heavy_neighbour(run):
 
 
 def unattributed(run):
-    """Add a fifth of a CPU that belongs to no group: ten per cent of the two CPUs of the host."""
+    """Add CPU use of 0.2 CPUs that belongs to no group; this is 10 % of the two CPUs of the host."""
 
     def change(document, at):
         document["host"]["cpu_user_s_total"] += 0.2 * (at + 1)
@@ -231,7 +237,7 @@ def unattributed(run):
 
 
 def launched_and_left(run):
-    """End the first process of a tier at 20 s, while three processes that it started continue."""
+    """End the first process of a tier at 20 s, while three processes that it started keep running."""
 
     def change(document, at):
         document["groups"]["content"] |= {"alive": at < 20, "processes": 4, "processes_alive": 4 if at < 20 else 3}
@@ -240,12 +246,14 @@ def launched_and_left(run):
 
 
 def above_envelope(run):
-    """Set the measured maximum rate of the generator (envelope) to 9 requests/s, while the run makes 8 requests/s."""
+    """Set the maximum rate measured for the load generator (its envelope) to 9 requests/s; the run makes 8
+    requests/s.
+    """
     run.update(envelope={"rate_per_core_per_s": 9.0})
 
 
 def out_of_files(run):
-    """Limit open files to the eight connections in use, and let further requests fail to connect."""
+    """Limit the open files to the eight connections that are in use, so that further requests cannot connect."""
     run.update(generator_limits={"open_files": 8, "connections_by_ports": 28_000})
 
     def change(document):
@@ -258,7 +266,9 @@ def out_of_files(run):
 
 
 def waiting_for_the_pool(run):
-    """Let two of the eight requests in each second wait 100 ms for a connection; each request takes 250 ms."""
+    """Let two of the eight requests in each second wait 100 ms for a connection of the pool; each request takes 250 ms
+    in total.
+    """
 
     def change(document):
         wait = {"connection_wait": encode_histogram([0] * 6 + [1e8] * 2)} if document["k"] == "interval" else {}
@@ -275,7 +285,9 @@ def overflowing(run):
 
 
 def limited(run, limits, **gauges):
-    """Add limits to the tier of a run, and values to each sample of the group; return the name of the tier."""
+    """Add resource limits to the tier of a run, and `values` to each sample of its group; return the name of
+    the tier.
+    """
     tiers = run.manifest["tiers"]
     name = next(iter(tiers))
     run.update(tiers={name: {**tiers[name], "limits": limits}})
@@ -316,7 +328,7 @@ def throttled(run, group="content", share=0.2):
 
 
 def slowed(run, share=0.3):
-    """Slow down CPU 0, which the system uses, in every fourth second, and CPU 1 during the whole run."""
+    """Slow down CPU 0, which the tested system uses, in every fourth second, and CPU 1 during the whole run."""
 
     def change(document, at):
         slower = share if round(at) % 4 == 0 else 0.0
@@ -326,7 +338,7 @@ def slowed(run, share=0.3):
 
 
 def storage_filled(run, used_per_s=2.0):
-    """Add a disk with 100 inodes, of which `used_per_s` are used up per second until the run ends."""
+    """Add a disk with 100 inodes; `used_per_s` of them are used up in each second until the run ends."""
     run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None}})
     head = {"k": "header", "schema": "towtank/service-metrics/1", "service": "host-web", "kind": "host"}
     documents = [{**head, "source": "host"}]
@@ -350,7 +362,9 @@ def disk_limited(run):
 
 
 def read_back(run, fate):
-    """Record that two documents were confirmed as stored: one was found, and the other has the outcome `fate`."""
+    """Record two documents that the server had confirmed as stored: one was read back, and the other has the outcome
+    `fate`.
+    """
     counts = {"acknowledged": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
     counts |= {"unreadable": 0, "unread": 0, fate: 1}
     kinds = {"documents": {**counts, "sample": False, "named": []}}
@@ -427,7 +441,7 @@ def half_recorded(run):
 
 
 def plan_of(run, *, think=None, weights=(1.0,), load=None):
-    """Write a plan for the run; by default it has one transaction, a closed load and no think time."""
+    """Write a load plan for the run; by default it has one transaction, a closed load and no think time."""
     mix = [{"transaction": number, "weight": weight} for number, weight in enumerate(weights)]
     write_json(
         run.plan,
@@ -448,7 +462,7 @@ def think_time_off(run):
 
 
 def arrivals_off(run):
-    # The eight arrivals of each second all occur at the same time.
+    # The eight arrivals of each second occur at the same time.
     def arrive(document):
         if document["k"] == "interval":
             document |= {"arrivals": [8], "gaps": encode_histogram([1e6] * 8), "gaps_sum_ns": 8_000_000}
@@ -464,7 +478,7 @@ def not_settled(run):
 
 
 def carried_over(run, seconds=21):
-    """Let 40 requests be in flight from the start of the window on, for more than half of the window."""
+    """Let 40 requests be in flight from the start of the measurement window until after its middle."""
 
     def pile_up(document):
         if document["k"] == "interval" and SECOND < document["t1_ns"] <= (2 + seconds) * SECOND:
@@ -475,7 +489,7 @@ def carried_over(run, seconds=21):
 
 
 def waiting_from_before(run):
-    """Let 100 arrivals wait in the first half of the window, and 20 in the second half."""
+    """Let 100 arrivals wait in the first half of the measurement window, and 20 in the second half."""
 
     def wait(document):
         if document["k"] == "interval" and document["t1_ns"] >= 2 * SECOND:
@@ -495,7 +509,7 @@ def on_intervals(change):
 
 
 def stood_still(run, seconds=3.0):
-    """Stall the loop of the load thread at 20 s for `seconds`."""
+    """Stall the event loop of the load thread at 20 s for `seconds`."""
 
     def stall(document, ends_s):
         document["gap_ns"] = 1_000_000
@@ -514,7 +528,7 @@ def stood_still_long(run):
 
 
 def never_answered(run):
-    """Keep eight requests in flight until the end of the load, when they time out."""
+    """Keep eight requests in flight until the load ends; then they time out."""
 
     def silence(document):
         if document["k"] == "header":
@@ -539,7 +553,7 @@ NOTHING = {"ok": 0, "failed": {}, "response": None, "response_sum_ns": 0, "excha
 
 
 def rare_failure(run, of="transaction"):
-    """Add eight transactions of a second kind, all failed, beside 1,280 of the first kind."""
+    """Add eight failed transactions of a second kind to 1,280 transactions of the first kind."""
 
     def fail(document):
         if document["k"] == "header":
@@ -584,7 +598,7 @@ def fewer_users_than_asked(run):
 
 
 def ask(run, users):
-    """Change the number of users in the study, so that it differs from the eight users of the run."""
+    """Set the number of users in the study to a value that differs from the eight users of the run."""
     run.update(users=users)
 
     def change(document):
@@ -620,7 +634,7 @@ def surplus_bytes(run):
 
 
 def answered(run, codes):
-    """Set the given counts by status code in every step with responses."""
+    """Set the counts of responses by status code in every time step that has responses."""
 
     def change(document, at):
         for series in document["series"]:
@@ -646,7 +660,7 @@ def connected_each_time(run):
 
 
 def paused(run):
-    """Let 40 transactions end in each second; they take 1 ms, but 20 ms in every fourth second."""
+    """Let 40 transactions end in each second; each takes 1 ms, or 20 ms in every fourth second."""
 
     def change(document, ends_s):
         taken = [20e6 if ends_s % 4 == 0 else 1e6] * 40
@@ -657,8 +671,8 @@ def paused(run):
 
 
 def overloaded(run):
-    """Let eight transactions arrive and seven end in each second, so the number in the system grows by one per
-    second.
+    """Let eight transactions arrive and seven end in each second, so the number of transactions in progress grows by
+    one per second.
     """
 
     def change(document, ends_s):

@@ -1,4 +1,4 @@
-"""Resource use attributed to tiers and to no tier, and memory that counts shared pages once."""
+"""Resource use that is attributed to tiers or to no tier, and memory use in which shared pages count once."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def machine(run):
 def test_tiers_and_generator_explain_a_sound_run(run):
     summary = summarize_run(run, tables=False)
     found = summary["not_attributed"]["this_machine"]
-    # The host counters of this synthetic run do not include the observers, so subtracting their CPU time leaves a
-    # negative rest.
+    # The host counters of this synthetic run do not include the CPU time of the generator and the probe, so subtracting
+    # it leaves a negative rest.
     assert found["cpus_used"]["value"] == pytest.approx(-summary["observation"]["cpus_used"], abs=1e-4)
     assert found["cpus"] == 2
     assert found["disk_read_bytes_per_s"] == found["disk_write_bytes_per_s"] == 0
@@ -38,7 +38,7 @@ def test_tiers_and_generator_explain_a_sound_run(run):
 
 
 def test_what_nobody_used_is_the_host_less_all_groups_less_the_observers(run):
-    # Unattributed CPU use, less the 0.8 ms of CPU time that the probe uses in each second of these runs.
+    # CPU use that belongs to no tier, less the 0.8 ms of CPU time that the probe uses in each second of these runs.
     rest = 0.2 - 0.0008
     unattributed(run)
 
@@ -94,7 +94,7 @@ def test_memory_of_nobody_is_that_of_the_host_less_that_of_the_groups(run):
 
 
 def samples(*groups):
-    """Return samples of one group at intervals of one second."""
+    """Return samples of one process group at intervals of one second."""
     return Samples([{"t_ns": at * 10**9, "groups": {"db": group}} for at, group in enumerate(groups)], 0)
 
 
@@ -117,7 +117,7 @@ def test_a_figure_read_in_rounds_holds_until_the_next_round():
     stream = samples({"memory_bytes": 10}, {}, {}, {"memory_bytes": 40}, {}, {})
     assert memory(stream, "db", 0, 5)["memory_bytes"] == 25
     assert memory(stream, "db", 4, 5)["memory_bytes"] == 40
-    # The window of 1 to 2 s contains no memory measurement.
+    # No memory measurement lies in the window from 1 to 2 s.
     assert memory(stream, "db", 1, 2)["memory_bytes"] == 10
     late = samples({}, {}, {"memory_bytes": 30})
     assert memory(late, "db", 0, 1)["memory_bytes"] == 30
@@ -134,9 +134,11 @@ def test_a_summary_of_an_older_run_says_that_its_memory_is_the_sum_of_resident_s
 def test_a_disk_built_from_another_is_not_added_to_it():
     disks = {"vda": {"stacked": False}, "loop0": {"stacked": True}, "nvme0n1": {"stacked": False}}
     assert list(counted_once(disks)) == ["vda", "nvme0n1"]
-    # This loop device is backed by a file in memory, not by another device, so it counts.
+    # The file behind this loop device is in memory, so no other device counts its transfers, and the loop device must
+    # count.
     assert list(counted_once({"loop0": {"stacked": False}, "vda": {"stacked": False}})) == ["loop0", "vda"]
-    # Older runs have no key `stacked`, so the name of the device decides. A single device always counts.
+    # Older recordings have no key `stacked`, so the name of the device decides if it is on top of another. A single
+    # device always counts.
     assert list(counted_once({"loop0": {}, "dm-1": {}, "md0": {}, "sda": {}})) == ["sda"]
     assert list(counted_once({"dm-0": {}})) == ["dm-0"]
 

@@ -1,5 +1,5 @@
-"""Audit of the load: no alarm for specified loads, an alarm for other loads, no result for loads that cannot be
-tested.
+"""Audit of the generated load: no alarm if it is as specified, an alarm if it is not, no result for loads that cannot
+be tested.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from towtank.results.folder import RunFolder, write_json
 
 SECONDS, RATE = 20.0, 60.0
 EXPONENTIAL = {"dist": "exponential", "mean_s": 1.0}
-# Mean response times differ by a factor of 100, so the mix of transactions in progress differs from the mix of started
-# ones.
+# Mean response times differ by a factor of 100 between transactions, so the mix of those in progress differs from the
+# mix of those started.
 TIMES_S = [0.02, 0.05, 0.1, 0.4, 2.0]
 SEEDS = range(200)
 
@@ -63,7 +63,7 @@ def test_a_closed_load_as_asked_raises_no_alarm(tmp_path):
     found = [audited(closed(tmp_path / str(seed), seed)) for seed in SEEDS]
     assert {outcome["verdict"] for outcome in found} == {"ok"}
     assert all({"mix", "think time"} == {test["test"] for test in outcome["tests"]} for outcome in found)
-    # About 5 % of the p-values are below 0.05: 20 of 400, with a standard deviation of 4.4.
+    # About 5 % of the p-values of correct loads are below 0.05: 20 of 400, with a standard deviation of 4.4.
     assert 5 <= sum(test["p_value"] < 0.05 for outcome in found for test in outcome["tests"]) <= 38
 
 
@@ -123,7 +123,8 @@ def test_every_pause_of_a_plan_is_known(tmp_path, think, draw):
 
 
 def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they_begin(tmp_path):
-    # With a mean pause of 30 s and a window of 20 s, only short pauses end within the window.
+    # With a mean pause of 30 s and a window of 20 s, only short pauses end within the window, so the observed pauses
+    # are biased.
     plan = closed_plan(SECONDS, {"dist": "exponential", "mean_s": 30.0})
     picks, pauses = closed_load(
         3, users=400, seconds=SECONDS, pause=lambda stream: stream.exponential(30.0), times_s=TIMES_S
@@ -140,11 +141,11 @@ def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they
 @pytest.mark.parametrize(
     ("gap", "test"),
     [
-        # The rate and the mean gap are as specified, but the gaps are too regular.
+        # The rate and the mean gap between arrivals are as specified, but the gaps are too regular.
         (lambda _: 1 / RATE, "gaps between arrivals"),
-        # About half of the gaps are tiny, so arrivals come in groups.
+        # About half of the gaps between arrivals are tiny, so arrivals come in groups.
         (lambda stream: stream.exponential(2 / RATE) * (stream.random() < 0.5) + 1e-6, "gaps between arrivals"),
-        # The rate is too high by a quarter: 1,500 arrivals instead of the specified 1,200.
+        # The arrival rate is too high by a quarter: 1,500 arrivals instead of the specified 1,200.
         (lambda stream: stream.exponential(0.8 / RATE), "number of arrivals"),
     ],
 )
@@ -179,7 +180,9 @@ def test_groups_that_got_other_shares_are_found(tmp_path):
 
 
 def test_rates_and_shares_are_reported_as_asked_and_as_seen(tmp_path):
-    """An arrival every 16 ms is 62.5 /s instead of the specified 60 /s; every fifth arrival is of the second group."""
+    """An arrival every 16 ms is a rate of 62.5 /s instead of the specified 60 /s; every fifth arrival is of the second
+    group.
+    """
     arrivals = [(0.008 + 0.016 * number, int(number % 5 == 0), 0.016) for number in range(1375)]
     picks = [(at, 0, 0.0) for at, _, _ in arrivals]
     plan = open_plan(SECONDS, RATE, "poisson", (0.7, 0.3))
@@ -271,7 +274,7 @@ def test_the_summary_has_the_audit_and_its_doubts(tmp_path, queue):
 
 
 def without_new_keys(run):
-    """Remove the keys that the audit reads, as if an older engine had recorded the run."""
+    """Remove the keys that the audit reads, as if an engine without these keys had recorded the run."""
     path = run.engine / "worker-00.0000.ndjson"
     documents = list(segments.lines.read(path))
     for document in documents:
@@ -325,7 +328,7 @@ def test_late_starts_leave_counts_per_second_untested(tmp_path):
     lag = next(document["gaps"] for document in documents if document.get("gaps"))
     for document in documents:
         if document["k"] == "interval":
-            # Start lags of about 17 ms are as long as the gaps.
+            # The start lags of about 17 ms are as long as the gaps between arrivals.
             document["lag"] = lag
     path.write_bytes(b"".join(segments.lines.encode(document) for document in documents))
     found = audited(run)

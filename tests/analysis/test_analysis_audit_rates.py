@@ -1,4 +1,4 @@
-"""Audit of arrivals with a varying rate, and of groups with their own arrivals."""
+"""Audit of generated arrivals with a varying rate, and of groups of users with their own arrivals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def curve(knots) -> RateCurve:
 
 
 def test_arrivals_are_the_integral_of_the_rate() -> None:
-    # By hand: 2 /s until 1 s, then a linear rise to 6 /s until 5 s, then 6 /s.
+    # By hand, the specified rate is 2 /s until 1 s, rises linearly to 6 /s until 5 s, and then stays at 6 /s.
     ramp = curve([[1.0, 2.0], [5.0, 6.0]])
     edges = np.array([0.0, 1.0, 3.0, 5.0, 7.5])
     assert ramp.arrivals(edges[:-1], edges[1:]) == pytest.approx([2.0, 6.0, 10.0, 15.0])
@@ -60,7 +60,7 @@ def day(at):
 
 
 def events(*groups):
-    """Return arrivals of several groups, each with its own gaps."""
+    """Return the arrivals of several groups of users, each with its own gaps between arrivals."""
     found = []
     for group, at in enumerate(groups):
         gaps = np.diff(at, prepend=-RAMP_S)
@@ -95,8 +95,8 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rate", "most", "test"),
     [
-        # Wrong loads: the same number of arrivals at a constant rate, the rates in reverse order, all rates higher by a
-        # fifth.
+        # Three wrong loads: the same number of arrivals at a constant rate, the rates in reverse order, and all rates
+        # higher by a fifth.
         (lambda at: np.full(len(at), EXPECTED / SECONDS), 40.0, "arrivals per second"),
         (lambda at: day(SECONDS - at), 60.0, "arrivals per second"),
         (lambda at: 1.2 * day(at), 72.0, "number of arrivals"),
@@ -145,7 +145,7 @@ def test_a_group_that_got_the_arrivals_of_another_is_found(tmp_path) -> None:
     found = judged(tmp_path / "run", plan, events(*by_group(np.random.default_rng(1), [34.0, 10.0])), 2)
     suspect = {(test["test"], test["group"]) for test in found["tests"] if test["verdict"] == "suspect"}
     assert ("number of arrivals", "group 1") in suspect
-    # Arrivals of a group whose specified rate is 0 are an error too.
+    # Arrivals of a group whose specified rate is 0 are also a deviation that the audit must report.
     plan = plan_of({"rates_by_group": [44.0, 0.0]}, groups=2)
     found = judged(tmp_path / "none", plan, events(*by_group(np.random.default_rng(1), [40.0, 4.0])), 2)
     suspect = {(test["test"], test["group"]) for test in found["tests"] if test["verdict"] == "suspect"}
@@ -167,7 +167,7 @@ def test_a_stage_that_was_cut_short_is_judged_by_what_there_was_of_it(tmp_path) 
     at = thinned(np.random.default_rng(3), day, 60.0)
     plan = plan_of({"rates": [*DAY[:-1], [300.0, 50.0]], "duration_s": 300.0, "until": "command"})
     found = judged(tmp_path / "run", plan, events(at[at < 20.0]), 1)
-    # The recording covers 30 s: from 20 s the rate should be 50 /s, but nothing arrived.
+    # The recording covers 30 s: the specified rate from 20 s on is 50 /s, but nothing arrived.
     assert found["verdict"] == "suspect"
     run = write_audit_run(tmp_path / "cut", plan, 20.0, arrivals=events(at[at < 20.0]))
     assert audited(run)["verdict"] == "ok"

@@ -1,4 +1,4 @@
-"""Balance of the load between servers of a cluster: exact counts, and Jain's fairness index in examples by Jain."""
+"""Balance of the load between servers of a cluster: exact counts, and Jain's fairness index in published examples."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from towtank.results import lines
 @pytest.mark.parametrize("members", [2, 4, 10])
 @pytest.mark.parametrize("served", [1, 2])
 def test_k_of_n_members_that_share_evenly_give_k_over_n(members: int, served: int) -> None:
-    # Jain, Chiu and Hawe, DEC-TR-301 (1984): if k of n users share equally and the others get nothing, the index is
-    # k/n.
+    # Jain, Chiu and Hawe, DEC-TR-301 (1984): if k of n users share equally and the other users get nothing, the
+    # fairness index is k/n.
     requests = np.zeros(members)
     requests[:served] = 17.0
     assert fairness(requests) == pytest.approx(served / members, rel=1e-12)

@@ -1,4 +1,4 @@
-"""Busiest process and thread of a tier over a window."""
+"""Busiest process and busiest thread of a tier over a window."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def samples(*uses: float, waits: float = 0.02, names: str = "ab"):
 
 def test_mean_largest_and_share_of_time_full():
     found = busiest(samples(0.1, 1.0, 0.98, 0.5, 1.0, names="a"), "shop", 0.0, 4.0)
-    # The sample at the start describes the time before the window.
+    # The sample at the start of the window describes the time before it, so it must not count.
     assert found["process"] == {
         "name": "a",
         "pid": 7,

@@ -1,4 +1,4 @@
-"""Totals of claims over the levels of a factor: exact cases, worked out by hand from textbook formulas."""
+"""Claims about totals over the levels of a factor: exact cases, worked out by hand from textbook formulas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = {"name": "rows", "levels": ["small", "large"], "numeric": None}
 
 
 def runs_of(values: Measured) -> list[dict[str, Any]]:
-    """Return summaries with the CPU demand of the database for each query and number of rows."""
+    """Return run summaries with the CPU demand of the database for each query and number of rows."""
     return [
         {
             "run": f"{query}-{rows}-{number}",
@@ -67,11 +67,12 @@ def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -
 
 
 def test_a_total_adds_means_and_widths_of_the_levels() -> None:
-    # The total is 20 + 3 + 7. Each of the three means has three runs with a standard deviation of 1, and their half
-    # widths t / sqrt(3) are added.
+    # The total is 20 + 3 + 7. Each of the three means is over three runs with a standard deviation of 1, and the half
+    # widths t / sqrt(3) of the means are added.
     found = judged("value", "> 22 s", runs_of(LARGE), at={"rows": "large"})
     assert (found["verdict"], found["unit"], found["measured"]["value"]) == ("confirmed", "s", 30.0)
-    assert found["measured"]["high"] == pytest.approx(30 + 3 * 4.3027 / 3**0.5, abs=1e-3)  # t(2) at 97.5 %
+    # 97.5 % quantile of Student's t with 2 degrees of freedom
+    assert found["measured"]["high"] == pytest.approx(30 + 3 * 4.3027 / 3**0.5, abs=1e-3)
     assert found["asks"] == "total over query of tiers.database.cpu_demand_s at rows large"
     assert len(found["runs"]) == 9
 
@@ -91,8 +92,8 @@ def test_a_ratio_of_totals_is_not_the_mean_of_ratios() -> None:
 
 
 def test_a_difference_of_totals_has_the_interval_of_welch() -> None:
-    # The totals 30 and 3 have standard errors of 1 and 0.1: 30 - 3 +- t sqrt(1 + 0.01), with 1.01^2 / (1 / 6 + 0.0001 /
-    # 6) = 6.12 degrees of freedom.
+    # The totals 30 and 3 have standard errors of 1 and 0.1. So the interval of the difference is 30 - 3 +- t sqrt(1 +
+    # 0.01), and t has 1.01^2 / (1 / 6 + 0.0001 / 6) = 6.12 degrees of freedom.
     found = judged("difference", "> 20 s", runs_of(LARGE | SMALL), at={"rows": "large"}, to={"rows": "small"})
     assert found["measured"]["value"] == pytest.approx(27.0)
     assert found["measured"]["high"] == pytest.approx(27 + t_quantile(0.975, 6.12) * 1.01**0.5, abs=1e-3)
@@ -122,7 +123,8 @@ def test_counts_add_up_exactly() -> None:
 
 
 def test_intervals_of_totals_hold_as_often_as_they_say() -> None:
-    # 2,000 totals of three means over three runs each; the standard error of the share at 95 % is 0.5 %.
+    # The coverage is computed from 2,000 totals of three means over three runs each; a coverage of 95 % has a standard
+    # error of 0.5 %.
     random_ = random.Random(20261128)
     held = 0
     for _ in range(2000):

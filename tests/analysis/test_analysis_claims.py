@@ -1,4 +1,4 @@
-"""Verdicts on claims: exact cases, worked out by hand from textbook formulas."""
+"""Verdicts on claims of a study: exact cases, worked out by hand from textbook formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from towtank.analysis import claims, summarize_study
 from towtank.results.folder import ResultsFolder, write_json
 
-# Student's t at 97.5 % with 1, 2 and 4 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2).
+# 97.5 % quantiles of Student's t with 1, 2 and 4 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2).
 T1, T2, T4 = 12.706, 4.303, 2.776
 
 
@@ -46,7 +46,7 @@ SIZES = factor("files", "4", "20", "40", "100")
 def judged(
     claim: dict[str, Any], factors: list[dict[str, Any]], runs: list[dict[str, Any]], run_to_run: float | None = 0.0
 ) -> dict[str, Any]:
-    """Judge one claim; by default no variation from run to run is assumed."""
+    """Return the verdict on one claim; by default no variation from run to run is assumed."""
     study = {"name": "s", "preset": None, "factors": factors, "claims": [{"says": "So it is.", **claim}]}
     study |= {} if run_to_run is None else {"run_to_run": run_to_run}
     (found,) = claims.judge(study, runs)["claims"]
@@ -76,8 +76,8 @@ def pair(large: tuple[float, ...], small: tuple[float, ...], **more: Any) -> lis
     ],
 )
 def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(holds: str, verdict: str) -> None:
-    # The means of three runs are 20 and 10, with standard deviations of 1 and 0.5: the ratio is 2 with a half width of
-    # about 0.2.
+    # The means of three runs on each side are 20 and 10, with standard deviations of 1 and 0.5. Their ratio is 2 with a
+    # half width of about 0.2.
     found = judged(ratio(holds), [CACHE], pair((19, 20, 21), (9.5, 10, 10.5)))
     assert (found["verdict"], found["unit"]) == (verdict, "")
     assert found["measured"]["value"] == 2.0
@@ -86,15 +86,15 @@ def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(hol
 
 
 def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
-    # The denominator hardly varies, so the logarithm of the ratio has the relative error of the numerator: 2 exp(+-
-    # t(2) 0.05 / sqrt(3)).
+    # The denominator hardly varies, so the logarithm of the ratio has the relative error of the numerator. The interval
+    # is 2 exp(+-t(2) 0.05 / sqrt(3)).
     found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10.000001, 9.999999)))["measured"]
     assert math.log(found["high"] / 2) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
     assert math.log(2 / found["low"]) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
 
 
 def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them() -> None:
-    """The two runs of each side differ by only 0.1 %, but each run has an error of about 10 %.
+    """The two runs of each side of the ratio differ by only 0.1 %, but each run has an error of about 10 %.
 
     So the ratio 1.04 has an error of about 10 % too.
     """
@@ -110,7 +110,8 @@ def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them
 
 
 def test_a_difference_has_the_interval_of_welch() -> None:
-    # Both sides have three runs with a standard deviation of 1: the difference is 10 +- t(4) sqrt(1/3 + 1/3).
+    # Both sides have three runs with a standard deviation of 1, so the difference of the means has the interval 10 +-
+    # t(4) sqrt(1/3 + 1/3).
     measure = {"of": "throughput", "at": {"cache": "large"}, "to": {"cache": "small"}}
     claim = {"measure": {"difference": measure}, "holds": "> 5 /s"}
     found = judged(claim, [CACHE], pair((19, 20, 21), (9, 10, 11)))
@@ -130,12 +131,12 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
 @pytest.mark.parametrize(
     ("value", "run_to_run", "holds", "verdict"),
     [
-        # Single runs, each with an error of 0.4 % within the run: a difference of 5 % may be the usual variation
-        # between runs.
+        # Single runs, each with an error of 0.4 % within the run, differ by 5 %. The usual variation between runs may
+        # cause such a difference.
         (10.5, None, "> 1", "undecided"),
         (10.5, 0.01, "> 1", "confirmed"),
-        # If each side varies by 10 % from run to run, the ratio has a standard error of about 14 %: a factor of 3 is
-        # certainly above 1.5.
+        # If each side varies by 10 % from run to run, the ratio of two runs has a standard error of about 14 %. So a
+        # ratio of 3 is certainly above 1.5.
         (30.0, None, "> 1.5", "confirmed"),
         (16.0, None, "> 1.5", "undecided"),
         (30.0, None, "< 1.5", "refuted"),
@@ -156,7 +157,7 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
 def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> None:
     """At two levels the ratio is 2.0 and satisfies the claim; at the third level it is 1.0.
 
-    If the runs of the third level are suspect, they refute a claim that would be confirmed without them.
+    The runs of the third level are suspect. With them the claim is refuted, and without them it would be confirmed.
     """
     users = factor("users", "1", "2", "3")
     runs = [
@@ -182,8 +183,8 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
 
 
 def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
-    # The ratio is 2.0 at seven levels and 1.3 at one level, each with an error of 1 %. The mean alone, 1.90 [1.67,
-    # 2.15], would confirm the claim `> 1.5`.
+    # The ratio is 2.0 at seven levels and 1.3 at one level, each with an error of 1 %. The mean ratio alone, 1.90
+    # [1.67, 2.15], would confirm the claim `> 1.5`.
     users = factor("users", *(str(number) for number in range(1, 9)))
     ratios = [2.0] * 7 + [1.3]
     runs = [
@@ -197,7 +198,7 @@ def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
     assert (found["measured"]["low"], found["measured"]["high"]) == (
         pytest.approx(1.67, abs=0.01), pytest.approx(2.15, abs=0.01),
     )  # fmt: skip
-    # Each of three increasing ratios is certainly above 1.1, but the interval of their mean extends below 1.1.
+    # Each of three increasing ratios is certainly above 1.1, but the interval of their mean begins below 1.1.
     rising = [run_ for run_ in runs if run_["factors"]["users"] in ("1", "2", "3")]
     for run_, value in zip(rising[::2], (12.0, 20.0, 60.0), strict=True):
         run_["throughput_per_s"] = estimate(value, 0.01 * value)
@@ -208,7 +209,8 @@ def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
 
 
 def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_from_rising() -> None:
-    # Means from 5 to 148 ms over four levels of users, one run each: the first two do not differ significantly.
+    # The means rise from 5 to 148 ms over four levels of users with one run each; the first two do not differ
+    # significantly.
     runs = [
         run(f"r{n}", {"files": level}, value, 0.04 * value)
         for n, (level, value) in enumerate(zip(SIZES["levels"], (5.0, 4.9, 9.0, 148.0), strict=True))
@@ -218,8 +220,8 @@ def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_f
 
 
 def test_no_failure_in_three_short_runs_is_no_certainty() -> None:
-    # No failure in three runs of 10 transactions: the exact upper bound is 1 - 0.025^(1/30) = 11.6 %. The equal shares
-    # of the runs do not reduce it.
+    # Three runs of 10 transactions have no failure: the exact upper bound of the share is 1 - 0.025^(1/30) = 11.6 %.
+    # That all three runs have the same share does not reduce this bound.
     transactions = {"add": {"count": 10, "errors": 0}}
     runs = [run(f"r{n}", {}, 1.0, transactions=transactions, errors={"share": 0.0}) for n in range(3)]
     claim = {"measure": {"value": {"of": "errors of add"}}, "holds": "< 1 %"}
@@ -252,7 +254,7 @@ def test_what_is_missing_says_why_it_cannot_be_tested() -> None:
 
 
 def test_a_ratio_over_several_levels_is_the_geometric_mean_of_those_at_each() -> None:
-    # The ratios at the two levels of users are 2 and 8: the geometric mean is sqrt(2 * 8) = 4, and the upper end is
+    # The ratios at the two levels of users are 2 and 8. Their geometric mean is sqrt(2 * 8) = 4, and its upper end is
     # exp(ln 4 + t(1) ln(2) sqrt(2) / sqrt(2)).
     users = factor("users", "10", "20")
     runs = [
@@ -299,7 +301,7 @@ def test_bounds_of_a_sum_add_up() -> None:
 
 
 def test_a_share_of_failures_of_one_run_has_the_exact_binomial_interval() -> None:
-    # No failure in 100 transactions: the upper bound of Clopper and Pearson is 1 - 0.025^(1/100) = 3.62 %.
+    # 100 transactions have no failure: the upper bound of Clopper and Pearson is 1 - 0.025^(1/100) = 3.62 %.
     transactions = {"add": {"count": 100, "errors": 0}, "read": {"count": 300, "errors": 100}}
     runs = [run("a", {}, 1.0, transactions=transactions, errors={"count": 100, "share": 0.2})]
     none = judged({"measure": {"value": {"of": "errors of add"}}, "holds": "< 4 %"}, [], runs)
@@ -370,8 +372,9 @@ def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
     ("values", "holds", "why"),
     [
         # Each level is a mean of 20 values with a half width of 0.1. So the difference of two levels has a standard
-        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. Three steps share the error probability of 5
-        # %: t = 2.50, half width 0.169. The change from the first to the last level has t = 2.02, half width 0.137.
+        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. Three steps between levels share the error
+        # probability of 5 %: t = 2.50, half width 0.169. The change from the first to the last level has t = 2.02, half
+        # width 0.137.
         ((10, 20, 15, 30), "rises", "from files 20 to 40 it falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
         ((10, 20, 18, 30), "rises", "from files 20 to 40 it may fall by up to 2.17 /s, 2 /s allowed"),
         ((30, 18, 20, 10), "falls", "from files 20 to 40 it may rise by up to 2.17 /s, 2 /s allowed"),
@@ -435,8 +438,8 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
     # All levels have the same normal distribution, with three runs each. The first level is wrongly excluded as the
     # lowest in at most 5 % of studies, and a true ratio of 1 is wrongly confirmed as above 1 in at most 2.5 %. The
-    # limits are higher by five standard deviations of a binomial count, so chance exceeds them in less than 1 of 10^6
-    # tests.
+    # tested limits are higher by five standard deviations of a binomial count, so chance exceeds them in less than 1 of
+    # 10^6 tests.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):
@@ -452,7 +455,9 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """The database uses 0.6 instead of 0.15 CPUs; the stored intervals of both values decide the claim."""
+    """The database uses 0.6 CPUs on one side and 0.15 on the other; the stored intervals of both values decide the
+    claim.
+    """
 
     def ramp(database: float) -> dict[str, Any]:
         estimates = {"parts": {"database": estimate(database, 0.1 * database)}}

@@ -1,4 +1,4 @@
-"""Formulas compared with known values: computed by hand, by SciPy, or as a limit."""
+"""Formulas compared with known values, which were computed by hand or with SciPy, or are a known limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from towtank.analysis.statistics.intervals import difference_interval, ratio_int
 from towtank.analysis.statistics.run_to_run import METHOD, with_run_to_run
 
 NORMAL = 1.959963984540054
-"""Quantile of 97.5 % of the normal distribution."""
+"""97.5 % quantile of the normal distribution."""
 
 
 def mean_of(values: list[float]) -> Estimate:
@@ -36,7 +36,7 @@ def mean_of(values: list[float]) -> Estimate:
     [([10.0, 12.0, 11.0, 15.0], [3.0, 9.0]), ([1.0, 2.0, 4.0, 2.5, 2.5], [7.0, 1.0, 12.0, 5.0, 9.0])],
 )
 def test_a_difference_is_that_of_welch(first: list[float], second: list[float]) -> None:
-    """The interval equals that of `scipy.stats.ttest_ind` with unequal variances."""
+    """The interval of a difference equals that of `scipy.stats.ttest_ind` with unequal variances."""
     known = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
     found = difference_interval(mean_of(first), mean_of(second))
     assert (found.value, found.n) == (pytest.approx(np.mean(first) - np.mean(second)), min(len(first), len(second)))
@@ -73,9 +73,9 @@ def test_a_ratio_of_means_over_runs_is_symmetric_in_its_logarithm() -> None:
 
 
 def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fieller() -> None:
-    """By hand: exactly 20 over 10 [9, 11] has g = 0.01 in Fieller's formula, and the ends 2 (1 -+ 0.1) / 0.99.
+    """By hand: 20 (exact) divided by 10 [9, 11] has g = 0.01 in Fieller's formula, and the ends 2 (1 -+ 0.1) / 0.99.
 
-    20 [-4, 44] over exactly 10 has the ends -0.4 and 4.4.
+    20 [-4, 44] divided by 10 (exact) has the ends -0.4 and 4.4.
     """
     exact, about = Estimate(20.0, 20.0, 20.0, ORDER_STATISTICS, 9), Estimate(10.0, 9.0, 11.0, ORDER_STATISTICS, 9)
     found = ratio_interval(exact, about)
@@ -87,7 +87,7 @@ def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fi
 def test_a_ratio_of_runs_whose_interval_would_say_nothing_has_none() -> None:
     """Runs of 5 and 15 have the mean 10 with a standard error of 5; t with one degree of freedom is 12.7.
 
-    So the half width of the logarithm would be 6.4.
+    So the half width of the logarithm of the mean would be 12.7 x 0.5 = 6.4.
     """
     found = ratio_interval(mean_of([5.0, 15.0]).of_quantity(), mean_of([10.0, 10.0]))
     assert (found.value, found.low, found.high, found.method) == (1.0, None, None, "none")
@@ -99,8 +99,8 @@ def test_a_difference_to_a_value_without_an_interval_has_none() -> None:
 
 
 def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
-    """Order statistics use the normal distribution: an assumed error of 10 % of 100 adds 1.96 x 10 = 19.6 on both
-    sides.
+    """Order statistics use the normal distribution: an assumed error of 10 % of 100 adds 1.96 x 10 = 19.6, in squares,
+    to both half widths.
     """
     found = with_run_to_run(Estimate(100.0, 95.0, 120.0, ORDER_STATISTICS, 500), 0.1)
     assert found.low == pytest.approx(100 - math.hypot(5, 10 * NORMAL), rel=1e-9)
@@ -111,7 +111,7 @@ def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
 def test_an_assumed_error_of_a_mean_has_the_freedom_of_welch() -> None:
     """The mean has a standard error of 2 with 9 degrees of freedom; the assumed error of 10 is regarded as exact.
 
-    So there are (2^2 + 10^2)^2 / (2^4 / 9) degrees of freedom.
+    So the result has (2^2 + 10^2)^2 / (2^4 / 9) degrees of freedom.
     """
     half = 2 * float(stats.t.ppf(0.975, 9))
     found = with_run_to_run(Estimate(100.0, 100 - half, 100 + half, BATCH_MEANS, 10), 0.1)
@@ -136,24 +136,26 @@ def test_an_assumed_error_keeps_a_time_above_zero_and_a_value_without_interval_a
 
 
 def test_sums_of_neighbours_keep_all_values() -> None:
-    """Seven values in sums of three: the excess value at the start is added to the first sum."""
+    """Seven values are summed in groups of three; the first group also contains the value that is left over."""
     assert batches._summed(np.arange(1.0, 8.0), 3).tolist() == [1 + 2 + 3 + 4, 5 + 6 + 7]
     assert batches._summed(np.arange(1.0, 7.0), 2).tolist() == [3.0, 7.0, 11.0]
 
 
 @pytest.mark.parametrize(("correlation", "worth"), [(-0.5, 100.0), (0.0, 100.0), (0.5, 100 / 3), (0.9, 100 / 19)])
 def test_values_of_an_autoregressive_series_are_worth_fewer(correlation: float, worth: float) -> None:
-    """n values with correlation r are worth n (1 - r) / (1 + r) independent values, but at most n."""
+    """n values with the lag-1 correlation r are worth n (1 - r) / (1 + r) independent values, but at most n."""
     assert batches._worth(100, correlation) == pytest.approx(worth, rel=1e-9)
 
 
 @pytest.mark.parametrize("worth", [0.25, 1.0])
 def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
-    """With 8 and 12 observations, each of weight `worth`, Student's t has (8 + 12) worth - 2 degrees of freedom."""
+    """With 8 and 12 observations, each worth `worth` independent ones, Student's t has (8 + 12) worth - 2 degrees of
+    freedom.
+    """
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth
     freedom = first + second - 2
-    # The variances of the sides are 1 and 4, divided by n as in the published program.
+    # The variances of the sides are 1 and 4; sums of squares are divided by n as in the published program.
     pooled = ((first - 1) * 1 + (second - 1) * 4) / freedom
     statistic = (4 - 2) / math.sqrt(pooled * (1 / first + 1 / second))
     assert _p_value(left, right, worth) == pytest.approx(2 * stats.t.sf(statistic, freedom), rel=1e-12)
@@ -169,7 +171,8 @@ def test_too_few_observations_or_no_spread_decide_a_change_without_a_test() -> N
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6])
 def test_the_worth_of_an_observation_is_that_of_its_autocorrelation(correlation: float) -> None:
-    """An observation has the weight (1 - r) / (1 + r) in a long series, even if a step of the series was estimated.
+    """In a long series, an observation is worth (1 - r) / (1 + r) independent ones, even if a step of the series was
+    estimated.
 
     Four standard errors of the correlation r are 0.02.
     """
@@ -185,7 +188,7 @@ def test_the_worth_of_an_observation_is_that_of_its_autocorrelation(correlation:
 
 @dataclass(frozen=True)
 class Level:
-    """Measured values of one level of a study."""
+    """Measured values at one load level of a study."""
 
     response_s: float
     response_half: float
@@ -194,7 +197,7 @@ class Level:
 
 
 def run_of(users: int, level: Level) -> dict[str, Any]:
-    """Return the summary of a window of 100 s with 10 independent parts."""
+    """Return the summary of a window of 100 s that consists of 10 independent parts."""
     rate = users / (level.think_s + level.response_s)
 
     def estimate(value: float, half: float) -> dict[str, Any]:
@@ -212,7 +215,7 @@ def run_of(users: int, level: Level) -> dict[str, Any]:
 
 
 def test_the_ideal_line_has_the_errors_of_think_time_and_response_time() -> None:
-    """Each user makes one transaction in 2 s, of which 10 % fail.
+    """Each user makes one transaction in 2 s, and 10 % of the transactions fail.
 
     The mean of n exponential think times Z has the error Z / sqrt(n). The errors of think time and response time both
     have 9 degrees of freedom.
@@ -244,8 +247,8 @@ def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:
     chances = used ** np.arange(most + 1)
     chances /= chances.sum()
     apart = np.arange(most + 1) - float(chances @ np.arange(most + 1))
-    # Expected sum of future deviations from the mean, for each state; it is known except for a constant, which cancels
-    # below.
+    # For each state of the queue, the expected sum of future deviations from the mean. It is known except for a
+    # constant, which cancels below.
     ahead = np.linalg.lstsq(-rates, apart, rcond=None)[0]
     return float(chances @ (apart * ahead)) / float(chances @ apart**2)
 
@@ -259,17 +262,18 @@ def test_the_memory_of_a_tier_is_that_of_m_m_1(used: float, service_s: float) ->
 def test_the_memory_of_a_tier_by_hand() -> None:
     """The relaxation time is (1 + U) S / (m (1 - U)^2), with utilization U, service time S and m CPUs.
 
-    With one CPU at 80 % and 10 ms it is 0.45 s; two CPUs halve it.
+    With one CPU with U = 80 % and S = 10 ms it is 0.45 s; two CPUs halve it.
     """
     assert _relaxation_s(tier(0.8, 0.8, 1), 80.0, 10.0) == pytest.approx(0.45, rel=1e-9)
     assert _relaxation_s(tier(0.5, 1.0, 2), 100.0, 10.0) == pytest.approx(0.03, rel=1e-9)
-    # The service time of a request is at most its response time, because other CPU time does not lengthen any request.
+    # The service time of a request is at most its response time, because CPU time outside requests lengthens no
+    # response.
     assert _relaxation_s(tier(0.5, 0.5, 1), 50.0, 0.005) == pytest.approx(0.03, rel=1e-9)
     for unknown in (tier(None, 0.5, 1), tier(0.5, None, 1), tier(0.5, 0.5, None), tier(0.0, 0.0, 1), tier(1.0, 1.0, 1)):
         assert _relaxation_s(unknown, 50.0, 10.0) == 0.0
 
 
 def test_kinds_of_failures_are_named_by_their_frequency() -> None:
-    """The text names the three most frequent kinds, the most frequent first."""
+    """The text names the three most frequent kinds of failures, the most frequent first."""
     assert _kinds({"timeout": 7, "refused": 1200, "check": 30, "closed": 2}) == "1,200 refused, 30 check, 7 timeout"
     assert _kinds({}) == ""

@@ -59,11 +59,11 @@ def test_the_interval_is_that_of_welchs_test_of_the_logarithms() -> None:
 
 
 def test_errors_within_the_runs_bound_the_interval_from_below() -> None:
-    # The two runs of a side agree by chance, but each has an error of 5 %.
+    # The two runs of each side agree by chance, but each run has an error of 5 %.
     line = line_of(MEAN, side([10.0, 10.0], error=0.05).runs, side([11.0, 11.0], error=0.05).runs)
     assert line is not None
-    # The error of the difference is sqrt(2 x 0.05^2 / 2) = 0.05 for two sides of two runs, and t has two degrees of
-    # freedom.
+    # The difference of two sides with two runs each has the standard error sqrt(2 x 0.05^2 / 2) = 0.05, and t has two
+    # degrees of freedom.
     half = scipy.stats.t.ppf(0.975, 2) * 0.05
     assert line.interval(0.95) == pytest.approx((1.1 * math.exp(-half), 1.1 * math.exp(half)))
 
@@ -73,7 +73,7 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
     b = joined(side([11.0, 11.1], cell="10 users"), side([110.0, 111.0], cell="60 users"))
     line = line_of(MEAN, a.runs, b.runs)
     assert line is not None
-    # Four series of two runs with nearly equal variances have nearly four degrees of freedom.
+    # Four series of two runs each, with nearly equal variances, have nearly four degrees of freedom together.
     assert line.freedom == pytest.approx(4, abs=0.05)
     low, high = line.interval(0.95)
     assert 1.07 < low < 1.1 < high < 1.13
@@ -81,7 +81,8 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
     # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = 0.1^1.5 for ten runs and v = 0.5^1.5 for two
-    # runs. They do not depend on how well the two runs agree; Welch's formula would give the 9 degrees of the ten runs.
+    # runs. They do not depend on how well the two runs agree; Welch's formula would give 9, the degrees of freedom of
+    # the ten runs.
     u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
@@ -107,8 +108,8 @@ def test_a_single_run_on_one_side_decides_nothing() -> None:
     ],
 )
 def test_equal_systems_of_unequal_spread_are_seldom_found_to_differ(runs, spreads) -> None:
-    # At most 5 % of the comparisons should report a difference, and 7 % are allowed. With a pooled variance it would be
-    # 45, 33, 30, 15 and 10 % in the five cases.
+    # At most 5 % of the comparisons should report a difference, and 7 % are allowed. With a pooled variance, 45, 33,
+    # 30, 15 and 10 % of the comparisons would do so in the five cases.
     rng, pairs, alarms = np.random.default_rng(5), 1200 if len(spreads) == 1 else 300, 0
     for _ in range(pairs):
         a, b = (
@@ -144,8 +145,8 @@ def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
     assert str(found.verdict) == "undecided"
     assert found.findings[0].low is None
     assert found.least_detectable is None
-    # A variation of 10 % from run to run is assumed. The number of runs is the first n for which the noncentral t with
-    # ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of freedom with a probability of 80 %.
+    # A variation of 10 % from run to run is assumed. The number of runs is the smallest n for which the noncentral t
+    # with ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of freedom with a probability of 80 %.
     power = [
         scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, 2 * n - 2), 2 * n - 2, math.log(1.2) / 0.1 / math.sqrt(2 / n))
         for n in (found.runs_needed - 1, found.runs_needed)
@@ -162,7 +163,7 @@ def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
         (Metric.THROUGHPUT, 1 / 1.2, "worse"),
         (Metric.CPU, 1.2, "worse"),
         (Metric.MEAN, 1.0, "same"),
-        # The change is significant, but below the threshold of 2 %.
+        # The change is significant, but smaller than the threshold of 2 %.
         (Metric.MEAN, 1.01, "same"),
     ],
 )
@@ -201,7 +202,7 @@ def test_a_few_failures_by_chance_are_no_finding() -> None:
     found = compare(failing((0, 1000), (0, 1000), (0, 1000)), failing((1, 1000), (2, 1000), (1, 1000)))
     assert str(found.findings[0].verdict) == "undecided"
     line = failure_line("", *_runs(found))
-    # Four failures of two equal sides all fall on one side with a probability of 2 / 2^4.
+    # If both sides are equal, all four failures are on the same side with a probability of 2 / 2^4.
     assert line.chance == pytest.approx(0.125)
 
 
@@ -246,7 +247,7 @@ def test_invalid_runs_are_left_out_and_a_side_without_others_is_invalid() -> Non
 def test_sides_without_a_common_load_are_an_error_of_the_input() -> None:
     with pytest.raises(StudyError, match="'30 users' of A and '60 users' of B"):
         compare(side(A, cell="30 users"), side(B, cell="60 users"))
-    # The load of a file is unknown, so a file can be compared with any load.
+    # The load of a results file of another tool is unknown, so the file can be compared with any load.
     assert compare(side(A, cell="30 users"), side(B, cell=FILES)).findings
 
 
@@ -263,7 +264,9 @@ def test_facts_that_differ_are_listed_and_those_of_chance_are_not() -> None:
 
 
 def lossy(*counts: tuple[int, int], because: str = "errors_above_limit") -> Side:
-    """Return a side whose runs with more than 1 % of failures are invalid, as in the summary of a study."""
+    """Return a side of a comparison; its runs with more than 1 % of failures are invalid, as in the summary of
+    a study.
+    """
     values = [10.0, 10.01, 9.99, 10.005, 9.995]
     runs = []
     for number, (value, (failed, ended)) in enumerate(zip(values, counts, strict=True)):
@@ -282,8 +285,8 @@ GOOD = ((0, 1000),) * 5
 
 
 def test_failures_of_runs_that_failures_made_invalid_count() -> None:
-    # In the five runs of B 2.5 % of the requests fail, and none in A. By chance, 125 failures all fall on one side of
-    # two with a probability of 2 / 2^125.
+    # In the five runs of B 2.5 % of the requests fail, and none in A. By chance, all 125 failures are on the same side
+    # with a probability of 2 / 2^125.
     found = compare(lossy(*GOOD), lossy((24, 1000), (25, 1000), (26, 1000), (25, 1000), (25, 1000)))
     assert (str(found.verdict), found.is_invalid) == ("worse", True)
     (errors,) = found.findings
@@ -299,7 +302,8 @@ def test_the_runs_of_b_that_are_left_do_not_speak_for_those_lost() -> None:
     found = compare(lossy(*GOOD), lossy(*counts))
     errors = found.findings[-1]
     assert errors.shares == (0.0, 0.012)
-    # The two valid runs of B are as fast as the runs of A, but the overall verdict must not be `same`.
+    # The two valid runs of B are as fast as the runs of A, but the overall verdict must not be `same`, because the
+    # other runs of B are invalid.
     assert str(found.findings[0].verdict) == "same"
     assert str(found.verdict) in ("undecided", "worse")
     assert "3 of 5 of B left out because requests failed" in headline(found)
@@ -310,7 +314,7 @@ def test_the_runs_of_b_that_are_left_do_not_speak_for_those_lost() -> None:
 
 
 def loads(factors: dict[str, float], runs: int = 4, spread: float = 0.002, seed: int = 3) -> tuple[Side, Side]:
-    """Return two sides at several loads; at each load B takes longer by the given factor."""
+    """Return two sides A and B at several loads; at each load the times of B are longer by the given factor."""
     rng = np.random.default_rng(seed)
     return tuple(
         joined(
@@ -324,7 +328,8 @@ def loads(factors: dict[str, float], runs: int = 4, spread: float = 0.002, seed:
 
 
 def test_one_load_of_eight_that_is_slower_is_worse_and_named() -> None:
-    # B is 15 % slower at one of eight loads. Over all loads that is 1.15^(1/8) = 1.0176, below the threshold of 2 %.
+    # B takes 15 % longer at one of eight loads. Over all loads the mean ratio is 1.15^(1/8) = 1.0176, below the
+    # threshold of 2 %.
     factors = {f"{10 * number} users": 1.15 if number == 6 else 1.0 for number in range(1, 9)}
     found = compare(*loads(factors))
     (finding,) = found.findings
@@ -343,11 +348,11 @@ def test_loads_of_opposite_changes_do_not_cancel() -> None:
 
 def test_all_loads_must_be_the_same() -> None:
     assert str(compare(*loads({"10 users": 1.0, "20 users": 1.0})).verdict) == "same"
-    # A ratio of 1.02 is exactly at the threshold, so at least half of such intervals extend beyond it.
+    # A ratio of 1.02 is exactly at the threshold, so at least half of the intervals extend beyond the threshold.
     near = compare(*loads({"10 users": 1 / 1.02, "20 users": 1.02}))
     assert near.findings[0].ratio == pytest.approx(1.0, abs=0.005)
     assert str(near.verdict) != "same"
-    # A load with only one run on each side shows nothing.
+    # A load with only one run on each side is no evidence of a difference.
     a, b = loads({"10 users": 1.0, "20 users": 1.0})
     assert str(compare(joined(a, side([10.0], cell="30 users")), joined(b, side([10.0], cell="30 users"))).verdict) == (
         "undecided"
@@ -384,7 +389,7 @@ def test_equal_values_in_steps_are_not_exact() -> None:
     half = scipy.stats.t.ppf(0.975, 2) * math.hypot(1 / 4, 1 / 5) / math.sqrt(12)
     assert line.interval(0.95) == pytest.approx((1.25 * math.exp(-half), 1.25 * math.exp(half)))
     assert str(compare(rounded([4.0, 4.0]), rounded([5.0, 5.0])).verdict) == "undecided"
-    # A difference of twenty steps is more than rounding can explain.
+    # A difference of twenty rounding steps is more than rounding can explain.
     assert str(compare(rounded([4.0] * 3), rounded([24.0] * 3)).verdict) == "worse"
 
 
@@ -394,14 +399,15 @@ def test_equal_values_of_unknown_resolution_decide_nothing() -> None:
 
 
 def test_steps_above_the_threshold_cannot_show_that_nothing_changed() -> None:
-    # A step of 1 in 30 is 3.3 %. The interval due to rounding fits within a threshold of 5 %, but not of 2 %.
+    # A rounding step of 1 in 30 is 3.3 %. The interval due to rounding is within a threshold of 5 %, but not within 2
+    # %.
     sides = rounded([30.0] * 6), rounded([30.0] * 6)
     assert [str(compare(*sides, threshold).findings[0].verdict) for threshold in (0.02, 0.05)] == ["undecided", "same"]
 
 
 def test_rounded_percentiles_of_equal_systems_are_seldom_found_to_differ() -> None:
-    # The true percentiles are halfway between two steps. If the resolution were ignored, a third of these pairs would
-    # be reported as different.
+    # The true percentiles are halfway between two rounding steps. If the resolution were ignored, a third of these
+    # pairs would be reported as different.
     rng, alarms, pairs = np.random.default_rng(6), 0, 300
     for _ in range(pairs):
         sides = []
@@ -429,8 +435,8 @@ def test_a_time_of_zero_keeps_its_row() -> None:
 
 
 def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: float = 0.0) -> Side:
-    """Return a side whose figures vary independently by 5 % from run to run; `lift` is added to the logarithm of the
-    mean.
+    """Return a side whose metrics vary independently by 5 % from run to run; `lift` is added to the logarithms of their
+    means.
     """
     metrics = (Metric.MEAN, Metric.P50, Metric.P95, Metric.P99)
     places = [Place(metric, name) for name in ("", *map(str, range(transactions))) for metric in metrics]
@@ -445,8 +451,8 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
 
 @pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
-    # The power is simulated at the median of the stated changes. If the quantile ignored the number of figures, the
-    # power would be only 23 to 48 %.
+    # The power is the share of simulated comparisons that detect the median of the stated changes. If the quantile
+    # ignored the number of compared metrics, it would be only 23 to 48 %.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable
@@ -465,7 +471,7 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
     values = list(np.exp(rng.normal(0, 0.02, 6))), list(np.exp(rng.normal(0, 0.02, 6)))
     alone = compare(*(side(each) for each in values))
     line = line_of(MEAN, *_runs(alone))
-    # For a single figure this is the two-sided test at 5 %. Its power at the stated change is given by SciPy's
+    # For a single metric this is the two-sided test at 5 %. Its power at the stated change is given by SciPy's
     # noncentral t, with a standard error that is corrected to be unbiased in the median.
     error = line.error() * math.sqrt(line.freedom / scipy.stats.chi2.median(line.freedom))
     shift = math.log1p(alone.least_detectable) / error
@@ -483,8 +489,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
         )
         for each in (alone.a, alone.b)
     ]
-    # There are ten figures, and the mean is the only figure of its metric: the quantile is that of an error of 0.05 /
-    # 10.
+    # Ten values are compared, and the mean is the only value of its metric. So its quantile is that of an error
+    # probability of 0.05 / 10.
     shift = math.log1p(compare(*sides).least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(1 - 0.05 / 20, line.freedom), line.freedom, shift)
     assert reached == pytest.approx(0.8, abs=0.002)
@@ -536,7 +542,7 @@ def test_a_side_without_a_transaction_of_the_other_is_never_the_same() -> None:
     assert (str(found.verdict), found.missing) == ("undecided", ([], ["b"]))
     assert headline(found).endswith("; B has no b)")
     assert str(compare(named("a"), named("a", "b")).verdict) == "undecided"
-    # A side without names of transactions, such as a file, does not lack any transaction.
+    # A side without transaction names, such as the results file of another tool, does not lack any transaction.
     assert str(compare(named("a", "b"), named()).verdict) == "same"
 
 

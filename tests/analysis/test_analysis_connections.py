@@ -1,4 +1,4 @@
-"""Counts and times of connections, compared with values computed by hand; no value if nothing was recorded."""
+"""Counts and times of connections, compared with values computed by hand; they are absent if nothing was recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towtank.results import lines
 from towtank.results.folder import write_json
 from towtank.results.segments import read_engine_document
 
-# Largest relative error of a recorded time: a bucket is at most 0.1 % wide and is represented by its middle.
+# Largest relative error of a recorded time. A histogram bucket is at most 0.1 % wide and is represented by its middle.
 MIDDLE = 0.0005
 MS = 1e6
 
@@ -27,7 +27,7 @@ MS = 1e6
 def script(**changes):
     """Return a run of ten users with 50 requests/s of 100 ms each.
 
-    Cycles continue beyond the end of the run, so all seconds are equal.
+    The cycles of the users continue beyond the end of the run, so all seconds are equal.
     """
     base = even_script(
         stages_of(10, 2.0, 20.0),
@@ -42,7 +42,7 @@ def script(**changes):
 
 
 def add(run, of_second):
-    """Add keys to each interval; `of_second` returns the keys for the number of an interval."""
+    """Add keys to each recorded interval of a second; `of_second` returns the keys for the number of an interval."""
     for path in run.engine.glob("worker-*.ndjson"):
         documents = [
             {**document, **of_second(document["seq"])} if document["k"] == "interval" else document
@@ -52,8 +52,8 @@ def add(run, of_second):
 
 
 def connecting(seq):
-    """Return the connection times of a second: nine of 1 ms and one of 11 ms in the first, two of 2 ms in seconds 5 and
-    6.
+    """Return the connection times of a second: nine of 1 ms and one of 11 ms in the first second, two of 2 ms in
+    seconds 5 and 6.
     """
     if seq == 0:
         values = [1 * MS] * 9 + [11 * MS]
@@ -62,7 +62,7 @@ def connecting(seq):
 
 
 def waiting(seq):
-    """Return the waits of a second: 44 requests find a free connection, five wait 10 ms, one waits 50 ms."""
+    """Return the waits for a connection in a second: 44 requests find one free, five wait 10 ms, one waits 50 ms."""
     return {"connection_wait": encode_histogram([0] * 44 + [10 * MS] * 5 + [50 * MS])}
 
 
@@ -120,7 +120,7 @@ def test_waits_are_of_those_that_waited_within_the_window(run):
     assert result["mean"] == pytest.approx((5 * 0.010 + 0.050) / 6, rel=MIDDLE)
     assert result["p50"] == pytest.approx(0.010, rel=2 * MIDDLE)
     assert result["p99"] == result["max"] == pytest.approx(0.050, rel=2 * MIDDLE)
-    # Requests wait 100 ms in total in each second, in which 50 requests take 100 ms each.
+    # In each second, requests wait for a connection for 100 ms in total, and 50 requests take 100 ms each.
     assert result["share_of_response_time"] == pytest.approx(0.1 / 5.0, rel=2 * MIDDLE)
 
 
@@ -139,12 +139,16 @@ def test_drive_reports_the_same(run):
 
 
 def heavy(seq):
-    """Return waits of 50 ms for half of the requests, which is a quarter of the response time."""
+    """Return waits for a connection of 50 ms for half of the requests; on average this is a quarter of the response
+    time.
+    """
     return {"connection_wait": encode_histogram([0] * 25 + [50 * MS] * 25)}
 
 
 def waits_of(tmp_path, name, milliseconds):
-    """Return the summary of a run in which requests wait for the given times in each second of the window."""
+    """Return the summary of a run in which requests wait for a connection, by the given times in each second of the
+    window.
+    """
     run = write_run(tmp_path / name, script(name=name))
     add(run, lambda seq: {"connection_wait": encode_histogram([0] * 5 + [each * MS for each in milliseconds])})
     return summary(run)
@@ -153,9 +157,11 @@ def waits_of(tmp_path, name, milliseconds):
 @pytest.mark.parametrize(
     ("first", "second", "p99_ms"),
     [
-        ([1] * 45, [400] * 5, 400),  # 400 ms are a tenth of all waits; the mean of the two p99 would be 200.5 ms
-        ([1] * 300, [400] * 2, 1),  # 400 ms are 0.7 % of all waits; the mean of the two p99 would be the same
-        ([1] * 45, [], 1),  # no request of the second run waited
+        # a tenth of all waits are 400 ms long; the mean of the p99 of both runs would be 200.5 ms
+        ([1] * 45, [400] * 5, 400),
+        # 0.7 % of all waits are 400 ms long; the mean of the p99 of both runs would again be 200.5 ms
+        ([1] * 300, [400] * 2, 1),
+        ([1] * 45, [], 1),  # no request of the second run waited for a connection
     ],
 )
 def test_p99_over_runs_is_that_of_all_waits(tmp_path, first, second, p99_ms):
@@ -184,8 +190,8 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    # The level of one user has the same throughput as the level of ten users. Without think times the ideal line passes
-    # through the lowest level.
+    # The level of one user has the same throughput as the level of ten users. Without think times the line of ideal
+    # scaling passes through the lowest level.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))

@@ -86,7 +86,7 @@ def test_kept_results_do_not_contradict_themselves(kept):
 
 
 def _damaged(kept, rule):
-    """Return a summary that violates one rule."""
+    """Return a study summary that violates one rule."""
     summary = copy.deepcopy(kept)
     configuration = summary["configurations"][0]
     if rule == "limit_and_top_level":

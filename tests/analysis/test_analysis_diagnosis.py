@@ -1,4 +1,6 @@
-"""Diagnosis of single runs: causes for observations with a known cause, and `unknown` if nothing decides."""
+"""Diagnosis of single runs: the cause is named for observations with a known cause, and is `unknown` if no observation
+decides.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ SHOP = Tier("shop", None, 0.5, 4.0, None, None, 0.0, None, None)
 
 
 def seen(*tiers: Tier, **changes) -> Seen:
-    """Return observations of a nearly idle machine of four CPUs, with changes."""
+    """Return observations of a nearly idle machine of four CPUs, with the given changes."""
     return replace(IDLE, tiers=tiers, **changes)
 
 
@@ -121,7 +123,7 @@ def test_the_limited_disks_of_a_summary_are_seen():
 
 
 def test_a_link_is_named_with_the_use_of_its_rate():
-    # 12.4 of 12.5 million bytes a second are 11.83 of 11.92 MiB/s, or 99.2 %.
+    # A use of 12.4 of 12.5 million bytes per second is 11.83 of 11.92 MiB/s, or 99.2 %.
     found = of_seen(seen(SHOP, links=(replace(LINK, host="other", used=11.5e6), LINK)))
     assert (found.clause, found.sure) == ("the rate of network link, host web", 0.95)
     assert "99 % of its link" in found.evidence[0]
@@ -203,14 +205,15 @@ def test_a_pool_that_is_fully_in_use_limits(series):
     "series",
     [
         (counter("shop_report_lock_held_seconds_total", 0.6),),
-        # The waiting times of all requests together do not show how long the lock is held.
+        # The sum of the waiting times of all requests does not show how long the lock is held.
         (counter("shop_report_lock_wait_seconds_total", 1.0),),
         (counter("process_cpu_seconds_total", 0.99),),
         (gauge("shop_pool_connections_in_use", 2.0), gauge("shop_pool_size", 4.0)),
-        # A pool of size 0, and a pool with the size of another pool.
+        # Sizes that are not the size of this pool: a pool of size 0, and the size of a different pool.
         (gauge("shop_pool_connections_in_use", 0.0), gauge("shop_pool_size", 0.0)),
         (gauge("shop_pool_connections_in_use", 4.0), gauge("other_pool_size", 4.0)),
-        # The busy threads of one pool, and the size of another pool of the same program.
+        # Numbers of different pools: the busy threads are of one pool, and the size is of another pool of the same
+        # program.
         (gauge("content_server_worker_threads_busy", 4.0), gauge("content_server_database_pool_size", 4.0)),
         (gauge("cache_entries_used", 1e4), gauge("cache_entries_max", 1e4)),
         (gauge("tomcat_sessions_active_max_sessions", 9.0), gauge("tomcat_sessions_active_current_sessions", 9.0)),
@@ -238,25 +241,25 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
 @pytest.mark.parametrize(
     "observed",
     [
-        # Two processes share the work, so none of them limits the tier alone.
+        # Two processes share the work of the tier, so neither of them limits it alone.
         seen(replace(SHOP, cpus_used=1.9, process=busy(0.98))),
-        # Several threads together use about one CPU by chance: some samples are above one CPU.
+        # Several threads together use about one CPU only by chance: in some samples they use more than one CPU.
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, most=1.3))),
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, full=0.5))),
-        # The tier uses nearly the whole limit of its control group, but was never throttled.
+        # The tier uses nearly the whole CPU limit of its control group, but was never throttled.
         seen(replace(LIMITED, throttled=0.0, cpus_used=0.44)),
-        # The arrival rate exceeds the throughput, or the number of requests in the system grows.
+        # Evidence of overload: the arrival rate exceeds the throughput, or the number of requests in the system grows.
         seen(SHOP, users=None, rate=100.0, throughput=90.0),
         seen(SHOP, users=None, rate=100.0, throughput=99.9, grows=True),
         seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
-        # Other programs use the whole machine, but the system never waits for a CPU.
+        # Other programs use all CPUs of the machine, but the tested system never waits for a CPU.
         seen(SHOP, machine_used=4.0, others_used=3.4),
-        # Users think most of the time, but wait ten times the service time: a lock that is held for 25 ms is 94 %
-        # utilized.
+        # Users think most of the time, but a transaction waits ten times its service time: a lock that is held for 25
+        # ms has a utilization of 94 %.
         seen(SHOP, users=84.0, throughput=39.5, response_s=0.13, think_s=2.0),
-        # A few failures do not show a limit.
+        # A few failed transactions are no evidence of a limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),
-        # Other programs on the busy machine cannot be distinguished from the target.
+        # On the busy machine, the CPU use of other programs cannot be distinguished from that of the target.
         seen(machine_used=4.0, others_used=3.8, not_found=("127.0.0.1:80",)),
     ],
 )
@@ -292,7 +295,7 @@ def test_no_cause_is_likely_by_a_run_that_is_not_valid():
     assert (found.cause, found.sure, found.is_likely) == (Cause.CPU, 0.4, False)
     assert found.against[0] == "the run is invalid: others used 1.9 CPUs"
     assert found.headline.startswith("perhaps limited by")
-    # An unsteady state does not make a cause less likely, because an overload at the limit is unsteady.
+    # That a run is not in a steady state makes no cause less likely, because an overloaded system is not in one either.
     assert of_seen(seen(ONE_PROCESS, doubts={Kind.NO_STEADY_STATE: ("invalid", "it grows")})).is_likely
 
 

@@ -1,4 +1,4 @@
-"""JSON of `drive`: keys, and values for a schedule with evenly spaced arrivals."""
+"""JSON that `towtank drive` prints: its keys, and its values for a schedule with evenly spaced arrivals."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_keys_are_those_of_the_contract(document):
 def test_numbers_are_those_of_the_steady_stage(document):
     assert (document["valid"], document["invalid_because"]) == (True, [])
     assert document["window_s"] == 15.0
-    # Ten users with five cycles per second each, over 15 s.
+    # Number of cycles: ten users make five cycles per second each, over 15 s.
     assert document["requests"] == 750
     assert document["throughput_per_s"] == pytest.approx(50.0)
     assert document["response_time_ms"]["mean"] == pytest.approx(100.0, rel=1e-6)
@@ -73,7 +73,7 @@ def test_numbers_are_those_of_the_steady_stage(document):
 
 
 def test_the_estimates_are_the_numbers_with_their_errors(document):
-    """15 s are too short for intervals of means, but all quantiles of 750 equal times have intervals."""
+    """A run of 15 s is too short for intervals of means, but all quantiles of its 750 equal times have intervals."""
     rate, times = document["estimates"]["throughput_per_s"], document["estimates"]["response_time_s"]
     assert rate["value"] == document["throughput_per_s"]
     assert set(rate) == {"value", "low", "high", "confidence", "method", "n", "needs_s"}

@@ -1,4 +1,4 @@
-"""Elasticities of runs, from their summaries."""
+"""Elasticities (relative change of a metric by a relative change of the speed) of runs, from their summaries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tier(utilization: float | None, group: str | None = None, cpus_used: float |
 
 
 def test_the_busiest_tier_says_how_much_the_response_time_follows() -> None:
-    """By hand: w = 80 x 0.125 / 100 = 0.1 and U = 0.9 give 1 / (0.1 + 0.09) = 5.26 for the response time.
+    """By hand: w = 80 x 0.125 / 100 = 0.1 and U = 0.9 give the elasticity 1 / (0.1 + 0.09) = 5.26 of the response time.
 
     w is the share of users in the system, and U the utilization. The elasticity of throughput is w times as large.
     """
@@ -52,7 +52,8 @@ def test_tiers_of_one_control_group_are_busy_together_and_disks_count() -> None:
 
 
 def test_without_an_observed_tier_one_station_makes_all_of_the_response_time() -> None:
-    """By hand: 80 /s x 0.05 s = 4 users in the system are U = 4 / 5, and w = 4 / 100: 1 / (0.2 + 0.8 x 0.04).
+    """By hand: 80 /s x 0.05 s = 4 users in the system give U = 4 / 5 and w = 4 / 100. So the elasticity of the response
+    time is 1 / (0.2 + 0.8 x 0.04).
 
     U is the utilization of the station, and w the share of users in the system.
     """
@@ -62,7 +63,7 @@ def test_without_an_observed_tier_one_station_makes_all_of_the_response_time() -
 
 
 def test_users_in_the_system_who_use_no_cpu_are_in_one_station() -> None:
-    """By hand: one thread with the utilization 0.9 shows only 0.45 on two CPUs.
+    """By hand: a single thread with the utilization U = 0.9 uses only 0.45 of the two CPUs of its tier.
 
     0.81 / 0.1 = 8.1 users wait and 0.9 are in service, which makes 9 of 99 users in the system.
     """
@@ -72,7 +73,9 @@ def test_users_in_the_system_who_use_no_cpu_are_in_one_station() -> None:
 
 
 def test_failed_transactions_are_in_the_system_too() -> None:
-    """By hand: 40 of 80 transactions/s succeed, and all take 0.05 s, so 4 users are in the system, not 2."""
+    """By hand: 40 of 80 transactions/s succeed, and all 80 take 0.05 s, so 80 x 0.05 = 4 users are in the system, not
+    2.
+    """
     assert elasticity_of(run(40, 0.05, 100, errors={"share": 0.5})).utilization == pytest.approx(0.8)
 
 
@@ -111,7 +114,7 @@ def test_each_quantity_has_its_own(path: str, per: str | None, expected: float) 
 
 
 def measured(**kinds: tuple[float, float]) -> Any:
-    """Return ten seconds of 60 users; for each transaction the number, and the sum of the response times [s]."""
+    """Return ten seconds of 60 users, from the count and the sum of the response times [s] of each transaction."""
     chosen = np.ones(10, dtype=bool)
     columns = {
         name: SimpleNamespace(
@@ -137,7 +140,7 @@ SECOND, PACE = {"dist": "exponential", "mean_s": 1.0}, {"dist": "uniform", "min_
 
 
 def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> None:
-    """By hand: a third of the 60 users make 200 transactions of 0.1 s in 10 s.
+    """By hand: a third of the 60 users, with a think time, make 200 transactions of 0.1 s in 10 s.
 
     The other users, with a pace of 2 s, make 100 transactions of 0.5 s and 50 of 2 s.
     """
@@ -173,7 +176,7 @@ def test_groups_of_a_plan_that_cannot_be_read_are_unknown(groups: Any) -> None:
 
 
 def test_groups_whose_responses_took_no_time_have_elasticities() -> None:
-    """A clock that does not advance gives response times of zero."""
+    """If the clock does not advance, response times are zero. The groups must have elasticities all the same."""
     group = {"users": 10.0, "throughput_per_s": 5.0, "response_time_s": 0.0, "pace_s": None}
     found = elasticity_of_groups(0.5, [group, group])
     assert (found.response_time, found.throughput) == (pytest.approx(1 / (0.5 + 0.5 * 0.02)), 0.0)

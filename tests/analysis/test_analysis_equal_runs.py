@@ -1,4 +1,4 @@
-"""Runs with equal or nearly equal throughput, as occurs if a limit sets the pace of all of them."""
+"""Runs with equal or nearly equal throughput, as occurs if a rate limit determines the throughput of all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.distributions import poisson_interval
 
 
 def run_of(throughput: float | None, end_s: float | None = 22.0, half: float | None = None) -> dict[str, Any]:
-    """Return a run whose window begins at 2 s; `half` is the half width of its interval."""
+    """Return a run whose window begins at 2 s; `half` is the half width of the interval of its throughput."""
     bounds = {"low": None, "high": None}
     if half is not None and throughput is not None:
         bounds = {"low": throughput - half, "high": throughput + half}
@@ -34,7 +34,7 @@ def test_equal_counts_are_known_like_those_of_independent_arrivals() -> None:
 
 
 def test_equal_counts_of_nothing_have_an_upper_end() -> None:
-    """If nothing was counted, the two-sided upper limit of the mean count is -ln(0.025) (Garwood 1936)."""
+    """If no event was counted, the two-sided upper limit of the mean count is -ln(0.025) (Garwood 1936)."""
     found = over_runs([run_of(0.0), run_of(0.0)], "throughput_per_s")
     assert (found.low, found.high) == (0.0, pytest.approx(-np.log(0.025) / 40))
 

@@ -25,7 +25,7 @@ MEMORY, CACHE = factor("memory", "4 MB", "16 MB"), factor("cache", "1 KB", "2 KB
 
 
 def jain(repetitions=1, **more):
-    """Return the published case V50 as a study; the second and third repetitions are 3 above and 3 below its values."""
+    """Return the published case V50 as a study; the second and third repetitions are its values plus 3 and minus 3."""
     cells = [("4 MB", "1 KB"), ("16 MB", "1 KB"), ("4 MB", "2 KB"), ("16 MB", "2 KB")]
     spread = [0, 3, -3][:repetitions]
     return [
@@ -52,8 +52,8 @@ def test_the_effects_of_a_study_are_those_of_its_cells():
 
 def test_repetitions_distinguish_effects_from_chance():
     (found,) = effects([MEMORY, CACHE], jain(repetitions=3))
-    # The sum of squared errors is 4 x 18 with 8 degrees of freedom, the standard error of an effect q is sqrt(9 / 12),
-    # t(0.975, 8) = 2.306004; each change is 2 q.
+    # The sum of squared errors is 4 x 18 with 8 degrees of freedom. The standard error of an effect q is sqrt(9 / 12),
+    # and t(0.975, 8) = 2.306004. Each change is 2 q.
     half = 2 * 2.306004 * (9 / 12) ** 0.5
     assert found["effects"][0]["change"]["high"] == pytest.approx(40 + half, rel=1e-6)
     assert [effect["differs"] for effect in found["effects"]] == [True, True, True]
@@ -65,7 +65,7 @@ def test_each_level_of_another_factor_has_effects_of_its_own():
     load = factor("users", "10", "20", "40")
     runs = [*jain(users="10"), *jain(users="20"), *jain(users="40")[:3]]
     found = effects([load, MEMORY, CACHE], runs)
-    # At 40 users one configuration has no run, so no effects exist there.
+    # At 40 users one configuration has no run, so effects cannot be computed at this level.
     assert [entry["at"] for entry in found] == [{"users": "10"}, {"users": "20"}]
 
 

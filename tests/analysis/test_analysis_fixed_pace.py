@@ -1,4 +1,4 @@
-"""Users with a fixed pace: a note states that intervals from within a run omit the variation between runs."""
+"""Users with a fixed pace: a note states that the interval of a single run omits the variation between runs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def found(groups: list[dict[str, Any]] | None, mean: dict[str, Any]) -> list[Dou
     ("group", "mean", "doubts"),
     [
         ({"pace_is_fixed": True}, MEAN, 1),
-        # The mean cycle (users divided by throughput) exceeds the pace, so users make no pauses.
+        # The mean cycle time (users divided by throughput) exceeds the pace, so users make no pauses.
         ({"pace_is_fixed": True, "throughput_per_s": 29.0}, MEAN, 0),
         ({"pace_is_fixed": True, "throughput_per_s": 29.6}, MEAN, 1),
         ({"pace_is_fixed": True, "throughput_per_s": 0.0}, MEAN, 0),
-        # A random pace changes the order of the users, so their phases do not stay fixed.
+        # With a random pace the order of the users changes, so the times between their requests do not stay fixed.
         ({"pace_is_fixed": False}, MEAN, 0),
         ({"pace_is_fixed": False, "pace_s": None}, MEAN, 0),
         # A result without an interval cannot contradict other runs.

@@ -1,4 +1,4 @@
-"""Gaps in the recording of a probe or of the load generator raise doubts with their times, anywhere in a run."""
+"""Gaps in the recording of a probe or of the load generator, anywhere in a run, raise doubts that state their times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.analysis.doubts import Kind
 from towtank.analysis.system.gaps import Gap
 from towtank.results import lines
 
-# The window of the sound run lasts from 2 s to 42 s, so a gap from 0 s counts only from 2 s on.
+# The window of the undisturbed run lasts from 2 s to 42 s, so a gap that begins at 0 s counts only from 2 s on.
 KILLED = "probe: was ended by signal 9"
 
 
@@ -22,7 +22,7 @@ def run(tmp_path):
 
 
 def without_samples(run, start_s, end_s):
-    """Remove the samples of the probe between two times of the run."""
+    """Remove the samples of the probe between two times of a run."""
 
     def change(document):
         at = (document["t_ns"] - MONOTONIC_NS) / SECOND if document["k"] == "sample" else None
@@ -32,7 +32,7 @@ def without_samples(run, start_s, end_s):
 
 
 def killed(run, at_s):
-    """Remove the samples after a time, and add the event that reports the end of the probe."""
+    """Remove the samples of the probe after a time, and add the event that reports its end."""
     without_samples(run, at_s, 1e9)
     event = {"k": "observation_stopped", "t_ns": MONOTONIC_NS + 43 * SECOND, "failures": [KILLED]}
     with (run.path / "events.ndjson").open("ab") as stream:
@@ -55,7 +55,7 @@ def test_a_sound_run_has_no_gap(run):
     ids=["inside", "across the start", "before the end"],
 )
 def test_a_probe_that_was_held_is_a_doubt_with_times(run, start_s, end_s, inside_s):
-    # Samples are taken some hundredths of a second after each whole second, so half seconds lie between samples.
+    # Samples are taken some hundredths of a second after each whole second, so no sample is at half a second.
     without_samples(run, start_s + 0.5, end_s - 0.5)
     assert gaps(run) == [("this_machine", pytest.approx(start_s, abs=0.1), pytest.approx(end_s, abs=0.1))]
     doubt = reasons(run)[Kind.OBSERVATION_GAP]

@@ -18,7 +18,7 @@ def recorded(values_s):
 
 
 def test_chi_square_of_mendels_peas():
-    # Round and yellow, wrinkled and yellow, round and green, wrinkled and green, expected 9 : 3 : 3 : 1
+    # Counts of round and yellow, wrinkled and yellow, round and green, wrinkled and green peas, expected 9 : 3 : 3 : 1
     # (G. Mendel, "Versuche über Pflanzenhybriden", 1866): X² = 0.470, p = 0.925 with three degrees of freedom.
     found = goodness.multinomial([315, 101, 108, 32], [9, 3, 3, 1])
     assert found.statistic == pytest.approx(0.470, abs=5e-4)
@@ -39,7 +39,8 @@ def test_chi_square_is_scipys():
 
 
 def test_draws_agree_with_the_exact_multinomial():
-    # The exact p-value of 18 draws into three equally likely cells is a sum over all outcomes with SciPy's multinomial.
+    # The exact p-value of 18 random values in three equally likely cells is a sum over all outcomes with SciPy's
+    # multinomial.
     counts = [13, 3, 2]
     found = goodness.multinomial(counts, [1, 1, 1])
     assert found.method == "chi-square by draws"
@@ -49,20 +50,22 @@ def test_draws_agree_with_the_exact_multinomial():
             outcome = [first, second, 18 - first - second]
             if sum((count - expected) ** 2 / expected for count in outcome) >= found.statistic - 1e-9:
                 exact += stats.multinomial.pmf(outcome, 18, [1 / 3] * 3)
-    # The standard error of a share over 200,000 draws is sqrt(p / 200,000); five standard errors are allowed.
+    # The standard error of a share p of 200,000 random values is sqrt(p (1 - p) / 200,000) < sqrt(p / 200,000). Five
+    # standard errors are allowed.
     assert found.p_value == pytest.approx(exact, abs=5 * np.sqrt(exact / 200_000))
 
 
 def test_two_cells_are_an_exact_binomial():
-    # The lady tasting tea, with coin tosses: at least 9 of 10 right or at least 9 of 10 wrong by chance: 22 / 1024.
+    # Exact binomial test with the lady tasting tea: at least 9 of 10 cups are right, or at least 9 wrong, by chance
+    # with the probability 22 / 1024.
     found = goodness.multinomial([9, 1], [1, 1])
     assert found.p_value == pytest.approx(22 / 1024)
     assert found.method == "exact binomial"
 
 
 def test_small_cells_are_pooled():
-    # The expected counts are 96, 2, 1 and 1: the three small cells sum to 4, less than the required 5, so no test is
-    # left.
+    # The expected counts are 96, 2, 1 and 1. The three small cells sum to 4, which is less than the required 5, so only
+    # one cell would remain, and no test is possible.
     assert goodness.multinomial([96, 2, 1, 1], [96, 2, 1, 1]) is None
     found = goodness.multinomial([90, 4, 4, 2], [90, 4, 4, 2])
     assert (found.freedom, found.statistic) == (1, 0.0)
@@ -91,8 +94,8 @@ def test_kolmogorov_is_scipys_up_to_the_width_of_buckets():
         values = stream.exponential(0.5, size=500)
         expected = stats.ks_1samp(values, stats.expon(scale=0.5).cdf)
         found = goodness.kolmogorov(recorded(values), goodness.exponential(0.5))
-        # A bucket is at most 0.1 % wide and t f(t) <= 1 / e, so the recorded statistic D is too small by at most 4e-4
-        # and the step of one value.
+        # A bucket is at most 0.1 % wide and t f(t) <= 1 / e for the density f of exponential times. So the statistic D
+        # from buckets is too small by at most 4e-4 plus the step of one value.
         assert expected.statistic - 0.0024 - 4e-4 <= found.statistic <= expected.statistic + 1e-6
         assert found.p_value >= expected.pvalue - 1e-4
         assert found.p_value == pytest.approx(stats.kstwo.sf(found.statistic, 500))
@@ -120,13 +123,14 @@ def test_one_value_always():
     wrong = goodness.always(recorded([0.25] * 9 + [0.26]), 0.25)
     assert (wrong.p_value, wrong.statistic) == (0.0, 1.0)
     assert goodness.always(recorded([0.25] * 9 + [0.26]), 0.25, exempt=1).p_value == 1.0
-    # Two hours exceed the range of the histogram, so they are counted in its last bucket.
+    # A time of two hours exceeds the range of the histogram, so it is counted in the last bucket.
     assert goodness.always(recorded([3600.0]), 7200.0).p_value == 1.0
 
 
 def test_number_of_a_poisson_process():
-    # Garwood's exact 99 % interval of the mean for a count of 10 is 3.72 to 21.40 (F. Garwood, "Fiducial limits for the
-    # Poisson distribution", Biometrika 28, 437-442, 1936). At each end, the tail beyond 10 has a probability of 0.5 %.
+    # Garwood's exact 99 % interval of a Poisson mean, for a count of 10, is 3.72 to 21.40 (F. Garwood, "Fiducial limits
+    # for the Poisson distribution", Biometrika 28, 437-442, 1936). With either mean, the tail beyond 10 has a
+    # probability of 0.5 %.
     for mean in (3.717, 21.398):
         assert goodness.poisson_number(10, mean).p_value == pytest.approx(0.01, rel=2e-3)
     assert goodness.poisson_number(10, 10.0).p_value > 0.9
@@ -134,11 +138,11 @@ def test_number_of_a_poisson_process():
 
 def test_dispersion_of_horse_kicks():
     # Deaths by horse kicks in 200 corps-years (L. von Bortkiewicz, 1898; R. A. Fisher, Statistical Methods for
-    # Research Workers, § 15): 109, 65, 22, 3 and 1 with 0 to 4 deaths; mean 0.61, variance 0.6109.
+    # Research Workers, § 15): 109, 65, 22, 3 and 1 corps-years had 0 to 4 deaths; mean 0.61, variance 0.6109.
     counts = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [109, 65, 22, 3, 1])
     found = goodness.dispersion(np.random.default_rng(4).permutation(counts), np.ones(200))
-    # Counts of nine corps-years are summed, so that at least five deaths are expected in each cell: 200 / 9 = 22 whole
-    # cells.
+    # The counts of nine corps-years are summed, so that at least five deaths are expected in each cell; 200 corps-years
+    # give 22 whole cells.
     assert found.freedom == 21
     assert found.p_value > 0.01
 

@@ -1,4 +1,6 @@
-"""The line of ideal scaling, compared with exact models: random think times at the lowest level do not change it."""
+"""The line of ideal scaling, compared with exact models: random deviations of the think times at the lowest level do
+not change it.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +36,18 @@ def estimate(value: float, half: float, n: int = 12) -> dict[str, object]:
 
 
 def run_of(users: int, draws: random.Random | None = None, *, think_s: float | None = None) -> dict[str, object]:
-    """Return the summary of a window with random think times; without `draws`, with the exact mean."""
+    """Return the summary of a window with random think times; without `draws`, every think time is the exact mean."""
     rate, response = repairman(users)
     count = rate * WINDOW_S
     think = THINK_S if think_s is None else think_s
-    # Mean of `count` exponential think times, which varies by 1 / sqrt(count).
+    # Mean of `count` exponential think times; its relative standard error is 1 / sqrt(count).
     drawn = think * (draws.gauss(1, 1 / math.sqrt(count)) if draws else 1.0)
     seen = users / (drawn + response)
     times = {key: estimate(response, 0.1 * response) for key in ("mean", "p50", "p90", "p95", "p99")}
     return {
         "run": f"r{users}", "factors": {}, "verdict": {"level": "valid", "reasons": []},
         "users": {"asked": users, "mean": users}, "rate": None,
-        # 95 % interval of a count of exponential cycles.
+        # 95 % interval of the throughput, a count of cycles with exponential think times.
         "throughput_per_s": estimate(seen, 2.2 * seen / math.sqrt(count)),
         "response_time_s": {**times, "min": 0.0, "max": 1.0}, "errors": {"share": 0.0}, "transactions": {},
         "tiers": {}, "host": {"disks": {}}, "window": {"start_s": 0.0, "end_s": WINDOW_S},
@@ -58,7 +60,8 @@ def levels(*runs):
 
 
 def test_mean_value_analysis_gives_the_known_throughputs():
-    # Exact: 19.75, 76.92 and 96.36 per second at 20, 80 and 110 users of a server with a service time of 10.14 ms.
+    # Exact throughputs: 19.75, 76.92 and 96.36 per second at 20, 80 and 110 users of a server with a service time of
+    # 10.14 ms.
     assert [repairman(users)[0] for users in (20, 80, 110)] == pytest.approx([19.75, 76.92, 96.36], abs=0.01)
 
 
@@ -72,7 +75,7 @@ def test_the_line_is_that_of_the_response_time_law():
 
 
 def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
-    # The mean think time of the lowest level is 11 % too short by chance: as a mean of 265 think times it has a
+    # The mean think time at the lowest level is 11 % too short by chance: as a mean of 265 think times it has a
     # standard error of 6 %.
     lowest = run_of(20)
     lowest["laws"]["little"]["z_s"], lowest["laws"]["little"]["x_per_s"] = 0.89, 22.0
@@ -84,7 +87,8 @@ def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
 
 
 def test_a_shortfall_that_is_chance_is_hardly_ever_stated():
-    # The true shortfall is 2.7 % at 80 users and 12.4 % at 110 users, which are beyond the knee at 99.6 users.
+    # The true throughput is 2.7 % below the ideal line at 80 users, and 12.4 % below it at 110 users, which are beyond
+    # the knee at 99.6 users.
     draws, low, short, seen = random.Random(1), 0, 0, 0
     for _ in range(300):
         rows = levels(*(run_of(users, draws) for users in (20, 50, 80)))
@@ -99,7 +103,7 @@ def test_a_shortfall_that_is_chance_is_hardly_ever_stated():
 
 
 def test_a_pace_keeps_the_line_of_the_lowest_level():
-    # With a pace of 1 s, users pause less as responses become slower, so all cycles take 1 s.
+    # With a pace of 1 s, users pause less as responses become slower, so that all cycles take 1 s.
     rows = []
     for users, response in ((20, 0.01), (40, 0.01), (80, 0.3)):
         run = run_of(users)

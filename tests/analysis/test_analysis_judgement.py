@@ -1,4 +1,4 @@
-"""Judgement of results of other tools: intervals compared with known true values, and doubts raised by the data."""
+"""Assessment of results of other tools: intervals compared with known true values, and doubts raised by the data."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_intervals_of_long_files_hold_the_truth(make, tmp_path: Path) -> None:
             assert estimate.high is not None
             assert estimate.high / estimate.low < 1.6
             held += estimate.low <= known.times_s[name] <= estimate.high
-        # The tolerance of 0.1 % is for the request at the edge of a window that begins with the first start.
+        # The tolerance of 0.1 % allows for one request more or less, because the window begins with the first start.
         rate = found.figures.throughput_per_s
         rates += rate.low * 0.999 <= known.throughput_per_s <= rate.high * 1.001
-    # Of 40 correlated 95 % intervals, at least 34 contain the true value with a probability of about 99 %.
+    # If 95 % of the intervals are correct, at least 34 of 40 contain the true value with a probability of about 99 %.
     assert 34 <= held <= 40
     assert rates >= 8
 
@@ -70,13 +70,14 @@ def test_correlated_times_have_wider_intervals_than_their_number_suggests(tmp_pa
         mean = judged(tmp_path, lognormal(np.random.default_rng(2), 10_000, correlation).requests).figures
         estimate = mean.response_time_s["mean"]
         widths.append((estimate.high - estimate.low) / estimate.value)
-    # The factor sqrt((1 + 0.98) / (1 - 0.98)) = 9.9 holds for the logarithms; for the times it is somewhat smaller.
+    # The error grows by the factor sqrt((1 + 0.98) / (1 - 0.98)) = 9.9 for the logarithms; for the times it is somewhat
+    # smaller.
     assert 5 < widths[1] / widths[0] < 14
 
 
 def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int]:
-    """Return the number of files with an interval, and the number of wrong intervals, for M/M/1 with 10,000
-    requests.
+    """Return the number of files with an interval, and the number of wrong intervals, for files of 10,000 requests to
+    an M/M/1 queue.
     """
     rng, given, wrong = np.random.default_rng(31), 0, 0
     for _ in range(files):
@@ -91,13 +92,17 @@ def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int
 
 @pytest.mark.parametrize(("utilization", "name"), [(0.9, "p95"), (0.9, "p90"), (0.7, "p99")])
 def test_tails_near_saturation_have_no_interval_where_it_would_not_hold(utilization: float, name: str) -> None:
-    """Without this rule 18, 54 and 5 of 100 files had an interval, of which 6, 7 and 1 or 2 were wrong."""
+    """Without the rule tested here, 18, 54 and 5 of 100 files had an interval, and 6, 7 and 1 or 2 of these intervals
+    were wrong.
+    """
     assert of_queues(utilization, name)[0] <= 10
 
 
 @pytest.mark.parametrize(("utilization", "name"), [(0.8, "p95"), (0.9, "mean"), (0.8, "mean"), (0.7, "p90")])
 def test_intervals_near_saturation_hold_where_they_are_given(utilization: float, name: str) -> None:
-    """Of 100 intervals at 95 %, at most ten are wrong with a probability of 99 % (binomial distribution)."""
+    """If 5 % of the intervals are wrong, at most ten of 100 are wrong with a probability of 99 % (binomial
+    distribution).
+    """
     given, wrong = of_queues(utilization, name)
     assert given >= 75
     assert wrong <= 10
@@ -108,8 +113,8 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
     observed = observations_of(known.requests, 0.0, float(known.requests.start_s[-1]))
     plain = ratio_of_long(observed.response_sum_s, observed.started)
     mean = of_requests(known.requests, observed).mean_s
-    # The number N in the system is X R. The relaxation time of M/M/1 with this N and response time R is R / (1 + N) /
-    # (1 - sqrt(N / (1 + N)))^2 (Cohen 1982).
+    # By Little's law the number in the system is N = X R, with throughput X and response time R. The relaxation time of
+    # M/M/1 with these values is R / (1 + N) / (1 - sqrt(N / (1 + N)))^2 (Cohen 1982).
     length, response = float(known.requests.start_s[-1]), plain.value
     in_system = 10_000 * response / length
     relaxation = response / (1 + in_system) / (1 - math.sqrt(in_system / (1 + in_system))) ** 2
@@ -122,7 +127,7 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
 def test_independent_times_of_many_users_have_plain_intervals() -> None:
     """200 requests are in progress at any time, for one second each.
 
-    As an M/M/1 queue this would have a relaxation time longer than the file.
+    If the system were an M/M/1 queue, its relaxation time would be longer than the file.
     """
     rng = np.random.default_rng(2)
     starts = np.sort(rng.uniform(0, 50, 10_000))
@@ -155,7 +160,7 @@ def test_a_start_that_is_slower_is_left_out(tmp_path: Path) -> None:
 def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tmp_path: Path) -> None:
     """A lasting rise of the response time must not be cut off as a warm-up.
 
-    An earlier version judged a rise by 50 % after a third of the file as valid, and left out the time before it. It
+    An earlier version accepted a rise by 50 % after a third of the file as valid, and left out the time before it. It
     reported a rise at half of the file as a fall by 32 %.
     """
     known = lognormal(np.random.default_rng(4), 10_000, 0.0)
@@ -163,7 +168,8 @@ def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tm
     found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * np.where(late, factor, 1.0)))
     assert found.verdict != "valid"
     (doubt,) = [doubt for doubt in found.doubts if doubt.kind == "no_steady_state"]
-    # The mean of at least 2,500 times whose logarithm has a standard deviation of 0.7 has an error of 1.4 %.
+    # The mean of at least 2,500 times whose logarithms have a standard deviation of 0.7 has a relative standard error
+    # of at most 1.4 %.
     assert doubt.seen == pytest.approx(factor - 1, abs=0.08)
     assert "−" not in doubt.message
 
@@ -211,7 +217,7 @@ def test_starts_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_ends_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
-    # k6 writes the end of each request to its CSV file, in whole seconds.
+    # k6 writes the end of each request to its CSV file, rounded to whole seconds.
     known = lognormal(np.random.default_rng(4), 10_000, 0.0, gap_s=0.004)
     ends = np.floor(known.requests.end_s) + 1
     order = np.argsort(ends - known.requests.elapsed_s)
@@ -225,7 +231,7 @@ def test_ends_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
 
 
 def stalled(stall_s: float, every: int = 1000, waits: bool = True) -> Requests:
-    """Return 5,000 requests of 2 to 6 ms at 100 /s, of which every `every`-th takes `stall_s`.
+    """Return 5,000 requests of 2 to 6 ms at 100 /s; every `every`-th request takes `stall_s`.
 
     If `waits` is True, the generator sends the next request only after the response.
     """
@@ -243,10 +249,11 @@ def test_omitted_requests_of_a_fixed_rate_are_counted(tmp_path: Path) -> None:
     requests = stalled(2.0)
     omission = omission_of(requests)
     assert omission is not None
-    # Each of five stops of 2 s omits 199 requests at 100 /s.
+    # During each of five stalls of 2 s the generator does not send 199 requests at 100 /s.
     assert (omission.stops, omission.missing) == (5, 5 * 199)
     assert omission.longest_s == pytest.approx(2.0)
-    # 1 % of 5,995 requests are 59.95, the first 12 requests of each stop, so the corrected p99 is about 1.89 s.
+    # 1 % of 5,995 requests are 59.95: the first 12 requests of each of the five stalls. So the corrected p99 is about
+    # 1.89 s.
     assert omission.corrected_p99_s == pytest.approx(1.89, abs=0.02)
     assert omission.p99_s < 0.006
     found = judged(tmp_path, requests)

@@ -37,7 +37,7 @@ TIERS = {"content": CONTENT, "database": DATABASE}
 
 
 class LoadOnlyPoint(Point):
-    """Point whose document contains the load only."""
+    """Point of a study whose document contains only its load."""
 
     def document(self) -> dict[str, Any]:
         return {"load": self.load}
@@ -58,8 +58,9 @@ def test_a_tier_is_saturated_from_its_limit_on() -> None:
 def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
     """With 10 users and 5 /s, the cycle D + Z is 2 s (total demand D, think time Z).
 
-    A demand of 20 ms on two CPUs is 10 ms, more than 8 ms of the other tier, so the knee is N* = 2 / 0.010 = 200. It
-    lies between 2 / 0.0125 = 160 (less the wait at the little used tier, 2e-5 of it) and 2 / 0.008 = 250.
+    A demand of 20 ms on two CPUs is 10 ms. This is more than the 8 ms of the other tier, so the knee is
+    N* = 2 / 0.010 = 200. Its interval is from 2 / 0.0125 = 160 (less the wait at the little used tier, which is 2e-5 of
+    it) to 2 / 0.008 = 250.
     """
     found = knee([point(10, 5.0, TIERS), point(20, 6.0, TIERS)])
     assert (found.value, found.low, found.high) == (
@@ -71,7 +72,7 @@ def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
 
 @pytest.mark.parametrize(("rate", "value"), [(124.0, 200), (126.0, None)])
 def test_no_knee_is_given_if_a_level_exceeds_what_the_demand_allows(rate: float, value: float | None) -> None:
-    """A demand of at least 16 ms on two CPUs allows at most 125 /s.
+    """A demand of at least 16 ms on two CPUs allows a throughput of at most 125 /s.
 
     A higher throughput shows that the demand differs from the demand at the lowest level.
     """

@@ -1,4 +1,6 @@
-"""Search for the limit of systems whose limit is known: measured levels, their order, and the end of the search."""
+"""Search for the maximum load of simulated systems with a known maximum: measured levels, their order, and the end of
+the search.
+"""
 
 import itertools
 
@@ -25,7 +27,9 @@ MISSED = Failure.OBJECTIVE_MISSED
 
 
 def run(plan, carries):
-    """Search a system; `carries(level, number)` returns None if the plateau passes, otherwise its failure."""
+    """Search a simulated system; `carries(level, number)` returns None if the plateau passes, otherwise the reason of
+    its failure.
+    """
     outcomes = []
     while (decision := decide(plan, outcomes)).ended is None:
         outcomes.append(Outcome(decision.level, carries(decision.level, len(outcomes))))
@@ -41,7 +45,9 @@ def levels_of(outcomes):
 
 
 def test_steps_of_the_published_stage_plan():
-    """The load profile of a published sizing guide has 100 users, then 100 more up to 400, then 50 more at a time."""
+    """The load profile of a published sizing guide begins with 100 users, adds 100 at a time up to 400, and then 50 at
+    a time.
+    """
     assert list(itertools.islice(ladder(STAGED), 8)) == [100, 200, 300, 400, 450, 500, 550, 600]
     assert list(ladder(STAGED))[-1] == 2000
 
@@ -109,7 +115,7 @@ def test_first_level_is_repeated_before_the_search_gives_up():
 
 
 def test_a_failure_by_chance_is_turned_round_by_its_repeats():
-    """The first plateau at 300 fails by chance, because the true limit is 430."""
+    """The true limit is 430 users. The first plateau at 300 fails by chance, and its repetitions pass."""
     plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.1, repeats=3)
     decision, outcomes = run(plan, lambda level, number: MISSED if number == 2 or level > 430 else None)
     assert levels_of(outcomes)[2] == 300
@@ -118,8 +124,8 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
 
 
 def by_script(plan, first, otherwise):
-    """Search a system in which the first plateaus of some levels have given outcomes; a rule gives all other
-    outcomes.
+    """Search a system in which the first plateaus of some levels have given outcomes; all other outcomes follow from a
+    rule.
     """
     made = {}
 
@@ -133,9 +139,10 @@ def by_script(plan, first, otherwise):
 
 
 def test_a_draw_is_measured_once_more():
-    """In a recorded search 200 users failed once (230 ms) and passed once (29.6 ms), and 216 to 294 users passed.
+    """In a recorded search 200 users failed once (p95 of 230 ms) and passed once (29.6 ms), and 216 to 294 users
+    passed.
 
-    So 200 users are not the limit, and the level is measured again.
+    So 200 users are not known to be the limit, and the level is measured again.
     """
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
@@ -145,7 +152,9 @@ def test_a_draw_is_measured_once_more():
 
 
 def test_levels_that_pass_above_a_failure_reopen_the_search():
-    """The search refines between 188 and 200 when 216 passes, so 200, which had failed, is repeated."""
+    """The search has narrowed the limit to between 188 and 200 users when 216 passes. So 200, which had failed, is
+    repeated.
+    """
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     outcomes = [Outcome(level, None, -0.5) for level in (50, 100, 150, 175, 188, 188)]
     outcomes += [Outcome(200, MISSED, 0.1), Outcome(200, MISSED, 0.1), Outcome(216, None, -0.4)]
@@ -185,7 +194,7 @@ def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
 
 
 def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
-    """The margins of all levels are within the scatter, so levels above and below are added, at most four."""
+    """The margins of all levels are within the random scatter, so at most four levels above and below are added."""
     plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
     stream = np.random.default_rng(1)
     outcomes = []
@@ -198,7 +207,7 @@ def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noisy_systems_end_near_their_limit(seed):
-    """The probability that a plateau passes falls from 1 to 0 over about a tenth of the limit."""
+    """The probability that a plateau passes falls from 1 to 0 over a range of about a tenth of the limit."""
     stream = np.random.default_rng(seed)
     plan = SearchPlan(100, 4000, (Step(times=1.3),), refine_to=0.05, repeats=3)
 
@@ -247,7 +256,9 @@ def test_plan_from_a_manifest():
 
 
 def further(*margins):
-    """Decide after two plateaus each at 100 and 105 in turn, with the given margins of the objective."""
+    """Return the next step of a search after two alternating plateaus each at 100 and 105, with the given margins of
+    the objective.
+    """
     plan = SearchPlan(50, 500, (Step(by=50),), whole=False, refine_to=0.05, repeats=2)
     levels = [100.0, 105.0, 100.0, 105.0]
     outcomes = [
@@ -257,10 +268,10 @@ def further(*margins):
 
 
 def test_an_end_within_chance_is_looked_at_further_out():
-    """A mean of two plateaus with a pooled deviation has 2 degrees of freedom, t = 4.30.
+    """The margins of two levels with two plateaus each have a pooled deviation with 2 degrees of freedom, t = 4.30.
 
-    The margins -0.02, -0.20 and 0.30, 0.02 do not differ significantly from the limit, so 105 x 1.05 is next. If only
-    the lower end does not differ significantly, 100 / 1.05 is next.
+    The margins are -0.02, -0.20 at 100 and 0.30, 0.02 at 105. Neither mean differs significantly from zero, so 105 x
+    1.05 is next. If only the mean of the lower level does not differ significantly, 100 / 1.05 is next.
     """
     assert further(-0.02, 0.30, -0.20, 0.02).level == pytest.approx(110.25)
     assert further(-0.01, 1.00, -0.02, 1.01).level == pytest.approx(100 / 1.05, rel=1e-5)

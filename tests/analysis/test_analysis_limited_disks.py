@@ -1,4 +1,4 @@
-"""Utilization of disks with limits, for known rates and limits."""
+"""Utilization of disks with rate limits, for known rates and limits."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ RATES: dict[str, float | None] = {
         ({}, 0.007, "busy", None),
         ({"size": "1 GB", "read_operations": None}, 0.007, "busy", None),
         ({"read_operations": "150 /s"}, 60 / 150, "read_operations", 150.0),
-        # Four images of 150 reads/s each allow 600 reads/s in total.
+        # Four disk images with a limit of 150 reads/s each allow 600 reads/s in total.
         ({"read_operations": "150 /s", "images": 4}, 60 / 600, "read_operations", 600.0),
         ({"read_operations": "9000 /min", "write_operations": "40 /s"}, 30 / 40, "write_operations", 40.0),
         ({"read_operations": "150 /s", "read_rate": "8 MB/s"}, 6e6 / 8e6, "read_rate", 8e6),
         ({"write_rate": "1 MB/s"}, 1.0, "write_rate", 1e6),
-        # The device is busy for a larger share than the used share of its very high limit.
+        # The share of time in which the device is busy is larger than its share of its very high rate limit.
         ({"write_operations": "30000 /s"}, 0.007, "busy", None),
         ({"read_operations": "many"}, 0.007, "busy", None),
     ],

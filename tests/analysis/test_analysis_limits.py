@@ -1,4 +1,4 @@
-"""Limits combined from several runs, and backlog at the edges of windows, compared with values by hand."""
+"""Limits combined from several runs, and backlog at the edges of windows, compared with values computed by hand."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_one_run_keeps_its_interval():
 
 
 def test_runs_have_students_t():
-    """By hand: 430, 440 and 450 have the mean 440, s = 10, t(0.975, 2) = 4.303, half width 24.84."""
+    """By hand: limits of 430, 440 and 450 have the mean 440, s = 10, t(0.975, 2) = 4.303, half width 24.84."""
     found = found_limit(runs(*(limit(value, low=value - 15, high=value + 15) for value in (430, 440, 450))))
     assert found["value"] == pytest.approx(440)
     assert found["high"] - 440 == pytest.approx(24.84, abs=0.01)
@@ -50,7 +50,9 @@ def test_a_lower_bound_among_the_runs_makes_the_lowest_value_a_bound():
 
 
 def test_a_bracket_without_a_confidence_is_never_in_the_notation_of_an_interval():
-    """The bracket of a search without a confidence is less certain than an interval, so its notation must differ."""
+    """The bracket (highest passed and lowest failed level) of a search has no confidence, so its notation must differ
+    from that of a confidence interval.
+    """
     bare = limit(265, low=265, high=278) | {"method": "bracket", "confidence": None}
     found = found_limit(runs(bare))
     assert text_of(bare) == text_of(found) == "265 users (bracket 265 to 278, no confidence)"
@@ -82,7 +84,7 @@ def test_objective_is_met_up_to_the_limit():
 
 
 def test_even_load_has_what_littles_law_says(tmp_path):
-    """Each of 8 users has a request in flight for 0.25 s of each second: two on average, and no excess."""
+    """Each of 8 users has a request in flight for 0.25 s of each second: two on average, so there is no excess."""
     script = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     found = summarize_run(write_run(tmp_path / "r001", script), tables=False)["backlog"]
     assert found["needs"] == pytest.approx(2.0, rel=0.05)

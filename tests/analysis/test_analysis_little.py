@@ -1,4 +1,6 @@
-"""Little's law, including the time of transactions and pauses in progress at both ends of the window."""
+"""Little's law, which must include the elapsed time of transactions and pauses in progress at both edges of
+the window.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def cycles(stream, response, think, leave_s, begin_s=0.0):
 
 
 def measured(exchanges, before_s, seconds, change=lambda interval: interval):
-    """Return the measurement of a stage of `seconds`, which follows a stage of `before_s`."""
+    """Return the measurement of a stage of `seconds`, which follows an earlier stage of `before_s`."""
     leave = before_s + seconds
     ends = [max([leave] + [e.end for e in exchanges if e.user == user]) for user in range(USERS)]
     before = [Stage("ramp_up", "ramp_up", before_s, USERS)] if before_s else []
@@ -64,7 +66,7 @@ RESPONSES = {
 
 
 def in_progress_s(exchanges, at_s):
-    """Return the elapsed time of all transactions and pauses in progress at a time, from the list of exchanges. [s]"""
+    """Return the elapsed time [s] of all transactions and pauses in progress at a time, from the list of exchanges."""
     return sum(at_s - e.intended for e in exchanges if e.intended < at_s < e.end) + sum(
         at_s - e.end for e in exchanges if e.end < at_s < e.end + e.think
     )
@@ -77,7 +79,7 @@ def test_the_time_in_progress_lies_within_its_bounds(response, think):
     measurement = measured(exchanges, 4.0, 8.0)
     for at_s in range(13):
         found = spent_by(measurement, float(at_s), 0.0)
-        # The middle of a bucket differs from the true value by at most 0.1 %.
+        # The middle of a histogram bucket differs from the true value by at most 0.1 %.
         assert 0.999 * found.low_s <= in_progress_s(exchanges, at_s) <= 1.001 * found.high_s
     assert spent_by(measurement, 0.0, 0.0) == (0.0, 0.0)
 
@@ -91,9 +93,10 @@ def law_of(seed, seconds, before_s=0.0, think=no_pause, change=lambda interval: 
 @pytest.mark.parametrize("before_s", [0.0, 3.0])
 @pytest.mark.parametrize("think", PAUSES)
 def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
-    """Little's law N = X (R + Z) holds if the transactions in progress at the edges of the window are included.
+    """Little's law N = X (R + Z) holds only if the transactions in progress at the edges of the window are included.
 
-    Without them, N = 10 would be compared with X (R + Z) = 9.1 on average, if all users start with the window.
+    If all users start with the window and these transactions are left out, N = 10 is compared with X (R + Z) = 9.1 on
+    average.
     """
     found = [law_of(seed, 5.0, before_s, PAUSES[think]) for seed in range(10)]
     assert [law["residual"] for law in found] == [0.0] * 10
@@ -104,7 +107,9 @@ def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
 
 @pytest.mark.parametrize("factor", [0.85, 1.15])
 def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
-    """Transactions in progress at the edges explain at most 2 % of a window of 40 s."""
+    """Transactions in progress at the edges of a window of 40 s explain a deviation of at most 2 %, so a larger error
+    of the user counter is detected.
+    """
 
     def change(interval):
         return replace(interval, user_s=factor * interval.user_s)
@@ -116,8 +121,8 @@ def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
 
 
 def refusing(every, failure_s=5.0, leave_s=44.0):
-    """Simulate users of whose transactions every `every`-th fails to connect after `failure_s`; none fails if it is
-    0.
+    """Simulate users; every `every`-th of their transactions cannot connect and fails after `failure_s`. With 0, none
+    fails.
     """
     stream, exchanges, number = np.random.default_rng(3), [], 0
     for user in range(USERS):
@@ -136,7 +141,7 @@ def refusing(every, failure_s=5.0, leave_s=44.0):
 def test_transactions_without_a_response_time_leave_the_law_unchecked(tmp_path, failure_s):
     """The run is correct, but 2 % of its transactions are time-outs of 5 s without a response time.
 
-    With the mean of the other transactions alone, a quarter of the cycle would be missing.
+    If only the other transactions were counted, a quarter of the mean cycle would be missing.
     """
     exchanges = refusing(50, failure_s)
     users = {

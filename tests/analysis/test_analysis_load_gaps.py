@@ -1,4 +1,6 @@
-"""Times without any request in files of other tools: joined runs, clocks that were set, wrong time stamps and units."""
+"""Times without any request in result files of other tools: joined runs, clocks that were set, wrong time stamps and
+units.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def requests(starts, elapsed) -> Requests:
 
 
 def poisson(rng, count=3000, rate=RATE, mean_s=0.005):
-    """Return start and response times of requests with independent arrivals."""
+    """Return start and response times of requests of a Poisson process."""
     return np.cumsum(rng.exponential(1 / rate, count)), mean_s * rng.lognormal(0, 0.5, count)
 
 
@@ -57,12 +59,14 @@ def moved(place: int, to_s: float) -> Requests:
     ids=["10 min apart", "1 min apart", "a day apart", "last row a day late", "one stamp of 0"],
 )
 def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_path: Path) -> None:
-    """For a load of 200 /s, an earlier version judged each file as valid: 9.75, 80, 0.035, 0.069 and 3.5e-6 /s."""
+    """For a true rate of 200 /s, an earlier version accepted these files as valid and reported 9.75, 80, 0.035, 0.069
+    and 3.5e-6 /s.
+    """
     found = judge(write_csv(tmp_path / "requests.csv", made))
     doubt = gap(found)
     assert (found.verdict, str(doubt.level)) == ("invalid", "invalid")
     before = int(np.argmax(np.diff(made.start_s)))
-    # The pause begins when the requests before it have ended, some milliseconds after the last start.
+    # The pause begins when the last requests before it have ended, which is some milliseconds after their starts.
     start = float(made.end_s[: before + 1].max())
     assert f"from {seconds(start)} to {end} after" in doubt.message
     assert "judge each part" in doubt.hint
@@ -75,9 +79,9 @@ def test_a_stray_row_may_have_a_wrong_stamp(tmp_path: Path) -> None:
 
 
 def test_two_runs_beside_stray_requests_between_them_are_invalid(tmp_path: Path) -> None:
-    """A request every 10 s keeps each gap shorter than ten times the next longest gap.
+    """One request every 10 s makes each gap shorter than ten times the next longest gap.
 
-    The observations without requests show the pause all the same.
+    The pause is still detected, by the observations that contain no request.
     """
     made = joined(600)
     starts = np.concatenate([made.start_s, np.arange(20, 595, 10.0)])
@@ -96,7 +100,7 @@ def independent(rng) -> Requests:
 
 
 def modulated(rng) -> Requests:
-    """Arrivals that alternate between 100 and 10 /s, each for an exponential time."""
+    """Return arrivals whose rate alternates between 100 and 10 /s, each for an exponential time."""
     count, mean_s, now, starts = sizes(rng), rng.choice([1.0, 10.0, 60.0]), 0.0, []
     for turn in range(10 * count):
         length = rng.exponential(mean_s)
@@ -108,14 +112,14 @@ def modulated(rng) -> Requests:
 
 
 def ramped(rng) -> Requests:
-    """Arrivals at a rate that rises from zero with time; in half of the files it falls to zero instead."""
+    """Return arrivals at a rate that rises from zero with time; in half of the files it falls to zero instead."""
     starts = np.sqrt(np.cumsum(rng.exponential(1, sizes(rng)))) * 10 ** rng.uniform(-2, 3)
     starts = starts[-1] - starts[::-1] if rng.random() < 0.5 else starts
     return requests(starts, 0.01 * rng.lognormal(0, 0.5, len(starts)))
 
 
 def thinking(rng) -> Requests:
-    """Users with exponential think times, who all start at time 0 or within ten seconds."""
+    """Return requests of users with exponential think times, who start at time 0 or within ten seconds."""
     count, users = sizes(rng), int(np.exp(rng.uniform(0, np.log(200))))
     turns, think_s = count // users + 2, 10 ** rng.uniform(-1, 1.5)
     elapsed = 10 ** rng.uniform(-3, 0) * rng.lognormal(0, 0.6, (users, turns))
@@ -132,7 +136,7 @@ def in_whole_seconds(rng) -> Requests:
 
 @pytest.mark.parametrize("make", [independent, modulated, ramped, thinking, in_whole_seconds])
 def test_a_load_without_gaps_has_no_doubt(make) -> None:
-    """Each load is tested with 1,000 files of 50 to 10,000 requests."""
+    """Each kind of load is tested with 1,000 files of 50 to 10,000 requests."""
     rng = np.random.default_rng(1)
     for number in range(1000):
         made = make(rng)
@@ -147,7 +151,9 @@ def gaps_in(made: Requests, window) -> list:
 
 
 def waves(count: int, users: int = 100, think_s: float = 20.0) -> Requests:
-    """Users who start within one second and think for a fixed time, so their requests come in waves."""
+    """Return requests of users who start within one second and think for a fixed time, so the requests come in
+    waves.
+    """
     rng = np.random.default_rng(3)
     starts = np.concatenate([wave * think_s + np.sort(rng.uniform(0, 1, users)) for wave in range(count)])
     return requests(starts, 0.005 * rng.lognormal(0, 0.5, len(starts)))
@@ -170,7 +176,9 @@ def test_a_gap_before_the_window_is_a_note() -> None:
 
 
 def test_a_pause_does_not_switch_the_test_of_response_times_off(tmp_path: Path) -> None:
-    """Response times rise threefold, and some observations are empty because of a pause of one second."""
+    """Response times rise threefold, and observations are empty during a pause of one second. The rise must be detected
+    despite the pause.
+    """
     starts, elapsed = poisson(np.random.default_rng(8), 6000)
     elapsed *= 1 + 2 * starts / starts[-1]
     starts[3001:] += 1.0

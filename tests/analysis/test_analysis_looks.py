@@ -1,4 +1,4 @@
-"""Confidence if a claim is judged several times, after each block of runs."""
+"""Confidence of a verdict on a claim that is evaluated repeatedly, after each block of runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from towtank.analysis.statistics.looks import Looks, nominal_confidence
 from towtank.study.claim_holds import Bounds
 
 
-# C. Jennison and B. W. Turnbull, Group Sequential Methods, table 2.1: Pocock's test with two-sided error 0.05.
+# Critical values of Pocock's test with two-sided error 0.05: C. Jennison and B. W. Turnbull, Group Sequential Methods,
+# table 2.1.
 @pytest.mark.parametrize(
     ("looks", "critical"), [(1, 1.960), (2, 2.178), (3, 2.289), (4, 2.361), (5, 2.413), (10, 2.555)]
 )
@@ -85,9 +86,9 @@ def test_more_looks_make_the_interval_longer() -> None:
 
 
 def test_the_runs_needed_follow_from_the_half_width() -> None:
-    # Two runs with s / sqrt(2) = 7.07 have a mean of 10 above the bound. At least 4 runs: 10 + 7.07 = 17.07 exceeds
-    # t(0.975, 3) * 10 / 2 = 15.9, but not t(0.975, 2) * 10 / sqrt(3) = 24.8. Probably 10 runs (power of 80 %): 10
-    # exceeds (2.262 + 0.883) * 10 / sqrt(10) = 9.95, but not the value for 9 runs.
+    # Two runs with s / sqrt(2) = 7.07 have a mean of 10 above the bound. At least 4 runs are needed: 10 + 7.07 = 17.07
+    # exceeds t(0.975, 3) * 10 / 2 = 15.9, but not t(0.975, 2) * 10 / sqrt(3) = 24.8. Probably 10 runs are needed (power
+    # of 80 %): 10 exceeds (2.262 + 0.883) * 10 / sqrt(10) = 9.95, but not the value for 9 runs.
     half = 12.706 * 10 / math.sqrt(2)
     estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
     assert runs_needed(estimate, Bounds(100.0, math.inf)) == Needs(probably=10, at_least=4)
@@ -97,8 +98,8 @@ def test_a_comparison_of_two_places_has_twice_the_degrees_of_freedom() -> None:
     half = 4.303 * 10 / math.sqrt(2)
     estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
     found = runs_needed(estimate, Bounds(100.0, math.inf), places=2)
-    # A half width with t(0.975, 2) = 4.303 means the same error as in the test above. With nine runs at each of two
-    # places there are 16 degrees of freedom, and 10 exceeds (2.120 + 0.865) * 10 / sqrt(9) = 9.95.
+    # A half width divided by t(0.975, 2) = 4.303 is the same standard error as in the test above. With nine runs at
+    # each of two levels there are 16 degrees of freedom, and 10 exceeds (2.120 + 0.865) * 10 / sqrt(9) = 9.95.
     assert found == Needs(probably=9, at_least=3)
 
 

@@ -67,7 +67,7 @@ def study(tmp_path: Any, texts: list[str], *scripts: Script) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Study with two runs: one without slow requests, and one in which every fifth request is slow."""
+    """Return a study with two runs: one without slow requests, and one in which every fifth request is slow."""
     texts = ["p95 < 200 ms", "p50 < 50 ms", "p95 of search < 200 ms", "p95 < 200 ms in ramp_up"]
     return study(tmp_path_factory.mktemp("two"), texts, script(None), script(5))
 
@@ -127,7 +127,7 @@ def _summary(run: Any) -> dict[str, Any]:
 
 
 def run_of(name: str, times_s: list[float], **more: Any) -> dict[str, Any]:
-    """Return the parts of a run summary that percentiles and objectives read."""
+    """Return the parts of a run summary that the evaluation of percentiles and objectives reads."""
     encoded = encode_histogram(1e9 * time for time in times_s)
     merged = histograms.decode(encoded or "")
     entry = {"value": merged.quantile(0.95), "low": None, "high": None, "method": "none", "n": len(times_s)}
@@ -136,7 +136,7 @@ def run_of(name: str, times_s: list[float], **more: Any) -> dict[str, Any]:
 
 
 def judged(text: str, *runs: dict[str, Any]) -> dict[str, Any]:
-    """Judge an objective about p95 at one level."""
+    """Evaluate an objective about p95 at one load level."""
     point = {"users": 10, "load": 10, "runs": [run["run"] for run in runs], "verdicts": ["valid"] * len(runs),
              "transactions": {}, "response_time_s": {"p95": over_runs(runs, "response_time_s", "p95").document()},
              "errors_share": sum(run.get("share", 0.0) for run in runs) / len(runs)}  # fmt: skip
@@ -146,7 +146,7 @@ def judged(text: str, *runs: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_what_one_run_misses_by_a_factor_of_two_is_not_met() -> None:
-    # Of 1,000 requests 40 are slow: p95 of all requests is 10 ms, but p95 of the short run is 450 ms.
+    # Of all 1,000 requests 40 are slow: p95 of all requests is 10 ms, but p95 of the short run alone is 450 ms.
     runs = [run_of("r1", [0.010] * 900), run_of("r2", [0.010] * 60 + [0.450] * 40)]
     found = judged("p95 < 200 ms", *runs)
     assert found["seen"] == pytest.approx(0.010, rel=2e-3)
@@ -173,8 +173,8 @@ def test_a_short_run_with_many_slow_requests_misses_by_far(slow: int, of: int) -
 
 @pytest.mark.parametrize("count", [40, 60, 100])
 def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
-    # 3 % of the requests take 5 s, so the true p95 is 100 ms. By chance, p95 of a run of 40 requests is 5 s in one of
-    # eight runs.
+    # 3 % of the requests take 5 s, so the true p95 is 100 ms. By chance, p95 of 40 requests is 5 s in one of eight
+    # runs.
     stream = np.random.default_rng(count)
     alone = missed = 0
     for _ in range(100):
@@ -188,7 +188,8 @@ def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
 
 
 def test_a_lower_limit_counts_the_requests_below_it() -> None:
-    # p95 of each short run is 10 ms. That 19 of 20 requests are below half the limit may be chance; 200 of 200 are not.
+    # p95 of each short run is 10 ms. With 20 requests, 19 may be below half the limit by chance; with 200 of 200
+    # requests below it, chance is excluded.
     slow = run_of("r2", [0.900] * 400)
     assert judged("p95 > 200 ms", run_of("r1", [0.010] * 19 + [0.900]), slow)["far_misses"] == []
     found = judged("p95 > 200 ms", run_of("r1", [0.010] * 200), slow)
@@ -196,7 +197,7 @@ def test_a_lower_limit_counts_the_requests_below_it() -> None:
 
 
 def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None:
-    # The interval of p95 over all ten runs contains the limit, but the interval of the short run does not.
+    # The interval of p95 over all ten runs contains the limit, but the interval of the short run alone does not.
     runs = [run_of(f"r{number}", [0.010] * 900) for number in range(9)] + [run_of("r9", [0.010] * 60 + [0.450] * 40)]
     for run in runs:
         entry = run["response_time_s"]["p95"]
@@ -214,7 +215,7 @@ def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None
 
 @pytest.mark.parametrize(("failed", "met"), [(1, True), (40, False)])
 def test_one_failure_more_is_no_miss_by_far(failed: int, met: bool) -> None:
-    # One failure of 400 is 0.25 %, more than twice the limit of 0.1 %, but its exact interval contains 0.1 %.
+    # One failure in 400 requests is 0.25 %, more than twice the limit of 0.1 %, but its exact interval contains 0.1 %.
     runs = [run_of(f"r{number}", [0.01] * 10) for number in range(50)]
     for run in runs:
         run["transactions"] = {"view": {"count": 400, "errors": 0}}
@@ -251,7 +252,7 @@ def test_one_run_keeps_its_own_interval() -> None:
 
 def test_the_interval_holds_the_percentile_of_the_system() -> None:
     # Each run has 300 exponential times, and the mean varies lognormally by 15 % between runs. The interval of five
-    # runs must contain the true p95 (from 1,000,000 draws) in at least 93 % of 400 studies.
+    # runs must contain the true p95 (from 1,000,000 random times) in at least 93 % of 400 studies.
     stream = np.random.default_rng(95)
     spread = 0.15
     drawn = stream.lognormal(0.0, spread, 1_000_000) * stream.exponential(0.1, 1_000_000)

@@ -1,4 +1,4 @@
-"""Sentences of a report contain the numbers of the levels that they name."""
+"""Sentences of a report state the numbers of the load level that they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Doubts about networks: the host that they name, the allowed share, and losses that the study configures."""
+"""Doubts about networks: the host that they name, the allowed share of lost segments, and losses that the study
+configures.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def test_what_was_not_lost_is_noted_only() -> None:
 
 
 def test_retransmissions_without_a_wait_are_noted_only() -> None:
-    """Reordered segments look like losses; most of them, but not all, are reported by D-SACK as unnecessary."""
+    """Reordered segments look like losses. D-SACK reports most of these retransmissions as unnecessary, but not all."""
     counts = {"retransmits": 400.0, "needless_retransmits": 370.0, "probe_recoveries": 0.0}
     (doubt,) = retransmitted(summary(web={**counts, "timeouts": 1.0}))
     assert doubt.level is Level.NOTE
@@ -63,8 +65,8 @@ def test_retransmissions_without_a_wait_are_noted_only() -> None:
 
 
 def test_a_lost_end_that_a_probe_repairs_costs_as_much_as_a_timeout() -> None:
-    """Measured with a loss of 1 % of the segments of 4,000 small responses: 41 took 200 ms, but only one timeout
-    occurred.
+    """4,000 small responses were measured with a loss of 1 % of the segments: 41 took 200 ms, but only one timeout was
+    counted.
     """
     counts = {"retransmits": 78.0, "needless_retransmits": 36.0, "timeouts": 1.0, "probe_recoveries": 40.0}
     (doubt,) = network.retransmitted(counted(summary(web=counts)), 4000.0, asked=False)

@@ -17,7 +17,8 @@ def of_run(value, half, n=20):
 
 
 def test_equal_runs_are_no_more_exact_than_each_of_them():
-    # Three runs of 20 batches each: the mean has a third of the variance of a run and 57 degrees of freedom.
+    # Three runs have 20 batches each, so their mean has a third of the variance of a run and 3 x 19 = 57 degrees of
+    # freedom.
     found = aggregation.combined([of_run(10.0, 1.0)] * 3)
     error = 1.0 / stats.t.ppf(0.975, 19)
     assert found.high - 10 == pytest.approx(stats.t.ppf(0.975, 57) * error / math.sqrt(3), rel=1e-9)
@@ -30,7 +31,8 @@ def test_equal_values_without_errors_have_no_interval():
 
 def test_runs_that_differ_keep_the_interval_over_runs():
     found = aggregation.combined([of_run(value, 0.01) for value in (9.0, 10.0, 11.0)])
-    assert found.high == pytest.approx(12.4841, abs=1e-4)  # t(0.975, 2) = 4.3027, s = 1
+    # half width t s / sqrt(3) with t(0.975, 2) = 4.3027 and s = 1
+    assert found.high == pytest.approx(12.4841, abs=1e-4)
 
 
 def limit(value, low, high, method="bracket"):
@@ -55,7 +57,7 @@ def test_searches_that_agree_are_no_narrower_than_what_all_leave_open():
     found = searches(*[limit(410, 400, 420, "tested bracket")] * 3)
     assert [found[key] for key in ("value", "low", "high", "confidence")] == [410, 400, 420, 0.95]
     apart = searches(limit(400, 395, 405, "tested bracket"), limit(500, 495, 505, "tested bracket"))
-    # t(0.975, 1) = 12.706; the standard error of 400 and 500 is 50.
+    # The mean of 400 and 500 has the standard error 50, and t(0.975, 1) = 12.706.
     assert apart["high"] == pytest.approx(450 + 12.706 * 50, rel=1e-4)
 
 
@@ -89,7 +91,9 @@ def test_one_run_against_one_is_no_difference():
 
 @pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times the CPU time"), (48e-6, None), (None, None)])
 def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
-    """By hand: 56 / 45 = 1.24 is a slower machine; 48 / 45 = 1.07 is within the tolerance of 10 %."""
+    """By hand: if fixed work takes 56 instead of 45 us, the ratio of 1.24 shows a slower machine; 48 / 45 = 1.07 is
+    within the tolerance of 10 %.
+    """
     small = {**point("small", 3, 100.0, 0.8, "runs"), "pace_s": 45e-6}
     large = {**point("large", 3, 105.0, 0.8, "runs"), "pace_s": to_s}
     line = compared(small, large)

@@ -1,4 +1,4 @@
-"""Objectives that are met or missed by their values, and the certainty of this outcome near the limit."""
+"""Objectives that are met or violated by the measured values, and the certainty of this outcome near the limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towtank.analysis.statistics import t_interval
 
 
 def judged(values, comparison="<", limit=0.5):
-    """Judge an objective about p95 of repeated runs at one level."""
+    """Evaluate an objective about p95 of repeated runs at one load level."""
     found = t_interval(values).document()
     point = {"users": 10, "load": 10, "runs": ["r1"], "verdicts": ["valid"], "response_time_s": {"p95": found}}
     configuration = {"key": {}, "label": "all runs", "points": [point]}
@@ -22,7 +22,8 @@ def judged(values, comparison="<", limit=0.5):
 @pytest.mark.parametrize(
     ("values", "met", "certain"),
     [
-        # The mean is 497 ms, but one of three runs misses 500 ms: the interval is 323 to 670 ms.
+        # The mean p95 of three runs is 497 ms, but one of them is above 500 ms: the interval of the mean is 323 to 670
+        # ms.
         ((0.45, 0.46, 0.58), True, False),
         ((0.30, 0.31, 0.32), True, True),
         ((0.60, 0.61, 0.62), False, True),

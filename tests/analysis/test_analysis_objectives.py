@@ -1,4 +1,4 @@
-"""Objectives about phases and windows, from runs with a known value in every second to the summary of a study."""
+"""Objectives about stages and time windows, from runs with a known value in every second to the summary of a study."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def test_a_phase_is_judged_by_itself(tmp_path, text, met, seen):
 
 def test_every_window_must_meet_it_and_the_worst_is_named(tmp_path):
     # The steady stage from 4 to 26 s has windows from 4 to 9, 9 to 14, 14 to 19 and 19 to 24 s; the last two seconds
-    # are in no window. One slow second in five makes the p95 of its window slow.
+    # are in no window. A window of five seconds has a slow p95 if one of its seconds is slow.
     found = checked(tmp_path, "p95 of search < 60 ms in every 5 s", script(slow=[10, 25]))
     assert found["met"] is False
     assert found["seen"] == pytest.approx(0.09, rel=0.001)
     windows = found["windows"]
     assert (windows["count"], windows["met"], windows["share"], windows["empty"]) == (4, 3, 0.75, 0)
     assert windows["worst"] == {"run": "r001", "start_s": 9.0, "end_s": 14.0, "value": pytest.approx(0.09, rel=0.001)}
-    # Over the whole steady stage the objective is met.
+    # Over the whole steady stage the objective is met, although one window violates it.
     assert checked(tmp_path / "whole", "p95 of search < 60 ms", script(slow=[10]))["met"] is True
 
 

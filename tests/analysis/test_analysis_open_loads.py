@@ -1,4 +1,4 @@
-"""The arrival rates of a study are the same in its runs, in the analysis and in the tables of the report."""
+"""The arrival rates of an open-load study are the same in its runs, in the analysis and in the tables of the report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATES = (20, 40, 80)
 
 
 def open_run(name: str, rate: int) -> Json:
-    """Return a run summary of an open load that uses half of its CPU at 80 /s."""
+    """Return a run summary of an open load; at 80 /s it uses half of its CPU."""
     run = {**made(name, 1, float(rate), cpus=rate / 160), "factors": {"rate": str(rate)}, "rate": rate}
     return {**run, "users": {"asked": None, "mean": 1.0}, "laws": {"little": None}}
 

@@ -57,7 +57,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def move(run: RunFolder) -> Callable[[], None]:
-    """Return a function that moves the tier, with the conditions of this machine, to another machine."""
+    """Return a function that moves the tier and all recorded conditions of this machine to another machine."""
     sound = (run.observe / "probe.ndjson").read_bytes()
     return lambda: to_another_machine(run, "content", sound)
 
@@ -95,7 +95,8 @@ def test_what_another_machine_did_for_no_tier_is_beside_its_name(run: RunFolder,
     found: dict[str, Any] = summary["not_attributed"][name]
     assert name == "far"
     assert found["cpus"] == near["cpus"]
-    # After the move the generator, whose use is subtracted, is not on the machine of the probe.
+    # The probe subtracts the CPU use of the generator only on the machine of the generator. After the move it is on
+    # another machine, so nothing is subtracted.
     assert found["cpus_used"]["value"] > near["cpus_used"]["value"] > 0.19
 
 

@@ -1,4 +1,4 @@
-"""Other programs on the machine of a target that Towtank did not start raise a doubt from a tenth of the CPUs on."""
+"""Programs that Towtank did not start raise a doubt if they use at least a tenth of the CPUs of a target's machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def run(tmp_path):
 
 
 def beside(run, cpus, pid):
-    """Let unknown programs use `cpus` of the two CPUs; `pid` is the process of the target, or None if it is unknown."""
+    """Let unknown programs use `cpus` of the machine's two CPUs; `pid` is the process of the target, or None if it is
+    unknown.
+    """
     run.update(targets_here={ADDRESS: pid})
 
     def change(document, at):
@@ -47,7 +49,7 @@ def test_the_load_of_others_is_a_doubt_and_from_a_quarter_on_not_valid(run, cpus
 @pytest.mark.parametrize("cpus", [0.3, 1.9])
 def test_use_that_cannot_be_attributed_is_a_doubt_that_says_so(run, cpus):
     beside(run, cpus, None)
-    # The tier has no CPUs of its own here, so only the use of the whole machine is known.
+    # In this run the tier is not pinned to CPUs, so only the CPU use of the whole machine is known.
     run.update(tiers={"content": {"kind": "content_server", "host": "here", "cpus": []}})
     found = reasons(run)
     assert found[Kind.NOT_ATTRIBUTED]["level"] in ("suspect", "invalid")

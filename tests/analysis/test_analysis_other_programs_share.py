@@ -12,7 +12,7 @@ from towtank.analysis.system.tiers import foreign_share
 
 
 def observed(interrupts: list[float]) -> Any:
-    """Return a tier that uses 20 % of CPU 0, where all programs use 50 %.
+    """Return a tier that uses 20 % of CPU 0, while all programs together use 50 %.
 
     `interrupts` contains the cumulative interrupt time at each sample. [s]
     """
@@ -34,8 +34,8 @@ def test_busy_time_less_interrupts_and_tiers_is_that_of_other_programs() -> None
 
 
 def test_an_interrupt_that_is_counted_before_the_busy_time_is_no_restart() -> None:
-    """The kernel updates the counters of a CPU one after the other, so busy time less interrupts may fall by a clock
-    tick.
+    """The kernel updates the counters of a CPU one after the other, so busy time less interrupt time may fall by a
+    clock tick. Such a fall must not be taken for a restart of the counters.
     """
     late = observed([0.0] * 11)
     late.samples.samples[5]["cpus"][0]["irq_s_total"] += 0.51

@@ -1,4 +1,4 @@
-"""A sentence or a table shows the range over several runs for a number that has no interval."""
+"""For a number without an interval, a sentence or a table shows the range of its values over several runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def study(*runs: Json) -> Json:
 
 
 def repeated(**different: list[float]) -> list[Json]:
-    """Return three runs at 10 users and three at 20 users; the given numbers differ between the three runs."""
+    """Return three runs at 10 users and three at 20 users; the given metrics differ between the three runs."""
     runs = []
     for number in range(6):
         users, place = (10, 20)[number // 3], number % 3

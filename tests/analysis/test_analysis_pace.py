@@ -1,5 +1,5 @@
-"""Speed of the machine, measured by fixed work on the CPUs of the tiers over the window, and effects that a change of
-it explains.
+"""Speed of the machine, measured over the window by a fixed piece of work on the CPUs of the tiers, and differences
+between runs that a change of this speed explains.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The interval of a nonnegative quantity is cut off at 0, but its standard error is the error of the uncut interval."""
+"""The interval of a quantity that cannot be negative is cut off at 0, but its standard error is that of the whole
+interval.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rates of counters on the clock of the run: gaps, restarts, edges, and steps of the wall clock."""
+"""Rates of counters on the clock of the run, with gaps in the samples, restarts, edges of windows, and steps of the
+wall clock.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def test_nothing_is_reported_if_nothing_was_observed():
 def test_growth_by_bin_adds_up():
     counter = track(np.arange(-1.0, 6.0) + 0.3, 2.0 * np.arange(7.0))
     grown = counter.by_bin(np.arange(5.0), np.arange(1.0, 6.0))
-    # The last bin ends at 5 s, between two samples; growth between samples is linear.
+    # The last bin ends at 5 s, between two samples of the counter; between samples a counter is assumed to grow
+    # linearly.
     assert grown.tolist() == pytest.approx([2.0] * 5)
 
 

@@ -1,4 +1,4 @@
-"""Doubts about recorded data: numbers, limits and levels."""
+"""Doubts about recorded data: the numbers that they state, their limits and their levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Costs of events and times until recovery, for seconds with known counts."""
+"""Costs of events (such as lost transactions) and times until recovery, for seconds with known counts."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -59,7 +59,7 @@ def test_events_are_read_with_their_actual_times() -> None:
 def test_the_band_is_the_prediction_of_one_more_second() -> None:
     band = band_of(measurement(BEFORE), np.ones(5, dtype=bool), 0.01)
     assert band is not None
-    # The sample standard deviation of 100, 104, 96, 102, 98 is the square root of 40 / 4.
+    # The sample standard deviation of 100, 104, 96, 102 and 98 is sqrt(40 / 4) = 3.16.
     reach = t.ppf(0.999, 4) * np.sqrt(10.0) * np.sqrt(1.2)
     assert band.throughput_per_s == 100.0
     assert band.least_per_s == pytest.approx(100.0 - reach)
@@ -71,7 +71,8 @@ def test_four_seconds_are_no_band() -> None:
 
 
 def test_recovery_counts_from_the_event_to_the_first_of_three_seconds_within_the_band() -> None:
-    # The event is at 5.5 s. Second 8 is within the band, but the two seconds after it are not.
+    # The event is at 5.5 s. The throughput of second 8 is within the normal band, but that of the two seconds after it
+    # is not.
     ok = [*BEFORE, 50.0, 0.0, 0.0, 100.0, 40.0, 100.0, 101.0, 99.0, 100.0]
     failed = [0.0] * 5 + [10.0, 0.0, 5.0] + [0.0] * 6
     (described,) = describe(
@@ -150,8 +151,8 @@ def test_a_standstill_is_outside_the_band_however_much_the_seconds_before_straye
     band = band_of(measurement(strayed), np.ones(5, dtype=bool), 0.01)
     assert band is not None
     assert band.least_per_s == 0.5
-    # exp(-6.9) = 0.001: with fewer than 6.9 expected transactions, a second without any can occur by chance, and also
-    # if one occurred before.
+    # A second without any transaction is within the normal band in two cases: if fewer than 6.9 are expected, because
+    # exp(-6.9) = 0.001, or if such a second also occurred before the event.
     for before in ([6.0, 1.0, 12.0, 2.0, 11.0], [0.0, 60.0, 5.0, 40.0, 3.0]):
         band = band_of(measurement(before), np.ones(5, dtype=bool), 0.01)
         assert band is not None

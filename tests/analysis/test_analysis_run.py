@@ -1,4 +1,4 @@
-"""Summary of one run, for schedules with known true values and for damaged folders."""
+"""Summary of one run, for schedules whose true values are known and for damaged results folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STAGES = [
 
 
 def even_script(**changes):
-    """Return eight users with one cycle per second each.
+    """Return the script of eight users with one cycle per second each.
 
     The throughput is 8 /s, the utilization 8 x 0.05 = 0.4, and the number of users X (R + Z) = 8 x 1.
     """
@@ -65,7 +65,7 @@ def test_the_truth_of_an_even_schedule(run):
     mean = summary["response_time_s"]["mean"]
     assert mean["value"] == pytest.approx(RESPONSE_S, rel=1e-9)
     assert (mean["low"], mean["high"]) == pytest.approx((RESPONSE_S, RESPONSE_S), rel=1e-9)
-    # Quantiles have the precision of the buckets: 0.1 %.
+    # The recorded quantiles have the precision of the histogram buckets, 0.1 %.
     for name in ("p50", "p90", "p95", "p99", "p99.9"):
         assert summary["response_time_s"][name]["value"] == pytest.approx(RESPONSE_S, rel=0.001)
     assert summary["users"] == {"asked": USERS, "mean": pytest.approx(USERS), "groups": []}
@@ -90,7 +90,8 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     assert tier["utilization"] == pytest.approx(0.4, rel=0.01)
     assert tier["cpu_user"] == pytest.approx(0.8 * 0.4, rel=0.01)
     assert tier["cpu_system"] == pytest.approx(0.2 * 0.4, rel=0.01)
-    # The database uses half of the CPU time of reads and a quarter of that of writes; both are equally frequent.
+    # The database uses half of the CPU time of reads and a quarter of that of writes. Both are equally frequent, so its
+    # share is 0.375.
     assert tier["parts"]["database"]["cpus_used"]["value"] == pytest.approx(0.375 * 0.4, rel=0.02)
     law = summarize_run(run)["laws"]["utilization"][0]
     assert law["residual"] < 0.01
@@ -101,10 +102,10 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     ("limit_at", "allotted"),
     [
         (lambda at: 0.5, 0.5),
-        (lambda at: 0.5 if at < 25 else 0.8, 0.8),  # both limits applied during the window: the larger limit is used
-        (lambda at: 3.0, 1),  # the tier is pinned to one CPU
+        (lambda at: 0.5 if at < 25 else 0.8, 0.8),  # the limit is raised within the window: the larger limit is used
+        (lambda at: 3.0, 1),  # the tier is pinned to one CPU, so a limit of 3 CPUs has no effect
         (lambda at: None, 1),
-        (lambda at: 0.2, 1),  # the tier uses 0.4 CPUs, so some of its processes are in another group
+        (lambda at: 0.2, 1),  # the tier uses 0.4 CPUs, so some of its processes are outside this control group
     ],
 )
 def test_a_tier_may_use_no_more_than_its_control_group(run, limit_at, allotted):
@@ -123,9 +124,9 @@ def test_a_tier_may_use_no_more_than_its_control_group(run, limit_at, allotted):
     ("group", "allotted"),
     [
         (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.4 * at}, 0.42),
-        # The tier uses 95 % of the limit, but half of this CPU time is in another group.
+        # The tier uses 95 % of the limit, but half of this CPU time is outside this control group.
         (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.2 * at}, 1),
-        # The tier uses slightly more than the limit, so part of its work must be outside the group.
+        # The tier uses slightly more than the limit, so some of its processes must be outside this control group.
         (lambda at: {"cpu_limit": 0.387}, 1),
         (lambda at: {"cpu_limit": 0.42} if at < 25 else {}, 1),
     ],
@@ -167,7 +168,7 @@ def test_transactions_and_phases(run):
 
 
 def test_cpu_time_of_a_phase_has_an_interval_of_its_kind(run):
-    """The steady stage has an interval of batch means; a ramp of 2 s is too short for an interval."""
+    """In the steady stage, the CPU time has an interval of batch means; a ramp of 2 s is too short for an interval."""
     phases = summarize_run(run)["phases"]
     for name, method in (("steady", "batch means"), ("ramp_up", "none")):
         used = phases[name]["tiers"]["content"]
@@ -192,7 +193,7 @@ def test_the_remnant_of_a_second_in_the_drain_has_no_rate(tmp_path):
     run = write_run(tmp_path / "drained", replace(script, exchanges=[*script.exchanges, late]))
     timeline = summarize_run(run)["timeline"]
     assert timeline["t_s"][-1] == pytest.approx(44.01)
-    # The last interval lasts 10 ms: a rate of its single transaction would be misleading.
+    # The last recorded interval lasts only 10 ms, so the rate of its single transaction would be misleading.
     assert timeline["throughput_per_s"][-1] is None
     assert timeline["errors_per_s"][-1] is None
     assert max(timeline["throughput_per_s"][:-1]) <= USERS
@@ -222,7 +223,7 @@ def test_failures_are_counted_by_kind_and_share(tmp_path):
     assert summary["errors"]["share"] == pytest.approx(0.1, abs=0.01)
     assert set(summary["errors"]["by_kind"]) == {"status_5xx"}
     assert summary["throughput_per_s"]["value"] == pytest.approx(7.2, rel=0.02)
-    # Failed transactions are also cycles of their users, so Little's law includes them.
+    # Failed transactions are also part of the cycles of their users, so Little's law includes them.
     assert summary["laws"]["little"]["residual"] == pytest.approx(0.0, abs=1e-9)
     assert "errors_above_limit" in kinds(summary, "invalid")
 
@@ -320,7 +321,7 @@ def test_without_a_manifest_there_is_a_summary_too(run):
     assert summary["run"] == "r001"
     assert summary["throughput_per_s"]["value"] == pytest.approx(8.0, rel=1e-9)
     assert summary["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(0.4, rel=0.01)
-    # Without the manifest it is unknown if the run ended as planned, so the run is suspect.
+    # Without the manifest it is unknown if the run ended as planned, so its verdict is suspect.
     assert "data_damaged" in kinds(summary, "suspect")
 
 

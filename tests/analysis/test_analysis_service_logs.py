@@ -1,4 +1,6 @@
-"""Logs of services: new error lines during the load are grouped, counted, limited in number, and redacted."""
+"""Logs of services: lines with an error that is new during the load are grouped, counted, limited in number, and
+redacted.
+"""
 
 import json
 import tracemalloc
@@ -111,7 +113,7 @@ def test_a_huge_log_is_read_at_both_ends_in_bounded_memory(run, monkeypatch):
 
 
 def service_logs_texts(run):
-    """Return the texts of all groups, including those beyond the limit."""
+    """Return the texts of all groups of error lines, including those beyond the limit."""
     name = tier_of(run)
     spans = service_logs.logs_written(run, [name])[name].ends(service_logs.HEAD_BYTES, service_logs.TAIL_BYTES)
     with (run.logs / f"{name}.log").open("rb") as stream:

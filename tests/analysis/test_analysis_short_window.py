@@ -22,7 +22,7 @@ def found(
     response_s: float | None = None,
     steady: bool = True,
 ) -> list[Doubt]:
-    """Return the doubts about a window; each tier is a pair of used and available CPUs."""
+    """Return the doubts about a window; each tier is given by its used CPUs and its available CPUs."""
     summary = {
         "request_throughput_per_s": {"value": rate},
         "response_time_s": {"mean": {"value": response_s}},
@@ -39,13 +39,14 @@ def found(
 @pytest.mark.parametrize(
     ("busy", "length_s", "level"),
     [
-        # The coverage of intervals from these windows is below 93 % (tests/certified/test_certified_coverage.py).
+        # Intervals from these windows contain the true value in less than 93 % of cases
+        # (tests/certified/test_certified_coverage.py).
         (0.90, 20, Level.NOTE),
         (0.90, 30, Level.NOTE),
         (0.95, 30, Level.SUSPECT),
         (0.95, 60, Level.SUSPECT),
         (0.95, 120, Level.NOTE),
-        # The coverage of intervals from these windows is at least 93 %.
+        # Intervals from these windows contain the true value in at least 93 % of cases.
         (0.95, 300, None),
         (0.80, 20, None),
         (0.50, 20, None),
@@ -59,7 +60,8 @@ def test_a_window_that_is_short_beside_the_memory_of_a_queue_says_so(
 
 
 def test_the_busiest_tier_and_the_length_that_would_do_are_named() -> None:
-    # The relaxation time is 1.95 * 9.5 ms / 0.05^2 = 7.41 s; the window should last forty times as long, 296 s.
+    # The relaxation time is 1.95 * 9.5 ms / 0.05^2 = 7.41 s; the window should last at least forty times as long, 296
+    # s.
     (doubt,) = found(OPEN, 60.0, (0.1, 1.0), (0.95, 1.0))
     assert doubt.kind == Kind.SHORT_WINDOW
     assert "lasts 8.1 relaxation times of the queue at t1 (95 % busy);" in doubt.message
@@ -67,13 +69,15 @@ def test_the_busiest_tier_and_the_length_that_would_do_are_named() -> None:
 
 
 def test_a_long_window_is_named_in_digits() -> None:
-    # The relaxation time is 1.98 * 9.8 ms / 0.02^2 = 48.51 s; forty times is 1,940 s.
+    # The relaxation time is 1.98 * 9.8 ms / 0.02^2 = 48.51 s; the window should last at least forty times as long,
+    # 1,940 s.
     (doubt,) = found(OPEN, 60.0, (0.98, 1.0))
     assert "1,940 s" in doubt.message
 
 
 def test_work_that_no_request_waits_for_is_no_service_time() -> None:
-    # Two requests/s use 25 ms each, and background work uses 0.85 CPUs. So the service time of a request is not 450 ms.
+    # Two requests/s use 25 ms of CPU time each, and background work uses 0.85 CPUs. If the background work counted as
+    # requests, the service time would be 450 ms.
     assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0)[0].level == Level.SUSPECT
     assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0, response_s=0.03)[0].level == Level.NOTE
 

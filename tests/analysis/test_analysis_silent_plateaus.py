@@ -1,4 +1,4 @@
-"""Plateaus at which a server stops responding: they fail if and only if the failure is certain."""
+"""Plateaus (stages of constant load) at which a server stops responding: they fail only if the failure is certain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towtank.results import lines
 from towtank.study.objectives import read_objective
 
 STEADY = 3
-"""Number of the steady stage of the second plateau, which lasts from 24 to 44 s."""
+"""Index of the steady stage of the second plateau, which lasts from 24 to 44 s."""
 STAGES = (
     Stage("ramp_up", "ramp_up", 2, 10),
     Stage("steady 10", "steady", 20, 10),
@@ -44,7 +44,7 @@ def answered(start_s: float = 0.0, end_s: float = 24.0, users: int = 10) -> list
 
 
 def hanging(start_s: float, transaction: int = 0, users: int = 20) -> list[Exchange]:
-    """Return one exchange of each user, started within half a second and without a response in this run."""
+    """Return one exchange of each user; it starts within half a second and gets no response in this run."""
     return [
         Exchange(transaction, at, at, 100.0, 0.0, 0.5, user)
         for user in range(users)
@@ -103,13 +103,15 @@ def test_a_server_that_falls_silent_misses_a_response_time(tmp_path: Path) -> No
 def test_silence_that_is_shorter_than_the_limit_proves_nothing(
     tmp_path: Path, limit_s: float, expected: str | None
 ) -> None:
-    """Requests from 24.1 to 24.6 s are never answered, so that at 44 s they have taken 19.4 to 19.9 s."""
+    """Requests that start from 24.1 to 24.6 s are never answered. At the end of the plateau at 44 s they have waited
+    for 19.4 to 19.9 s, so only an objective below 19.4 s is certainly violated.
+    """
     plateau = second(search(tmp_path, [*answered(), *hanging(24.1)], [f"p95 < {limit_s} s"]))
     assert outcome(plateau) == expected
 
 
 def test_nobody_who_asks_is_no_silence(tmp_path: Path) -> None:
-    """All users think during the whole plateau, so no request is waiting."""
+    """All users think during the whole plateau, so no request waits for a response."""
     assert outcome(second(search(tmp_path, answered(), ["p95 < 1 s"]))) is PASSED
 
 
@@ -121,14 +123,16 @@ def test_one_transaction_may_fall_silent_alone(tmp_path: Path) -> None:
 
 
 def test_a_window_may_be_silent_alone(tmp_path: Path) -> None:
-    """The server responds for the first five seconds of the plateau, and then stops."""
+    """The server responds for the first five seconds of the second plateau, and then stops."""
     exchanges = [*answered(end_s=29.0), *hanging(29.1)]
     assert outcome(second(search(tmp_path, exchanges, ["p95 < 1 s in every 5 s"]))) == "objective_missed"
     assert outcome(second(search(tmp_path / "whole", exchanges, ["p95 < 1 s"]))) is PASSED
 
 
 def test_silence_counts_back_beyond_its_window(tmp_path: Path) -> None:
-    """A window of 2 s is shorter than the limit of 4 s, but the requests have waited for up to 15 s."""
+    """A window of 2 s is shorter than the limit of 4 s in the objective, but the requests have waited for up
+    to 15 s.
+    """
     exchanges = [*answered(end_s=29.0), *hanging(29.1)]
     assert outcome(second(search(tmp_path, exchanges, ["p95 < 4 s in every 2 s"]))) == "objective_missed"
 
@@ -159,20 +163,21 @@ def test_a_generator_that_stood_still_is_not_the_system(tmp_path: Path) -> None:
 
 
 NONE = math.inf
-"""Margin of a plateau without any response."""
+"""Margin (logarithm of the ratio of p95 to its limit) of a plateau without any response."""
 
 
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
-        # All plateaus at 200 are without responses, so 200 is certainly beyond the limit.
+        # All plateaus at 200 users are without responses, so 200 is certainly beyond the limit.
         ({100: [-0.9, -1.0], 200: [NONE, NONE]}, (100, 200, TESTED)),
         ({100: [-0.9, -1.0], 200: [0.9, 1.0], 400: [NONE]}, (100, 200, TESTED)),
-        # One plateau at 200 has responses and two have none: undecided, so the interval extends to the next level.
+        # At 200, one plateau has responses and two have none. This is undecided, so the interval extends to the next
+        # level.
         ({100: [-0.9, -1.0], 200: [-0.3, NONE, NONE], 400: [0.5, 0.6]}, (100, 400, TESTED)),
         ({100: [-0.9, -1.0], 200: [0.3, NONE, NONE]}, (100, 200, BRACKET)),
         ({100: [-0.9, NONE], 200: [0.5, 0.6]}, (100, 200, BRACKET)),
-        # No level has two finite margins, so there is no scatter for a test.
+        # No level has two finite margins, so their scatter is unknown and no test is possible.
         ({100: [-0.9], 200: [NONE, NONE]}, (100, 200, BRACKET)),
     ],
 )
@@ -188,9 +193,10 @@ def test_the_interval_of_a_limit_never_begins_beyond_a_silent_level(
 
 
 def test_tests_that_contradict_the_majority_leave_the_bracket() -> None:
-    """At 200, two of three plateaus failed without a margin; the margins of 200 show a significant pass.
+    """At 200, two of three plateaus failed because they have no response and no margin. The other margins at 200 show a
+    significant pass.
 
-    The test contradicts the majority, so only the bracket is returned.
+    This test contradicts the majority of the plateaus, so only the bracket of the search is returned.
     """
     found = estimate_limit([100, 100, 200, 200, 400, 400], [-0.9, -0.91, -0.3, -0.31, 0.5, 0.51], 100, 200)
     assert (found.low, found.high, found.method) == (100, 200, BRACKET)

@@ -1,4 +1,4 @@
-"""Small numbers of a run, each computed from a few lines of known input."""
+"""Small computations on the recording of a run, each with a few lines of known input."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from towtank.analysis.windows.stretch import stretch_of, stretches
 
 
 def test_seconds_are_pooled_until_five_arrivals_are_expected() -> None:
-    """With two arrivals per second, three seconds expect six arrivals; the rest at the end is added to the last
-    group.
+    """At two arrivals per second, six are expected in a group of three seconds. Seconds that do not fill a group are
+    added to the last group.
     """
     counts, expected = _pooled(np.arange(1.0, 12.0), np.full(11, 2.0))
     assert list(expected) == [6, 6, 10]
@@ -35,7 +35,7 @@ def test_seconds_are_pooled_until_five_arrivals_are_expected() -> None:
 
 
 def test_equal_statistics_count_on_both_sides() -> None:
-    """With one draw from two equal cells, both outcomes have the same statistic, so the p-value is 1."""
+    """With one random value in two equally likely cells, both outcomes have the same statistic, so the p-value is 1."""
     assert goodness._drawn(1.0, 1, np.array([0.5, 0.5])) == (1.0, 1.0)
 
 
@@ -87,7 +87,7 @@ def test_failures_are_counted_in_the_bins_chosen() -> None:
 
 
 def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
-    """The interval of the slope equals that of SciPy's linear regression."""
+    """The demand is the slope of CPU use over throughput. Its interval equals that of SciPy's linear regression."""
     stream = np.random.default_rng(8)
     rates = [10.0, 20, 30, 40, 50, 60]
     used = [0.05 + 0.01 * rate + 0.01 * stream.standard_normal() for rate in rates]
@@ -114,8 +114,8 @@ def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
 def test_segments_sent_again_are_a_share_of_the_requests(
     again: float, needless: float | None, asked: bool, level: Level | None
 ) -> None:
-    """The limit is one retransmission per 1,000 requests; a segment that the peer had received does not count as
-    lost.
+    """The limit is one retransmission per 1,000 requests. A retransmitted segment that the peer already had does not
+    count as lost.
     """
     assert RETRANSMITS_SHARE == 0.001
     counts = {"retransmits": again, "needless_retransmits": needless}
@@ -154,7 +154,7 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
         stage("a", 5, 15, users=10),
         stage("b", 15, 20, users=10),
         stage("c", 20, 30, users=20),
-        # After a pause, the same load starts again as a new stretch.
+        # There is a gap of 1 s before this stage, so the same load starts a new stretch.
         stage("d", 31, 40, users=20),
         stage("e", 40, 50, rates_by_group=[0.1, 0.2]),
     ]
@@ -171,14 +171,15 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
     assert all(stretch.is_one_of_several for stretch in found)
     alone = stretch_of(stages, 2)
     assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
-    # A ramp is not a stretch, but the number of loads of a run is at least one.
+    # A ramp-up is not a stretch of constant load, but the number of loads of a run is stated as at least one.
     assert stretch_of(stages[:1], 0).of == 1
     assert not stretches(stages[:3])[0].is_one_of_several
 
 
 def test_histograms_of_another_layout_or_damaged_are_counted_and_left_out() -> None:
-    """Responses take 1 and 3 ms in the first second, and 5 ms in the third; damaged histograms and histograms
-    of another layout are left out."""
+    """Responses take 1 and 3 ms in the first second, and 5 ms in the third second. Histograms that are damaged or have
+    another bucket layout are counted and left out.
+    """
     coarse = HdrHistogram(1_000, 3_600_000_000_000, 2)
     coarse.record_value(7_000_000)
     encoded = [

@@ -1,4 +1,4 @@
-"""Users that keep one of several services: exact counts, and the error of the fairness index for a known
+"""Users that keep one of several services: exact counts per service, and the error of the fairness index for a known
 distribution.
 """
 
@@ -20,7 +20,7 @@ TARGETS = [
 
 
 def recorded(seconds: int, ok: list[int], failed: list[int], workers: int = 1) -> Measurement:
-    """Return a measurement with the same counts for every load thread in every second."""
+    """Return a measurement in which every load thread records the same counts in every second."""
     line = {
         "stage": 0,
         "users": 1,
@@ -44,7 +44,8 @@ def test_each_service_of_each_target_has_what_its_addresses_got() -> None:
     assert (big["throughput_per_s"]["value"], small["throughput_per_s"]["value"]) == (12, 4)
     assert (big["share"]["value"], small["share"]["value"]) == (0.75, 0.25)
     assert (big["errors_share"], small["errors_share"]) == (0, 0.5)
-    # The index of 3 and 1 is (3 + 1)^2 / (2 (9 + 1)); it has no error, because the counts never vary.
+    # The fairness index of the counts 3 and 1 is (3 + 1)^2 / (2 (9 + 1)) = 0.8; it has no error, because the counts
+    # never vary.
     assert found["orders"]["fairness"]["value"] == pytest.approx(0.8)
     assert found["orders"]["fairness"]["low"] == pytest.approx(0.8)
     assert list(found["mail"]["members"]) == ["c:1", "d:1"]
@@ -61,15 +62,15 @@ def test_only_the_window_counts_and_what_was_not_counted_is_left_out() -> None:
 
 
 def test_a_service_that_got_nothing_makes_the_others_fairness_k_of_n() -> None:
-    # Jain, Chiu and Hawe, DEC-TR-301 (1984): if k of n users share equally and the others get nothing, the index is
-    # k/n.
+    # Jain, Chiu and Hawe, DEC-TR-301 (1984): if k of n users share equally and the other users get nothing, the
+    # fairness index is k/n.
     found = fairness_of(np.full((20, 4), [5.0, 5.0, 5.0, 0.0]), np.ones(20))
     assert found.value == pytest.approx(0.75)
     assert fairness_of(np.zeros((20, 4)), np.ones(20)).value is None
 
 
 def test_the_interval_holds_the_true_index_as_often_as_it_says() -> None:
-    # Counts are Poisson numbers with known means; the true index is the index of the means.
+    # The counts are Poisson numbers with known means; the true fairness index is that of the means.
     means = np.array([5.0, 8.0, 10.0, 20.0])
     true = means.sum() ** 2 / (len(means) * np.square(means).sum())
     random = np.random.default_rng(7)
@@ -80,5 +81,5 @@ def test_the_interval_holds_the_true_index_as_often_as_it_says() -> None:
         for estimate in found
         if estimate.low is not None and estimate.high is not None
     )
-    # The coverage is 95 %, within four standard errors of a share of 1,000 intervals.
+    # A coverage of 95 % is required, within four standard errors of a share of 1,000 intervals.
     assert abs(covered / tries - 0.95) < 4 * np.sqrt(0.95 * 0.05 / tries)

@@ -1,4 +1,6 @@
-"""Storage in the summary of a run whose recordings have known rates: both ends of a mount, the mounts, the servers."""
+"""Storage in the summary of a run whose recordings have known rates: the client side and the server side of a mount,
+the list of mounts, and the servers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from towtank.results import lines
 from towtank.results.folder import RunFolder
 
 STAGES = [Stage("steady", "steady", 40.0, 4)]
-# Rates at which the counters grow. [1/s]
+# Rates at which the counters of this test grow. [1/s]
 CONTENT = {
     'content_server_storage_bytes_total{direction="read"}': 5e6,
     'content_server_storage_bytes_total{direction="write"}': 1e5,

@@ -69,7 +69,7 @@ def test_a_roomy_disk_and_one_without_a_number_of_inodes_are_no_doubt() -> None:
 
 
 def test_limits_of_disks_are_named_with_their_units() -> None:
-    # Host in the form of `run.json`.
+    # Description of a host in the form that `run.json` contains.
     written = {"size": "1 GB", "read_rate": "16 MiB/s", "read_operations": "200 /s", "write_operations": "30 /min"}
     limited = Disk.model_validate(written).model_dump(mode="json")
     free = Disk.model_validate({"size": "1 GB"}).model_dump(mode="json")
@@ -82,7 +82,7 @@ def test_limits_of_disks_are_named_with_their_units() -> None:
 
 
 def test_the_time_until_full_is_that_of_the_mean_rate() -> None:
-    # 100 are free at the start and 60 after 10 s: at 4 /s the disk is full after 15 s more.
+    # 100 inodes are free at the start and 60 after 10 s: at 4 /s the disk is full after 15 s more.
     assert _full_in([100.0, 95.0, 60.0], 10.0) == pytest.approx(15.0)
     assert _full_in([60.0, 60.0], 10.0) is None
     assert _full_in([60.0, 70.0], 10.0) is None

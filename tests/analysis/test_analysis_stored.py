@@ -1,4 +1,4 @@
-"""Results of reading back stored data: counts, samples with intervals, doubts, objectives and claims."""
+"""Results of reading stored data back after a run: counts, samples with intervals, doubts, objectives and claims."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_nothing_was_confirmed() -> None:
 
 
 def test_of_a_sample_without_losses_the_bound_is_that_of_clopper_and_pearson() -> None:
-    # With no failure in n, the upper end of the two-sided exact interval is 1 - (0.05 / 2) ** (1 / n).
+    # If none of n samples failed, the upper end of the two-sided exact interval of the share is 1 - (0.05 / 2) ** (1 /
+    # n).
     found = scaled(0, 300, 10_000)
     assert found.value == 0
     assert found.low == 0
@@ -160,9 +161,9 @@ def test_a_run_that_was_cut_off_shows_a_loss_and_not_that_there_is_none() -> Non
     assert judged(cut_off(lost=2))["met"] is False
     assert judged(stored_run("r001"), cut_off(lost=2))["met"] is False
     assert judged(stored_run("r001"), cut_off(lost=0))["met"] is True
-    # The run was disturbed by other programs, but it stored and read back the requested documents.
+    # Other programs disturbed the measurement of this run, but the requested documents were stored and read back.
     assert judged(stored_run("r001", level="invalid"))["met"] is True
-    # A note, such as one about a truncated probe recording, does not concern stored data.
+    # A note, such as that a recording of the probe is truncated, does not concern the stored data.
     assert judged(stored_run("r001", kind=Kind.DATA_DAMAGED))["met"] is True
 
 

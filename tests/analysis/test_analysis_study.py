@@ -1,4 +1,4 @@
-"""Summary of the committed results, which were simulated with a known model, and of damaged folders."""
+"""Summary of the results in the repository, which were simulated with a known model, and of damaged folders."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def test_configurations_and_points_follow_the_levels(summary):
 
 @pytest.mark.parametrize("index", ["present", "absent"])
 def test_throughput_is_that_of_the_model(summary, index):
-    # The simulated server serves in the order of arrival, with demands that differ by transaction. So exact mean value
-    # analysis with the mean demand is only close: 10 % and the half width of the interval are allowed.
+    # The simulated server serves in the order of arrival, with demands that differ by transaction. Exact mean value
+    # analysis with the mean demand is only an approximation, so 10 % plus the half width of the interval are allowed.
     for point in configuration(summary, index)["points"]:
         found = point["throughput_per_s"]
         expected = exact_mva(point["users"], weighted(DEMANDS_S[index]), THINK_S)
-        # A window of 20 s at saturation may be too short for an interval.
+        # At saturation, a window of 20 s may be too short for an interval.
         half = 0.0 if found["low"] is None else (found["high"] - found["low"]) / 2
         assert found["value"] == pytest.approx(expected, abs=0.1 * expected + half)
 
@@ -100,8 +100,8 @@ def test_demand_and_its_database_part_are_those_of_the_model(summary, index):
     mean = weighted(DEMANDS_S[index])
     part = weighted([d * share for d, share in zip(DEMANDS_S[index], DATABASE_SHARE[index], strict=True)])
     tier = configuration(summary, index)["points"][-1]["tiers"]["content"]
-    # Hundreds of exponential demands at the highest level have a mean with a relative error of about 6 %. Three times
-    # this error is allowed.
+    # At the highest level, the mean of some hundreds of exponential demands has a relative error of about 6 %. Three
+    # times this error is allowed.
     assert tier["cpu_demand_s"]["value"] == pytest.approx(mean, rel=0.18)
     assert tier["parts"]["database"]["cpu_demand_s"]["value"] == pytest.approx(part, rel=0.25)
 
@@ -119,7 +119,7 @@ def test_the_missing_index_shows_in_the_search_and_in_the_database(summary):
     lines = [line for line in summary["comparisons"] if line["users"] == LEVELS[0]]
     searches = next(line for line in lines if line.get("transaction") == "open_all_searches")
     assert lines[2] is searches, "the transaction that changed most comes first"
-    # There is one run for each level, and the difference exceeds the variation that is assumed between runs.
+    # There is only one run for each level, but the difference exceeds the variation between runs that is assumed.
     assert searches["differs"] is None
     assert searches["ratio"]["low"] > 2
     assert searches["assumed"]["differs"]

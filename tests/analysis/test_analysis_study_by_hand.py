@@ -15,13 +15,13 @@ from towtank.report.objectives import outcome
 
 
 def estimate(value, width=0.0, n=10):
-    """Return an estimate in the form of a summary."""
+    """Return an estimate in the form in which a run summary contains it."""
     interval = {"low": value - width, "high": value + width, "confidence": 0.95}
     return {"value": value, **interval, "method": "batch means", "n": n}
 
 
 def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
-    """Return a run summary with the few numbers that a test needs."""
+    """Return a run summary with only the values that the tests need."""
     times = {key: estimate(0.1, 0.01) for key in ("mean", "p50", "p90", "p95", "p99")}
     times |= {"min": 0.02, "max": 0.5}
     rate = estimate(throughput, 0.1)
@@ -54,7 +54,7 @@ def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
 def test_repetitions_give_a_t_interval_over_runs():
     runs = [made(f"r{number}", 10, value) for number, value in enumerate([9.0, 10.0, 11.0])]
     found = describe_study({"study": {"name": "s"}}, runs)["configurations"][0]["points"][0]["throughput_per_s"]
-    # t(0.975, 2) = 4.3027, s = 1: half width 4.3027 / sqrt(3) = 2.4841.
+    # Half width of the mean of three values with s = 1 and t(0.975, 2) = 4.3027: 4.3027 / sqrt(3) = 2.4841.
     assert found["value"] == pytest.approx(10.0)
     assert found["high"] == pytest.approx(12.4841, abs=1e-4)
     assert (found["method"], found["n"]) == ("runs", 3)
@@ -111,7 +111,7 @@ def without_tiers(run, cpus_used=None):
 
 
 def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
-    # No tier is observed, as with a server that is not part of the study, so the utilization of its CPUs is unknown.
+    # The server is not part of the study, so no tier is observed, and the utilization of its CPUs is unknown.
     limit = conclude(*(without_tiers(made(f"r{n}", n, x)) for n, x in ((10, 10.0), (20, 12.0))))
     assert (limit["kind"], limit["resource"]) == ("unknown", None)
     assert "the limiting resource was not observed (no tier was observed)" in limit["evidence"]
@@ -120,8 +120,9 @@ def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
 
 
 def test_noise_of_the_lowest_level_is_no_limit():
-    # By chance of the think times, 22.0 [19.5, 24.5] /s are measured at 20 users, where 19.75 /s are true. The 76.9
-    # [72.2, 81.7] /s at 80 users are then 13 % below the ideal line, although the true shortfall is 2.7 %.
+    # Because of random deviations of the think times, 22.0 [19.5, 24.5] /s are measured at 20 users; the true value is
+    # 19.75 /s. The 76.9 [72.2, 81.7] /s at 80 users are then 13 % below the ideal line, although the true shortfall is
+    # 2.7 %.
     lowest, high = made("r1", 20, 22.0), made("r2", 80, 76.9)
     lowest["throughput_per_s"], high["throughput_per_s"] = estimate(22.0, 2.5), estimate(76.9, 4.75)
     limit = conclude(lowest, high)
@@ -158,8 +159,8 @@ def test_failures_that_the_generator_or_others_may_cause_are_no_limit_of_the_sys
 
 
 def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
-    # A throughput of 99.7 /s is only 8 % below the arrival rate of 108 /s, but the number of transactions in the system
-    # grew from 70 to 282.
+    # A throughput of 99.7 /s is only 8 % below the arrival rate of 108 /s. But the number of transactions in the system
+    # grew from 70 to 282, so the system is overloaded.
     top = made("r3", 108, 99.7, verdict="suspect")
     top["window"] = {"growth": {"is_significant": True}}
     doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left unfinished"}
@@ -179,7 +180,7 @@ def test_a_level_above_that_is_invalid_leaves_the_limit_open():
 
 
 def sharing_cpus(name, users, throughput, content, area, *, group="/site/node-1"):
-    """Return a run whose content server and file system client share 0.1 CPUs."""
+    """Return a run in which the content server and the client of its file system share 0.1 CPUs."""
     run = made(name, users, throughput, content, 0.1)
     other = made(name, users, throughput, area, 0.1)["tiers"]["content"]
     run["tiers"] = {"area": other, "content": run["tiers"]["content"]}
@@ -353,7 +354,8 @@ def test_response_times_that_were_not_recorded_are_not_zero():
 
 
 def test_an_objective_rests_on_valid_runs_only():
-    # All transactions of one configuration failed after 0.9 ms; such short times do not satisfy an objective.
+    # All transactions of one configuration failed after 0.9 ms. Times of failed transactions must not meet an
+    # objective.
     reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
     failed = made("r2", 20, 20.0, verdict="invalid")
     failed["verdict"]["reasons"], failed["errors"] = reasons, {"share": 1.0}
@@ -372,7 +374,7 @@ def test_an_objective_rests_on_valid_runs_only():
     assert times["not_judged"] == [
         {"load": 20.0, "runs": ["r2"], "kind": "invalid", "why": "r2 is invalid (all failed)"}
     ]
-    # A run that is invalid because of its errors still has a correct share of errors.
+    # A run that is invalid because of its errors can still be used for an objective about the share of errors.
     assert (errors["met"], errors["seen"], errors["not_judged"]) == (False, 1.0, [])
 
 
@@ -455,15 +457,15 @@ def test_a_tier_with_more_cpus_saturates_later():
 
 
 def test_knee_of_a_textbook_system():
-    # Case V02 (Jain, examples 33.7 and 33.8): demands of 5, 4 and 3 s, and a think time of 18 s; the knee is (12 + 18)
-    # / 5 = 6. A single user has a throughput of 1 / 30, and the largest demand uses 5 / 30 of its CPU.
+    # Case V02 (Jain, examples 33.7 and 33.8): demands of 5, 4 and 3 s, and a think time of 18 s; the knee is (5 + 4 + 3
+    # + 18) / 5 = 6. A single user has a throughput of 1 / 30, which uses 5 / 30 of the CPU with the largest demand.
     assert capacity.knee(points((1, 1 / 30, 5 / 30))).value == pytest.approx(6.0)
 
 
 def test_a_lowest_level_beyond_the_knee_gives_no_knee():
-    # With a demand D = 10 ms and a think time Z = 1 s, the knee is at 101 users. 200 users have a throughput X = 100 /s
-    # and N / X = 2 s, which would give a knee of 200. 20 users have X = 19.8 /s and use a fifth of the CPU, and N / X /
-    # D is 101.
+    # With a demand D = 10 ms and a think time Z = 1 s, the knee is at (D + Z) / D = 101 users. 200 users have a
+    # throughput X = 100 /s and N / X = 2 s, which would give a knee of 200. 20 users have X = 19.8 /s, use a fifth of
+    # the CPU, and give N / X / D = 101.
     def lowest(users, rate):
         return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
 
@@ -472,8 +474,8 @@ def test_a_lowest_level_beyond_the_knee_gives_no_knee():
 
 
 def test_demands_of_different_configurations_have_no_common_line():
-    # The demands are 17.8 ms at 20, 60 and 100 /s, and 29.5 ms at 20, 40 and 60 /s. A line through all points would
-    # have a slope of 16.8 ms and a background use of 0.28 CPUs, which does not exist.
+    # The demands of the two configurations are 17.8 ms at 20, 60 and 100 /s, and 29.5 ms at 20, 40 and 60 /s. A line
+    # through the points of both would have a slope of 16.8 ms and a background use of 0.28 CPUs, which does not exist.
     factors = [{"name": "cache", "levels": ["a", "b"]}, {"name": "users", "levels": ["20", "40", "60", "100"]}]
     runs = [
         made(f"{cache}{rate}", rate, float(rate), cpus=demand_s * rate)
@@ -489,7 +491,8 @@ def test_demands_of_different_configurations_have_no_common_line():
 
 
 def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():
-    # The interval of two runs of 1 s and 9 s extends below zero, so its inverse is not an interval.
+    # The interval of the mean demand of two runs, 1 s and 9 s, extends below zero, so the inverse of the demand has no
+    # interval.
     runs = [made("r1", 1, 1 / 30, 1 / 30), made("r2", 1, 1 / 30, 9 / 30)]
     found = capacity.knee([aggregate("users", 1, runs)])
     assert found.value == pytest.approx(6.0)
@@ -503,7 +506,8 @@ def test_regression_of_exact_points_by_hand():
 
 
 def test_regression_covers_the_demand():
-    # 300 random studies of eight runs each; the standard error of a coverage of 0.95 is 0.013.
+    # The coverage is computed from 300 random studies of eight runs each; a coverage of 0.95 has a standard error of
+    # 0.013.
     stream = random.Random(4)
     covered = 0
     for _ in range(300):

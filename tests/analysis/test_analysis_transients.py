@@ -1,4 +1,6 @@
-"""Variations that a system causes itself stay in the window; a start that differs from the rest is left out."""
+"""Variations that the tested system causes itself stay in the window; a start that differs from the rest is
+left out.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,17 @@ from towtank.analysis.windows.transient import transient_of
 
 
 def response_times(slow_from, slow_until, seconds=60):
-    """Return logarithms of response times with 5 % of noise, which are twelve times as long in some seconds."""
+    """Return logarithms of response times with 5 % of noise; in the given seconds the times are twelve times
+    as long.
+    """
     values = np.log(0.1) + 0.05 * np.random.default_rng(5).normal(size=seconds)
     values[slow_from:slow_until] += np.log(12)
     return values
 
 
 def test_a_convoy_that_begins_within_the_window_is_no_transient():
-    """A convoy (five slow seconds after five normal seconds) stays in the window, although MSER alone would cut it
-    off.
+    """A convoy (five slow seconds after five normal seconds) stays in the window. The MSER rule alone would leave it
+    out.
     """
     series = response_times(5, 10)
     assert steady.mser(series).observations == 10
@@ -30,7 +34,7 @@ def test_a_convoy_that_begins_within_the_window_is_no_transient():
 
 @pytest.mark.parametrize(("ratio", "counts"), [(1.23, True), (1.17, False), (1 / 1.3, True), (1 / 1.17, False)])
 def test_the_limit_of_a_change_at_half_is_that_of_its_own_direction(ratio, counts):
-    """A rise of 23 % exceeds the limit of 20 %; relative to the later level, it would be a change of 18.7 %."""
+    """A rise of 23 % exceeds the limit of 20 % for a change. As a share of the later level it would be only 18.7 %."""
     series = np.log(0.1) + 0.02 * np.random.default_rng(5).normal(size=60)
     series[30:] += np.log(ratio)
     found = transient_of({"response_time": series})
@@ -40,7 +44,9 @@ def test_the_limit_of_a_change_at_half_is_that_of_its_own_direction(ratio, count
 
 
 def test_throughput_that_starts_from_zero_is_left_out():
-    """The change is relative to the later level, because a start without throughput cannot be a base."""
+    """The change of throughput is stated relative to the later level, because a start without throughput cannot be the
+    base of a ratio.
+    """
     series = 20 + 0.2 * np.random.default_rng(5).normal(size=60)
     series[:10] = 0
     found = transient_of({"throughput": series})
@@ -54,8 +60,8 @@ def test_a_start_that_differs_is_left_out():
 
 @pytest.mark.parametrize("settled", [False, True])
 def test_nothing_is_left_out_behind_a_stage_that_settled(settled, monkeypatch):
-    """Response times are twelve times as long in the first 10 s; they stay if the load stage has waited for
-    stability.
+    """Response times are twelve times as long in the first 10 s. These seconds stay in the window if the load stage has
+    waited for stability.
     """
     plain = windows.tested
     monkeypatch.setattr("simulated_windows.tested", lambda *given: plain(*given, settled=settled))
@@ -67,7 +73,9 @@ def test_nothing_is_left_out_behind_a_stage_that_settled(settled, monkeypatch):
 
 
 def test_the_relaxation_time_is_that_of_the_queue():
-    """Utilization rho = 0.8 and service time S = 50 ms: N = 4, R = 0.25 s, and S / (1 - sqrt(rho))^2 = 4.487 s."""
+    """Utilization rho = 0.8 and service time S = 50 ms give N = 4 requests in the system, the response time R = 0.25 s,
+    and the relaxation time S / (1 - sqrt(rho))^2 = 4.487 s.
+    """
     assert relaxation_s(4.0, 0.25) == pytest.approx(0.05 / (1 - 0.8**0.5) ** 2)
     rate = 16.0
     assert memory_of(np.full(35, 4.0), np.full(35, rate), np.ones(35)).is_short
@@ -78,20 +86,22 @@ def test_the_relaxation_time_is_that_of_the_queue():
 
 
 def test_a_queue_that_grows_does_not_make_its_window_short():
-    """N grows from 4 to 50 at 16 requests per second.
+    """The number in the system grows from 4 to 50 at 16 requests per second.
 
-    The window would have to last 71 s by the first third of the values, but 26 minutes by all of them.
+    The required length of the window is 71 s if computed from the first third of the values, but 26 minutes if computed
+    from all of them.
     """
     rate, grown = np.full(90, 16.0), np.repeat([4.0, 20.0, 50.0], 30)
     assert not memory_of(grown, rate, np.ones(90)).is_short
     assert not memory_of(grown[::-1], rate, np.ones(90)).is_short
     assert memory_of(np.full(90, grown.mean()), rate, np.ones(90)).is_short
-    # All values of the window decide if a high start may be cut off without the cautious test.
+    # The property `is_long` (a high start may be cut off without the cautious test) is decided by all values of the
+    # window.
     assert not memory_of(grown, rate, np.ones(90)).is_long
 
 
 def noisy(stream, level, seconds, *, correlation=0.6, noise=0.1):
-    """Return a window with response times of 0.1 s times exp(`level`) in each second, and with correlated noise."""
+    """Return a window whose response time in each second is 0.1 s times exp(`level`), with correlated noise."""
     series = np.zeros(seconds + 10)
     for second in range(1, seconds + 10):
         series[second] = correlation * series[second - 1] + noise * (1 - correlation**2) ** 0.5 * stream.normal()
@@ -101,9 +111,10 @@ def noisy(stream, level, seconds, *, correlation=0.6, noise=0.1):
 
 
 def test_a_start_that_relaxes_within_seconds_is_left_out_of_correlated_noise():
-    """The response time starts threefold and relaxes with 4 s; noise of 10 % has a lag-1 correlation of 0.6.
+    """The response time is three times as long at the start and falls with a time constant of 4 s; noise of 10 % has a
+    lag-1 correlation of 0.6.
 
-    With the cautious test alone, four of ten such starts remained in windows that were judged valid.
+    With the cautious test alone, four of ten such starts remained in windows whose verdict was valid.
     """
     stream, start = np.random.default_rng(1), np.log1p(2 * np.exp(-(np.arange(60) + 0.5) / 4))
     windows_of_starts = [noisy(stream, start, 60) for _ in range(100)]
@@ -118,7 +129,9 @@ def test_correlated_noise_without_a_start_is_hardly_ever_cut():
 
 
 def test_a_slow_fall_is_not_cut_off_as_a_start():
-    """The response time halves over the window; the part that remains after a cut falls too little to raise a doubt."""
+    """The response time halves over the window. If a part were cut off as a start, the rest would fall too little to
+    raise a doubt.
+    """
     stream, fall = np.random.default_rng(3), np.linspace(0, np.log(0.5), 60)
     assert sum(verdict_on(noisy(stream, fall, 60)) != "valid" for _ in range(100)) >= 90
 
@@ -137,7 +150,7 @@ def test_an_overload_within_a_window_is_doubted():
 
 @pytest.mark.parametrize("seed", [7, 12, 19])
 def test_a_start_of_five_times_the_response_time_is_left_out_of_correlated_noise(seed):
-    """The first 8 of 60 s are slow; noise of 8 % has a lag-1 correlation of 0.6."""
+    """The response time is five times as long in the first 8 of 60 s; noise of 8 % has a lag-1 correlation of 0.6."""
     stream, series = np.random.default_rng(seed), np.zeros(60)
     for second in range(1, 60):
         series[second] = 0.6 * series[second - 1] + 0.08 * stream.normal()
@@ -146,9 +159,9 @@ def test_a_start_of_five_times_the_response_time_is_left_out_of_correlated_noise
 
 
 def test_correlation_beneath_noise_counts_in_the_cautious_test():
-    """A slow variation over 30 s is hidden beneath noise of the same size.
+    """A slow variation over 30 s is hidden beneath independent noise of the same size.
 
-    A test by the lag-1 correlation alone would count the values as six times too many independent values.
+    A test that uses only the lag-1 correlation would assume six times too many independent values.
     """
     stream, swing = np.random.default_rng(2), np.zeros(240)
     for second in range(1, 240):

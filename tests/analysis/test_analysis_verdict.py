@@ -1,4 +1,4 @@
-"""Every doubt is raised by its evidence, and no doubt is raised by a sound run."""
+"""Every doubt is raised by the evidence for it, and no doubt is raised by an undisturbed run."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ def run(tmp_path):
 
 
 def missing_checks(run):
-    """Return the checks that could not be made, with the reasons."""
+    """Return the checks of a run that could not be made, with the reasons."""
     return {each["check"]: each["why"] for each in summarize_run(run, tables=False)["verdict"]["not_checked"]}
 
 
 def test_interrupts_are_no_other_programs(run):
-    """Network packets of the tested system itself cause these interrupts."""
+    """These interrupts are caused by network packets of the tested system itself, so they are not the use of other
+    programs.
+    """
     interrupts(run)
     assert not {"interference", "not_attributed"} & set(reasons(run))
 
@@ -74,7 +76,7 @@ def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
 
 
 def expecting(run, **request):
-    """Write a plan for the run whose only request has the given checks or extractions."""
+    """Write a plan for the run; its only request has the given checks or extractions."""
     plan = {"transactions": [{"name": "get", "ops": [{"op": "request", "step": 0, "target": 0, **request}]}]}
     (run.path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
@@ -130,11 +132,11 @@ def test_status_codes_of_an_older_recording_are_not_known(run):
 
 @pytest.mark.parametrize("lasts_s", [1, 5, 12])
 def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
-    """Forty requests that started before the window are in flight, while two are normal."""
+    """Forty requests that started before the window are in flight; the normal number is two."""
     carried_over(run, seconds=lasts_s)
     summary = summarize_run(run, tables=False)
     window = summary["window"]
-    # The time that is left out ends with the first second whose number in flight is normal again.
+    # The part that is left out ends with the first second in which the number of requests in flight is normal again.
     assert window["start_s"] == window["asked_start_s"] + lasts_s + 1
     assert window["note"] == f"the first {lasts_s + 1} s of the steady stage were left out as transient"
     assert Kind.BACKLOG not in {reason["kind"] for reason in summary["verdict"]["reasons"]}
@@ -144,7 +146,8 @@ def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
 def test_the_share_of_the_envelope_is_reported_and_below_the_limit_no_doubt(run):
     run.update(envelope={"rate_per_core_per_s": 16.0})
     summary = summarize_run(run, tables=False)
-    # Eight users make one request per second on one load thread; a cycle that would not end in time does not start.
+    # Eight users make one request per second on one load thread. A cycle that would not end before the end of the load
+    # is not started.
     rate = sum(2.0 <= exchange.actual < 42.0 for exchange in script().exchanges) / 40
     assert summary["generator"]["requests_started_per_s"] == pytest.approx(rate)
     assert summary["generator"]["envelope_per_s"] == 16.0
@@ -228,7 +231,7 @@ def test_start_lag(tmp_path, lag_s, level):
 
 
 def lag_doubts(run, limits):
-    """Return the numbers of the generator with the shares of start lag, and the doubts about start lag."""
+    """Return the summary of the generator with the given shares of start lag, and the doubts about start lag."""
     summary = summarize_run(run, limits | {"start_lag_p99": 10.0}, tables=False)
     return summary["generator"], [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "start_lag"]
 
@@ -244,7 +247,7 @@ def lag_doubts(run, limits):
     ],
 )
 def test_start_lag_as_a_share_of_the_mean_response_time(tmp_path, lag_s, limits, level):
-    """Each request ends 250 ms after its intended start, whatever its start lag."""
+    """Each request ends 250 ms after its intended start, however late it starts (start lag)."""
     base = script()
     late = [replace(exchange, actual=exchange.intended + lag_s) for exchange in base.exchanges]
     generator, doubts = lag_doubts(write_run(tmp_path / "r", replace(base, exchanges=late)), limits)
@@ -254,14 +257,14 @@ def test_start_lag_as_a_share_of_the_mean_response_time(tmp_path, lag_s, limits,
 
 
 def many(**changes):
-    """Return a run with a hundred transactions per second, which are enough for a p99."""
+    """Return a run of a hundred transactions per second, which are enough for a p99 with an interval."""
     return even_script(
         stages_of(100, 2.0, 40.0), users=100, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.0, **changes
     )
 
 
 def test_start_lag_of_one_request_in_fifty_is_a_share_of_p99(tmp_path):
-    """One request in fifty starts 240 ms late and takes 480 ms; all others take 250 ms."""
+    """One request in fifty starts 240 ms late and ends 480 ms after its intended start; all others take 250 ms."""
     base = many()
     late = [
         replace(each, actual=each.intended + 0.24, end=each.intended + 0.48) if number % 50 == 0 else each
@@ -288,7 +291,7 @@ def test_a_fast_request_that_is_mostly_start_lag_is_noted_beside_slow_ones(tmp_p
 
 
 def test_a_wait_for_a_user_of_an_open_load_is_no_lag_of_the_generator(tmp_path):
-    """Eight arrivals a second wait for 125 ms each: on average, one arrival waits."""
+    """Eight arrivals a second wait for a free user for 125 ms each, so 8 x 0.125 = 1 arrival waits on average."""
     base = script()
     late = [replace(exchange, actual=exchange.intended + 0.125) for exchange in base.exchanges]
     run = write_run(tmp_path / "r", replace(base, exchanges=late))
@@ -306,8 +309,8 @@ def test_a_wait_for_a_user_of_an_open_load_is_no_lag_of_the_generator(tmp_path):
 
 @pytest.mark.parametrize("think_s", [0.0, 0.75])
 def test_start_lag_of_users_without_pauses_is_not_checked(tmp_path, think_s):
-    """Without pauses, a request starts when the generator has read the previous response, so a late start is not
-    visible.
+    """If users make no pauses, a request starts when the generator has read the previous response. So a late start is
+    not visible.
     """
     base = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=think_s, seconds=42.0, service_s=0.0)
     missing = missing_checks(write_run(tmp_path / "r", base))
@@ -350,8 +353,8 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
     base = script()
 
     def disturbed(exchange):
-        # Response times are tripled for twelve seconds, as if a background job ran; think times are shortened by as
-        # much.
+        # Response times are tripled for twelve seconds, as by a background job; think times are shortened by the same
+        # time.
         late = 0.5 if 16.0 <= exchange.intended < 28.0 else 0.0
         return replace(exchange, end=exchange.end + late, think=exchange.think - late)
 
@@ -359,8 +362,8 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
         write_run(tmp_path / "r", replace(base, exchanges=[disturbed(exchange) for exchange in base.exchanges]))
     )
     doubt = found["no_steady_state"]
-    # The second after 16 s contains requests that started before 16 s, so it has both levels. The step from 0.25 to
-    # 0.75 s would be +200 %, but the seconds at both edges reduce it.
+    # The second after 16 s contains requests that started before 16 s, so short and long times occur in it. The step
+    # from 0.25 to 0.75 s is +200 %, but the seconds at both of its edges reduce the measured change.
     assert doubt["message"].startswith("response time steps by +171 % at 17 s")
     assert doubt["level"] == "invalid"
 

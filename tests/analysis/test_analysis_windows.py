@@ -1,5 +1,5 @@
-"""Stability of a window: short windows state the change that they may hide; load stages and analysis cut the same
-transient.
+"""Steady-state tests of a window. For short windows the size of change that they may hide is stated, and load stages
+and analysis cut off the same transient.
 """
 
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from towtank.analysis.windows.window import at_mean_throughput
 
 
 def steady_window(seconds, per_s=20.0, response_s=0.01):
-    """Return a window with responses at equal intervals."""
+    """Return a window of a run with responses at equal intervals."""
     ends = np.arange(0.5 / per_s, seconds, 1 / per_s)
     return window_of(ends - response_s, ends, 0, seconds, is_open=False)
 
@@ -38,7 +38,9 @@ def note_of(window):
 
 @pytest.mark.parametrize("seconds", [2, 3, 4, 7])
 def test_a_window_too_short_for_any_statement_says_so_and_names_the_length(seconds):
-    """A steady state can only be shown with at least eight observations of one second, within ten seconds."""
+    """A steady state can be shown only with at least eight observations, here of one second each; a window of ten
+    seconds is too short.
+    """
     window = steady_window(seconds)
     assert (window.steady, window.outcome) == (True, "undecided")
     doubt = note_of(window)
@@ -57,7 +59,9 @@ def test_a_window_that_is_long_enough_and_quiet_has_no_note():
 
 
 def test_the_length_allows_for_few_transactions():
-    """With one transaction in five seconds, an observation covers five transactions or 25 s, and eight are needed."""
+    """With one transaction in five seconds, an observation must cover five transactions, or 25 s. Eight observations
+    are needed, so 200 s.
+    """
     window = steady_window(60, per_s=0.2)
     assert window.note == "too short to be tested"
     assert note_of(window).message.endswith("a window of at least 200 s would")
@@ -76,7 +80,9 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
 
 
 def test_rest_has_the_error_of_changes_that_are_found():
-    """Regular slow noise has a small plain error; the test of changes corrects the bias of its autocorrelation."""
+    """Regular slow noise has a small plain error. The steady-state test must use the larger error of the test of
+    changes, which corrects the bias of the autocorrelation.
+    """
     edges = np.arange(21.0)
     values = 100 + 3 * np.sin(np.arange(20) * 1.1)
     line = steady.trend((edges[:-1] + edges[1:]) / 2, values, cautious=True)
@@ -88,7 +94,9 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """The reference states both limits: changes of 5 and 20 % matter, and changes of 10 and 28 % must be excluded."""
+    """The reference states two limits, for throughput and response time: changes of 5 and 20 % matter, and changes of
+    10 and 28 % must be excluded.
+    """
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
     assert TOLERANCE["throughput"] == growth.TOLERANCE
@@ -105,7 +113,7 @@ def test_where_nothing_is_cut_there_is_no_change_that_chance_would_have_to_expla
 def with_transient(noise):
     """Return response times that are six times as long in the first 30 of 60 s.
 
-    There are 20 responses per second, and lognormal noise from second to second.
+    There are 20 responses per second, and the mean of each second has lognormal noise.
     """
     stream, ends = np.random.default_rng(3), np.arange(0.025, 60, 0.05)
     level = np.where(ends < 30, 0.6, 0.1) * np.repeat(stream.lognormal(0, noise, size=60), 20)
@@ -114,7 +122,9 @@ def with_transient(noise):
 
 @pytest.mark.parametrize(("noise", "kept_s"), [(0.05, 30), (0.5, None)])
 def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
-    """MSER's minimum is at the end of its range, so the stage and the analysis judge the remaining half."""
+    """MSER's minimum is at the end of its search range. Then the load stage and the analysis both test the remaining
+    half.
+    """
     ends, responses = with_transient(noise)
     window = window_of(ends - responses, ends, 0, 60, is_open=False)
     edges = np.arange(61.0)
@@ -127,7 +137,9 @@ def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
 
 
 def test_a_difference_of_a_percent_is_left_in_by_both():
-    """Throughput without noise is lower by about 1 % in the first 15 s: significant, but too small to matter."""
+    """Throughput without noise is lower by about 1 % in the first 15 s. Neither the stage nor the analysis leaves these
+    seconds out: the change is significant, but too small to matter.
+    """
     counts = np.where(np.arange(60) < 15, 1000.0, 1008.0)
     zero = np.zeros(60)
     record = Seconds(np.arange(1.0, 61), np.ones(60), counts, 0.1 * counts, zero, zero)
@@ -152,7 +164,7 @@ def test_the_length_that_an_interval_needs_is_in_seconds_whatever_the_bins(bin_s
 
 
 def test_a_quantile_needs_seconds_and_not_bins():
-    """Twelve bins with ten values each are too few: p50 needs 20 bins, like the mean."""
+    """Twelve bins with ten values each are too few for an interval of p50: like the mean, it needs 20 bins."""
     timed, bins, buckets = TimedHistograms(12), np.repeat(np.arange(12), 10), np.tile(np.arange(100, 110), 12)
     timed.__dict__["_decoded"] = (Layout(1, 3_600_000_000_000, 3), bins, buckets, np.ones(120, dtype=np.int64), 0)
     every = np.ones(12, dtype=bool)
@@ -168,7 +180,9 @@ def test_bins_that_were_not_observed_make_the_needed_window_longer():
 
 
 def test_plateaus_have_the_error_that_intervals_rest_on():
-    """Counts are correlated (r = 0.7): with the plain error, growth of throughput would seem to end too early."""
+    """Counts are correlated (r = 0.7). With the plain error, which ignores this, the search would find too early that
+    throughput no longer grows.
+    """
     counts = 10 * autoregressive(np.random.default_rng(6), 20, 0.7)
     error = error_of(counts, np.ones(20))
     assert plateaus._throughput_error(counts, np.ones(20)) == error.standard_error
@@ -177,7 +191,7 @@ def test_plateaus_have_the_error_that_intervals_rest_on():
 
 
 def autoregressive(stream, count, correlation):
-    """Draw values with mean 10, standard deviation 1 and the given lag-1 correlation."""
+    """Return random values with mean 10, standard deviation 1 and the given lag-1 correlation."""
     noise = stream.normal(size=count)
     for number in range(1, count):
         noise[number] = correlation * noise[number - 1] + np.sqrt(1 - correlation**2) * noise[number]
@@ -187,7 +201,8 @@ def autoregressive(stream, count, correlation):
 def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001):
     """Return CPU use and throughput of a tier, per second.
 
-    Throughput has slow noise of 5 %, as caused by think times, and the CPU time per transaction drifts by `drift`.
+    Throughput has slow noise of 5 %, as random think times cause it; the CPU time per transaction changes by `drift`
+    over the series.
     """
     pace = stats.norm.rvs(size=seconds + 4, random_state=generator)
     throughput = per_s * (1 + 0.05 * np.convolve(pace, np.ones(5) / np.sqrt(5), mode="valid")[:seconds])
@@ -196,7 +211,7 @@ def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001)
 
 
 def significant_trends(drift, adjusted, seeds=400):
-    """Return the share of windows in which the trend of CPU use certainly exceeds its tolerance."""
+    """Return the share of windows in which the trend of CPU use is certainly larger than its tolerance."""
     found = 0
     for seed in range(seeds):
         used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift)
@@ -220,8 +235,8 @@ def test_a_change_of_the_work_per_transaction_is_found_more_often_without_the_no
 
 
 def test_a_slow_drift_of_the_work_is_no_transient_whose_start_is_cut_off():
-    """After correction for throughput, MSER would cut off half of a drift, and the other half would be within
-    tolerance.
+    """After correction for throughput, MSER would cut off half of a slow drift of the CPU time per transaction. The
+    drift in the other half would be within the tolerance.
     """
     found = [window_of_a_tier(seed, drift=0.15) for seed in range(20)]
     seen = [change.text for window in found for change in window.changes if change.metric == "cpu of web"]
@@ -231,7 +246,7 @@ def test_a_slow_drift_of_the_work_is_no_transient_whose_start_is_cut_off():
 
 
 def window_of_a_tier(seed, drift, seconds=60):
-    """Return the tested window of a tier with the CPU use of `cpu_of_a_tier` and response times of 20 ms."""
+    """Return the tested window of a tier with the CPU use that `cpu_of_a_tier` returns and response times of 20 ms."""
     used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift, seconds)
     ends = np.concatenate([second + (np.arange(n) + 0.5) / n for second, n in enumerate(np.rint(throughput))])
     return window_of(ends - 0.02, ends, 0.0, seconds, is_open=False, tiers_cpu_s={"web": used})
@@ -242,7 +257,7 @@ def test_the_mean_stays_and_a_tier_that_is_always_busy_is_left_as_it_is():
     assert at_mean_throughput(used, throughput).mean() == pytest.approx(used.mean())
     busy = np.ones(8)
     assert at_mean_throughput(busy, throughput[:8]) == pytest.approx(busy)
-    falling = 2.0 - throughput / 1000  # CPU use is higher at lower throughput, so throughput explains none of it
+    falling = 2.0 - throughput / 1000  # CPU use is higher at lower throughput, so throughput explains no part of it
     assert at_mean_throughput(falling, throughput) == pytest.approx(falling)
 
 

@@ -1,4 +1,6 @@
-"""Models fitted to results and tables, their predictions, and hardware sized for a load."""
+"""Python API of models that are fitted to results and tables, of their predictions, and of sizing hardware for
+a load.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def test_a_fit_has_parameters_with_units_and_intervals(shop: towtank.Fit) -> Non
     assert shop.parameters["limit_throughput"].unit == "1/s"
     assert (shop.curve, shop.verdict, shop.label, shop.doubts) == ("closed", "supported", "", ())
     assert shop.held_out_error is not None and shop.held_out_error == document["held_out"]["worst_error"]
-    # The interval is that of one more measurement at the same load, relative to the existing one.
+    # The interval of the held-out error is that of one more measurement at the same load, relative to the measured
+    # value.
     assert shop.held_out_error.low is not None and shop.held_out_error.high is not None
     assert shop.held_out_error.low < shop.held_out_error < shop.held_out_error.high
     assert shop.held_out_error.high - shop.held_out_error.low > 0.02
@@ -75,7 +78,7 @@ def test_a_fit_is_written_as_a_model(shop: towtank.Fit, tmp_path: Path) -> None:
     predicted = shop.predict(200).throughput_per_s
     assert throughput is not None and predicted is not None
     assert throughput == pytest.approx(predicted, rel=0.02)
-    assert throughput.interval is not None  # the interval comes from the replicates of the fit
+    assert throughput.interval is not None  # the interval comes from the resampled replicates of the fit
 
 
 def test_only_a_closed_curve_is_a_model() -> None:

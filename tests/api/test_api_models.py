@@ -11,8 +11,8 @@ import pytest
 import towtank
 from towtank.errors import StudyError
 
-# M/M/1 queue with utilization U = 0.8 and service time S: response time R = S / (1 - U), number in system Q = U / (1 -
-# U); Kleinrock, Queueing Systems I, section 3.2.
+# M/M/1 queue with utilization U = 0.8 and service time S: response time R = S / (1 - U), number of requests in the
+# system Q = U / (1 - U); Kleinrock, Queueing Systems I, section 3.2.
 WEB = {"classes": {"web": {"rate": "8 /s"}}, "stations": {"cpu": {"demand": {"web": "100 ms"}}}}
 
 

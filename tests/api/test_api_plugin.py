@@ -1,4 +1,4 @@
-"""The pytest plugin: a missed objective is a failure, an invalid measurement is an error."""
+"""The pytest plugin: a violated objective is a test failure, an invalid measurement is a test error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.waits
 
 pytest_plugins = ["pytester"]
 
-# Replaces `towtank.drive` by a function that returns a measurement of two requests.
+# Text of a `conftest.py` that replaces `towtank.drive` by a function that returns a measurement of two requests.
 CONFTEST = """
 import pytest
 import towtank.api.plugin

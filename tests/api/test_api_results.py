@@ -153,7 +153,7 @@ def test_a_part_that_cannot_be_made_is_named(folder: Path, monkeypatch: pytest.M
     def fails(summary: object) -> str:
         raise RuntimeError("no words")
 
-    # A stored summary would be read instead of created, and its parts could not fail.
+    # If a summary were stored, it would be read instead of created, and its parts could not fail.
     (folder / "study-summary.json").unlink(missing_ok=True)
     monkeypatch.setattr(narrative, "headline", fails)
     monkeypatch.setattr("towtank.containment.keep_fault", lambda *arguments: None)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 
 def traits() -> dict[str, Any]:
-    """Return the properties of a process that a library must not change."""
+    """Return the properties of this process that a library must not change."""
     return {
         "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)],
         "environment": dict(os.environ),
@@ -70,7 +70,7 @@ def test_a_drive_leaves_the_process_as_it_is(address: str) -> None:
 def test_an_open_load_and_a_kept_record(address: str, tmp_path: Path) -> None:
     found = towtank.drive(f"http://{address}/", rate=100.0, duration="1 s", out=tmp_path / "kept")
     assert found.rate == 100.0
-    # These requests are due before the end; on a busy machine some of them end later.
+    # These requests are due before the end of the load; on a busy machine some of them end later.
     engine = json.loads((tmp_path / "kept" / "engine" / "engine.json").read_text())
     assert found.requests <= engine["totals"]["offered"] == pytest.approx(100, abs=2)
     assert RunFolder(tmp_path / "kept").manifest["status"] == "complete"
@@ -90,7 +90,7 @@ def test_arguments_are_checked_before_anything_starts() -> None:
 
 def test_a_target_that_is_not_there_is_an_error() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound without listening, so connections are refused
+        taken.bind(("127.0.0.1", 0))  # the port is bound without listening, so connections are refused
         with pytest.raises(TargetError, match="cannot be reached"):
             towtank.drive(f"http://127.0.0.1:{taken.getsockname()[1]}/", duration="1 s")
 
@@ -131,7 +131,8 @@ def test_a_study_is_run_and_resumed(study: Path, tmp_path: Path) -> None:
     assert results.folder == out
     assert [run.status for run in results.runs] == ["complete", "complete"]
     assert [run.load for run in results.runs] == [2, 4]
-    # Other work on this machine may leave a run of two seconds without a window. An invalid run is a point too.
+    # Other programs on this machine may leave a run of two seconds without a valid window. An invalid run also makes a
+    # point.
     analysed = [run.load for run in results.runs if run.summary]
     assert [point.load for point in results.points] == analysed
     assert [objective.text for objective in results.objectives] == ["p95 < 10 s"]

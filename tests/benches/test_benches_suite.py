@@ -1,4 +1,4 @@
-"""Computations of the benches: true response times during a stall, ratios, and parsers of the outputs of other
+"""Computations of the benchmark suite: true response times during a stall, ratios, and parsers of the outputs of other
 tools.
 """
 
@@ -21,7 +21,7 @@ BENCHES = Path(__file__).parents[2] / "benches"
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> object:
-    """Return a function that imports a module of the benches, which are not a package."""
+    """Return a function that imports a module of the folder `benches`, which is not a package."""
     monkeypatch.syspath_prepend(str(BENCHES))
     before = set(sys.modules)
 
@@ -51,7 +51,7 @@ def test_h2load_reports_its_count(bench) -> None:
 
 
 def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
-    """Return a log of ten requests a second for ten seconds with 1 ms each, and a stall from 4 s to 6 s."""
+    """Return a log of ten requests a second for ten seconds that take 1 ms each, except for a stall from 4 s to 6 s."""
     rows = []
     for number in range(100):
         due = number * 100_000_000
@@ -67,8 +67,8 @@ def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
 def test_the_truth_of_a_stall_does_not_depend_on_what_was_sent_in_it(bench, sends_on):
     log = stalled_log(7_000, sends_on=sends_on)
     found = bench("stall").truth(log, 7_000, 10.0, 10.0, 2.0)
-    # Twenty of the hundred requests were due during the stall and wait 2.0, 1.9, ... 0.1 s, so the 99th of 100 waits
-    # 1.9 s.
+    # Twenty of the hundred requests were due during the stall and wait 2.0, 1.9, ... 0.1 s, so the 99th of the 100
+    # sorted waits is 1.9 s.
     assert found == pytest.approx({"p99": 1.9, "p99.9": 2.0, "max": 2.0})
 
 

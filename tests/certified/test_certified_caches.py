@@ -1,4 +1,4 @@
-"""Published reference strings and memory sizes, computed from files and by the engine; all results are exact."""
+"""Published reference strings and memory sizes, computed from files and by the engine; all results must be exact."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_f2_an_index_that_fits() -> None:
         document = index_document(Index(*sizes))
         assert document["index"]["fits"] is fits
         assert document["index"]["room_bytes"] == verified["room_gb"][number] * giga
-        # The case with 40 units of memory, where 39 are needed, reports its small margin.
+        # In the case with number 1, 39 of 40 units of memory are needed, so a warning states that the margin is small.
         assert bool(document["warnings"]) is (number == 1)
         assert all((row["hit_ratio"] == 1) is fits for row in document["by_skew"])
 
@@ -50,15 +50,15 @@ def test_f1_metadata_of_a_page_pool(tmp_path: Path) -> None:
         bytes=(verified["memory_bytes"],),
         metadata_bytes=inputs["file_bytes"],
     )
-    # There are more files than metadata entries, and 4096 files of 2 MiB exactly fill the page pool of 8 GiB.
+    # There are more files than metadata entries. 4096 files of 2 MiB exactly fill the page pool of 8 GiB.
     size = 2 * 2**20
     files = inputs["pagepool_bytes"] // size
     keys = [*range(20_500), *range(20_500 - files, 20_500)]
     document = trace_document(trace(tmp_path, keys, size), request)
     [row] = document["limits"]
     assert row["metadata_bytes"] == verified["metadata_bytes"]
-    # All references but the first of each file are hits. With one byte less no reference is a hit, because the files in
-    # use fill the whole memory.
+    # All references except the first to each file are hits. With one byte less no reference is a hit, because each file
+    # is evicted just before it is used again.
     assert row["miss_ratio"] == pytest.approx(20_500 / len(keys), abs=1e-12)
     less = CacheRequest(request.entries, (verified["memory_bytes"] - 1,), request.metadata_bytes)
     [row] = trace_document(trace(tmp_path, keys, size), less)["limits"]

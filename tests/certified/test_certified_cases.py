@@ -1,4 +1,4 @@
-"""Checks that every published case has a test."""
+"""Checks that every published reference case has a test."""
 
 from __future__ import annotations
 

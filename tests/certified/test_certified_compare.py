@@ -1,4 +1,4 @@
-"""False alarms, power and interval coverage of `towtank compare`, simulated with known true values."""
+"""Rate of false alarms, power and interval coverage of `towtank compare`, simulated with known true values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Elasticities from single runs of closed systems whose speed varies from run to run.
 
-The tests also count the differences that comparisons of such runs report.
+The tests also count how often comparisons of such runs report a difference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAIRS = SERIES or 200
 SERVICE_S = 0.01
 WITHIN = 0.004
 LOADS = (0.1, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 3.0)
-"""Number of users, relative to the knee: the intersection of the throughput bounds for few and for many users. [1]"""
+"""Numbers of users, relative to the knee (the intersection of the throughput bounds for few and for many users). [1]"""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class At:
     cpus: int = 1
 
     def elasticity(self, users: int) -> Elasticity:
-        """Return the elasticities that the summary of a run states."""
+        """Return the elasticities that the summary of a run with this operating point states."""
         return elasticity_of(
             {
                 "throughput_per_s": {"value": self.x_per_s},
@@ -130,7 +130,7 @@ def test_values_follow_the_speed_at_most_as_said_and_at_least_two_fifths_as_much
 ) -> None:
     """Elasticities are compared with the derivative of the exact solution.
 
-    If no tier observes a station, they may be too small by a tenth.
+    If a station is not observed by a tier, they may be too small by a tenth.
     """
     allowed = 1.10 if system in HIDDEN else 1.005
     users, step = users_at(load, think_s), 1e-4
@@ -149,7 +149,7 @@ def estimate(value: float, random: np.random.Generator) -> dict[str, object]:
 
 
 def point_of(here: At, users: int, random: np.random.Generator) -> dict[str, object]:
-    """Return a point of one run whose estimates have an error of 0.4 %."""
+    """Return a point of a study with one run, whose estimates have an error of 0.4 %."""
     return {
         "users": users, "load": users, "verdicts": ["valid"], "transactions": {}, "tiers": {},
         "throughput_per_s": estimate(here.x_per_s, random),
@@ -161,7 +161,7 @@ def point_of(here: At, users: int, random: np.random.Generator) -> dict[str, obj
 def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHARE) -> dict[str, float]:
     """Return, by metric, the share of pairs of single runs that are reported as different.
 
-    The service times of the second run are `effect` times as long.
+    The service times in the second run of each pair are `effect` times as long.
     """
     random, think_s = np.random.default_rng(round(1000 * load * effect)), 1.0
     users, found = users_at(load, think_s), {"throughput_per_s": 0, "response_time_s.mean": 0}
@@ -210,7 +210,9 @@ def test_a_system_of_three_times_the_service_times_is_seen(system: str, load: fl
 
 
 def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
-    """By hand: N = 104, Z = 1 s, D = 10 ms have X = 100 /s and R = 40 ms: 2 % less X is R half as long again."""
+    """By hand: N = 104 users, Z = 1 s and D = 10 ms have X = 100 /s and R = 104 / 100 - 1 s = 40 ms. If X falls by 2 %,
+    R = N / X - Z rises by half.
+    """
     said = elasticity(1.0, 100.0 * 0.04, 104.0)
     assert said.response_time == pytest.approx(104 / (100 * 0.04))
     assert said.throughput == 1.0
@@ -220,9 +222,10 @@ def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
     ("busy", "response_time", "throughput"), [(0.0, 1.0, 0.0), (0.5, 2.0, 0.0), (0.9, 10.0, 0.0), (1.0, LARGEST, 1.0)]
 )
 def test_arrivals_fix_the_throughput_of_an_open_load(busy: float, response_time: float, throughput: float) -> None:
-    """By hand: R = D / (1 - X D) with a fixed X, and a saturated station has the throughput 1 / D.
+    """By hand: R = D / (1 - X D) for a fixed X, so the elasticity of R is 1 / (1 - U); a saturated station has X = 1 /
+    D.
 
-    R is the response time, D the demand and X the throughput.
+    R is the response time, D the demand, X the throughput and U = X D the utilization.
     """
     said = elasticity(busy, 1.0, None)
     assert (said.response_time, said.throughput) == (pytest.approx(response_time), throughput)
@@ -259,9 +262,8 @@ def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.
     ],
 )
 def test_two_groups_follow_the_speed_at_most_as_said(groups: list[tuple[int, float, float]]) -> None:
-    """Elasticities are compared with the derivative of the exact solution.
-
-    This is done for the mean over all users, for each group, and for the total throughput.
+    """Elasticities are compared with the derivative of the exact solution: for the mean over all users, for each group,
+    and for the total throughput.
     """
     step = 1e-4
     rates, responses, busy = of_groups(groups, 1.0)
@@ -286,7 +288,7 @@ def paced(users: float, x_per_s: float, r_s: float, pace_s: float) -> dict[str, 
 
 
 def test_a_pace_fixes_the_throughput_until_no_pause_is_left() -> None:
-    """By hand: 90 users with a pace of 1 s make 90 /s for any demand D.
+    """By hand: 90 users with a pace of 1 s make 90 /s, whatever the demand D, as long as they still pause.
 
     150 users have no pauses left: R = 1.5 s = N / X, which is proportional to D.
     """

@@ -1,4 +1,4 @@
-"""An interval that is converted to another confidence equals the interval that is computed for this confidence."""
+"""An interval that is converted to another confidence level equals the interval that is computed at this level."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_an_interval_on_an_edge_stays_one(low: float | None, high: float | None)
 
 
 def test_two_runs_widened_far_have_no_upper_end() -> None:
-    """With one degree of freedom, the factor from 95 % to 99.99 % is 501, and 100 ** 501 exceeds the range of
-    floats.
+    """With one degree of freedom, the half width grows by the factor 501 from 95 % to 99.99 %. The upper end would be
+    100 ** 501, which exceeds the range of floats.
     """
     wide = Estimate(2.0, 0.02, 200.0, RUNS, 2).at(0.9999)
     assert (wide.low, wide.high) == (pytest.approx(0.0, abs=1e-300), math.inf)

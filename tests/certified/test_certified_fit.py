@@ -24,8 +24,8 @@ from towtank.model.fitting.fit import Fit, fit_curve
 from towtank.model.fitting.least_squares import Bounds, fit
 from towtank.model.fitting.observations import Observations, observations
 
-# The verified values are from another optimiser with its own stopping tolerance. Curvature changes the standard errors
-# more than the parameters.
+# The verified values come from another optimiser with its own stopping tolerance. Curvature near the minimum makes
+# standard errors more sensitive to it than parameters.
 PARAMETERS, ERRORS = 1e-5, 2e-4
 
 
@@ -34,7 +34,7 @@ def known(identity: str) -> dict[str, Any]:
 
 
 def points_of(identity: str) -> Observations:
-    """Return the points of a case, from its file or from its inputs."""
+    """Return the points of a published case, from its file or from its inputs."""
     inputs = known(identity)["inputs"]
     if "csv" not in inputs:
         return observations(np.array(inputs["x"], dtype=float), np.array(inputs["y"]))
@@ -73,7 +73,8 @@ def test_nist_parameters_and_standard_deviations(identity: str) -> None:
     equation = rational(identity)
     found = fit(lambda b: equation(b.T[:, :, None], x), start, y, np.ones(len(y)), free)
     certified = published["published"]
-    # The source prints ten digits; numerical derivatives limit the standard deviations to eight digits.
+    # The source prints ten digits; because derivatives are numerical, the standard deviations agree only to eight
+    # digits.
     assert found.parameters == pytest.approx(certified["params"], rel=1e-6)
     assert found.sum_of_squares == pytest.approx(certified["rss"], rel=1e-9)
     errors = np.sqrt(np.diag(found.covariance(certified["dof"])))
@@ -87,7 +88,8 @@ def test_usl_parameters_errors_and_intervals(identity: str) -> None:
     values = dict(zip(("gamma", "sigma", "kappa"), found.parameters, strict=True))
     assert [values[name] for name in names] == pytest.approx([verified[name] for name in names], rel=PARAMETERS)
     assert found.freedom == verified["dof"]
-    # The residuals of V48 are one unit of the seventh printed digit, so its standard errors are mostly rounding.
+    # The residuals of case V48 are about one unit of the seventh printed digit, so its standard errors are mostly
+    # rounding.
     tolerance = 0.02 if identity == "V48" else ERRORS
     errors = intervals.standard_errors(found)
     assert [errors["sigma"], errors["kappa"], errors["lambda"]] == pytest.approx(verified["se"], rel=tolerance)
@@ -106,7 +108,8 @@ def test_usl_parameters_errors_and_intervals(identity: str) -> None:
 
 def test_the_interval_that_a_package_prints_as_95_percent_is_not_printed() -> None:
     result = intervals.t_intervals(usl_of("V43")[0])
-    # R's usl prints (0.0075, 0.0413) for sigma, which is a 90 % interval with the wrong degrees of freedom.
+    # For sigma, R's usl prints the interval (0.0075, 0.0413). This is a 90 % interval with the wrong degrees of
+    # freedom.
     assert result["sigma"][0] < 0
     assert result["sigma"][1] > 0.05
 
@@ -196,7 +199,7 @@ def librede() -> Series:
 
 def test_demands_of_the_librede_sample() -> None:
     series, verified = librede(), known("V65")["verified"]
-    # Exact methods on the same numbers may differ only by the rounding of sums.
+    # Exact methods with the same input may differ only by the rounding of sums.
     assert non_negative(series) == pytest.approx(verified["nnls_with_intercept"], rel=1e-9)
     assert non_negative_without_background(series)[1:] == pytest.approx(verified["nnls_no_intercept"], rel=1e-9)
     by_law, by_times = service_demand_law(series), response_times(series)

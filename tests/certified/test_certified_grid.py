@@ -25,12 +25,14 @@ EVENTS = 400_000
 FULL_STATIONS = int(os.environ.get("TOWTANK_FULL", "40"))
 FULL_EVENTS = 200_000
 SLACK = 1e-6
-"""Allowed rounding error of a value at its bound. [ratio]"""
+"""Allowed rounding error of a value that is equal to its bound. [ratio]"""
 
 
 @cache
 def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
-    """Return the comparisons of all solved networks with a steady simulation, and all solutions."""
+    """Return the comparisons of solver and simulator for all solved networks whose simulation reached a steady state,
+    and all solutions.
+    """
     drawn = [(seed, *network(seed)) for seed in range(NETWORKS)]
     solved = solve_models([model for *_, model in drawn])
     result = [(document, each["answer"]) for document, each in zip(drawn, solved, strict=True) if "answer" in each]
@@ -39,7 +41,7 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
         (seed, kind, load, model), answer = pair
         settings = SimulationSettings(precision=0.01, events=EVENTS, seed=seed + 1)
         simulated = simulate_models([model], settings)["answers"][0]
-        # A simulation without a steady state has no interval to compare with.
+        # A simulation that did not reach a steady state has no interval to compare with.
         return list(compared(seed, kind, load, answer, simulated)) if simulated["steady"] else []
 
     with ThreadPoolExecutor(2) as pool:
@@ -50,7 +52,7 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
 def table_rows() -> list[dict[str, Any]]:
     """Return the rows of the certification table: method, networks, classes, and the largest significant error.
 
-    `stated` is the error that the solutions state; None for exact methods.
+    `stated` is the error bound that the solutions state; it is None for exact methods.
     """
     found, answers = grid()
     stated = defaultdict(float)
@@ -94,7 +96,9 @@ SECTION = Section(
 
 @pytest.mark.certify
 def test_every_method_is_within_what_it_states(tabled: Tabled) -> None:
-    """A 95 % interval that is widened 2.2 times misses the true value in less than one of a thousand cases."""
+    """A 95 % interval that is widened by the factor 2.2 excludes the true value in less than one of a thousand
+    cases.
+    """
     assert len([row for row in grid()[0] if row.exact and row.error > 0]) <= NETWORKS // 500
     for row in table_rows():
         stated = "" if row["exact"] else percent(row["stated"])
@@ -113,7 +117,7 @@ def test_approximate_answers_are_within_the_error_that_they_state() -> None:
 
 
 def solved(classes: list[dict[str, Any]], **station: Any) -> dict[str, Any]:
-    """Return the solution of a model with one station `s`."""
+    """Return the solution of a model with a single station, named `s`."""
     return dict(solve_models([{"classes": classes, "stations": [{"name": "s", **station}]}])[0]["answer"])
 
 
@@ -128,7 +132,7 @@ def times_of(answer: dict[str, Any]) -> list[float]:
 @pytest.mark.parametrize("servers", [1, 2, 8, 64])
 @pytest.mark.parametrize("users", [0, 1, 20, 200])
 def test_variation_near_one_joins_the_exact_answer(servers: int, users: int) -> None:
-    """A class is open if `users` is 0."""
+    """The class has an open load if `users` is 0, and a closed load otherwise."""
     load = {"users": users, "think_time_s": 1.0} if users else {"arrival_rate_per_s": 0.8 * servers}
     classes = [{"name": "a", **load}]
     exact = times_of(solved(classes, servers=servers, services=services({"a": 1.0}, 1.0)))
@@ -169,7 +173,9 @@ def test_one_closed_class_split_in_two_is_the_same_within_what_is_stated(scv: fl
 
 @cache
 def full_rows() -> tuple[list[Compared], list[tuple[int, float]], int]:
-    """Return comparisons of response times, errors of exact losses by seed, and the number of refused models."""
+    """For stations with finite capacity, return comparisons of response times, errors of exact losses by seed, and the
+    number of refused models.
+    """
     found: list[Compared] = []
     losses: list[tuple[int, float]] = []
     refused = 0
@@ -211,7 +217,7 @@ def test_full_stations_are_within_what_they_state(tabled: Tabled) -> None:
         outside = [row for row in each if row.error > (0.0 if exact else row.stated or 0.0)]
         counts = (str(len({row.seed for row in each})), str(len(each)), percent(worst))
         stated = "" if exact else percent(max(row.stated or 0.0 for row in each))
-        # A widened 95 % interval misses the true value in less than one of a thousand cases.
+        # A widened 95 % interval excludes the true value in less than one of a thousand cases.
         holds = len(outside) <= FULL_STATIONS // 500 if exact else not outside
         tabled(FULL_SECTION, method, "yes" if exact else "no", *counts, stated, holds=holds)
 

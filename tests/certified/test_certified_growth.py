@@ -1,4 +1,6 @@
-"""Detection of growth and pauses in simulated queues whose state is known: no false alarm, and no missed overload."""
+"""Detection of growth and pauses in simulated queues whose state is known: no false alarm, and no undetected
+overload.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ def constant(stream, mean, count):
 
 
 def lognormal(stream, mean, count):
-    """Draw service times with a squared coefficient of variation of 10."""
+    """Return random service times with a squared coefficient of variation of 10."""
     variance = np.log(11.0)
     return stream.lognormal(np.log(mean) - variance / 2, np.sqrt(variance), count)
 
@@ -36,7 +38,7 @@ def queue(stream, service, rate, utilization, length_s):
 
 
 def held(arrivals, ends, start, seconds):
-    """Return the mean number of requests in the system for each second."""
+    """Return the mean number of requests in the system in each second."""
     instants = np.concatenate([arrivals, ends])
     order = np.argsort(instants, kind="stable")
     instants = instants[order]
@@ -72,23 +74,23 @@ def test_a_queue_below_its_limit_has_neither_growth_nor_pauses(service, rate, ut
     series = [queue(stream, service, rate, utilization, WARM_UP_S + seconds) for _ in range(SERIES)]
     alarms = sum(growth(*queue, WARM_UP_S, seconds).is_significant for queue in series)
     slow = sum(len(slow_places(means(*queue, WARM_UP_S, seconds))) >= slow_limit(seconds) for queue in series)
-    # The nominal rate of a test is 1 %. Of 1,000 series of each kind, none was significant with constant or exponential
-    # service, and 0.1 to 1.3 % with lognormal service (rates of 90 and 300, utilization 0.7 and 0.9).
+    # The nominal rate of false alarms is 1 %. Of 1,000 series of each kind, none was significant with constant or
+    # exponential service, and 0.1 to 1.3 % with lognormal service (rates of 90 and 300 /s, utilization 0.7 and 0.9).
     assert alarms <= (0.03 * SERIES if service is lognormal else 0)
     assert slow <= 0.01 * SERIES
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(115.0, 12), (120.0, 10), (130.0, 12)])
 def test_an_overload_is_found_within_ten_seconds(rate, seconds):
-    # The capacity of an M/M/1 queue with a service time of 10.14 ms is 98.6 /s.
+    # The server is an M/M/1 queue with a service time of 10.14 ms, so its capacity is 98.6 /s.
     stream = np.random.default_rng(21)
     found = [growth(*queue(stream, exponential, rate, rate / 98.6, 5 + seconds), 5, seconds) for _ in range(SERIES)]
-    # The expected growth is 1.1, 1.5 and 2.3 times the limit, which is three standard deviations.
+    # The expected growth is 1.1, 1.5 and 2.3 times the detection limit of three standard deviations.
     assert sum(growing.is_significant for growing in found) >= {115.0: 0.45, 120.0: 0.70, 130.0: 0.99}[rate] * SERIES
 
 
 def test_a_pause_of_300_ms_every_3_3_s_is_found():
-    # 40 arrivals per second take 4 ms each; arrivals within a pause wait until its end.
+    # 40 requests per second take 4 ms each; requests that arrive in a pause wait until it ends.
     arrivals = np.cumsum(np.random.default_rng(22).exponential(1 / 40, 1500))
     phase = arrivals % 3.3
     ends = arrivals + np.where(phase < 0.3, 0.3 - phase, 0.0) + 0.004

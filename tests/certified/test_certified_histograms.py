@@ -1,4 +1,4 @@
-"""HdrHistogram V2, compared with hand-written encodings, the reference package, and a published example."""
+"""HdrHistogram V2, compared with hand-written encodings, the reference implementation, and a published example."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_merge_is_the_histogram_of_the_union():
 
 
 def test_the_published_example_of_a_stall():
-    # Raw data of case V54: 10,000 values of 1 ms and one of 100 s. The case has microseconds, the test nanoseconds.
+    # Raw data of case V54: 10,000 values of 1 ms and one of 100 s. The case uses microseconds, this test nanoseconds.
     published = case("V54")["published"]["raw"]
     found = histograms.decode(encode([1_000_000] * 10_000 + [100_000_000_000]))
     assert found.total == published["n"]
@@ -76,13 +76,14 @@ def test_the_published_example_of_a_stall():
 
 
 def test_rank_of_a_decimal_probability_is_exact():
-    # 0.95 * 100 and 0.07 * 100 are not exact in binary numbers.
+    # The products 0.95 * 100 and 0.07 * 100 are not exact in binary floating point, so a rank must not be computed from
+    # them.
     assert [histograms.rank_of(p, 100) for p in (0.95, 0.07, 0.999, 0.0001, 1.0)] == [95, 7, 100, 1, 100]
     assert histograms.rank_of(0.99, 1_000_000) == 990_000
 
 
 def test_variance_of_two_values():
-    # 1 ms and 3 ms have a variance of 1 ms², with the accuracy of the buckets (0.1 %).
+    # The variance of 1 ms and 3 ms is 1 ms², with the accuracy of the buckets (0.1 %).
     assert histograms.decode(encode([1_000_000, 3_000_000])).variance_s2 == pytest.approx(1e-6, rel=0.004)
 
 

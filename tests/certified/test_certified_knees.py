@@ -1,4 +1,6 @@
-"""Coverage of the intervals of knees, for simulated measurements of systems with a known knee."""
+"""Coverage of the intervals of knees (loads from which the throughput hardly grows), for simulated measurements of
+systems with a known knee.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ SECTION = Section(
 
 
 def closed(stream: Any, users: Any) -> Observations:
-    """Return throughput (error 1 %) and response time (error 3 %) of four servers with users who think for 2 s."""
+    """Return throughput (error 1 %) and response time (error 3 %) of a closed system: four servers, and users who think
+    for 2 s.
+    """
     rate = CLOSED.throughput(CLOSED_TRUE, users)[0]
     times = np.maximum(users / rate - THINK_S, 0.0)
     noise = stream.standard_normal((2, len(users)))
@@ -68,8 +72,8 @@ def power_knee(points: Observations) -> dict[str, Any] | None:
 
 
 def most_power(levels: Any) -> float:
-    """Return the load with the largest power (throughput divided by response time) of the true curve, within the
-    levels.
+    """Return the load, within the measured levels, at which the power (throughput divided by response time) of the true
+    curve is largest.
     """
     loads = np.arange(levels.min(), levels.max() + 1)
     rates = CLOSED.throughput(CLOSED_TRUE, loads)[0]

@@ -13,7 +13,7 @@ from certification import Section, percent
 from towtank.analysis.limits.estimate import BRACKET, TESTED, estimate_limit
 from towtank.analysis.limits.search import Failure, Outcome, SearchPlan, Step, decide
 
-# The utilization is limited just below 1, because a plateau beyond the capacity ends while its queue still grows.
+# The utilization is limited to just below 1, because a plateau beyond the capacity ends while its queue still grows.
 _OVERLOAD = 1 - 1 / 2000
 
 
@@ -25,7 +25,7 @@ def erlang_c(servers, offered):
 
 
 def response(servers, rate):
-    """Return the mean response time as a multiple of the service time."""
+    """Return the mean response time of the M/M/m queue as a multiple of the service time."""
     return 1 + erlang_c(servers, rate) / (servers - rate)
 
 
@@ -83,10 +83,11 @@ def test_interval_holds_the_limit(servers, objective, noise, tabled):
 
 
 def test_interval_by_hand():
-    """By hand: the margins are -0.2, -0.4, -0.3 at 90 and 0.3, 0.5, 0.4 at 100.
+    """By hand: the margins (logarithms of response time over limit) are -0.2, -0.4, -0.3 at 90 and 0.3, 0.5, 0.4 at
+    100.
 
     The pooled s is 0.1 with 4 degrees of freedom, t = 2.776. Both means of three (-0.3 and 0.4, standard error 0.0577)
-    are significant, and the line crosses zero at 90 + 10 x 0.3 / 0.7.
+    differ significantly from 0, and the line between them crosses zero at 90 + 10 x 0.3 / 0.7.
     """
     levels, margins = [90, 100, 90, 100, 90, 100], [-0.2, 0.3, -0.4, 0.5, -0.3, 0.4]
     found = estimate_limit(levels, margins, 90, 100)
@@ -95,8 +96,8 @@ def test_interval_by_hand():
 
 
 def test_an_end_within_chance_moves_out_to_the_next_level():
-    """The mean 0.05 at 100 is not significant (limit 0.16), so the interval ends at 110, where 0.5 exceeds 2.776 x
-    0.1.
+    """The mean margin 0.05 at 100 does not differ significantly from 0 (limit 0.16). So the interval ends at 110, where
+    0.5 exceeds 2.776 x 0.1.
     """
     levels = [90, 100, 90, 100, 90, 100, 110]
     margins = [-0.2, -0.05, -0.4, 0.15, -0.3, 0.05, 0.5]

@@ -1,4 +1,4 @@
-"""Observers compared with programs that count their own use, within 2 % or one clock tick.
+"""Observed resource use, compared with programs that count their own use, within 2 % or one clock tick.
 
 All programs run at the same time, and with other work on the machine, which must not change the observed use of a
 group.
@@ -18,15 +18,15 @@ from certified_observers import CASES, WITHIN_S, command, judge, observe_groups
 from towtank.engine import guarded
 
 pytestmark = [pytest.mark.waits, pytest.mark.certify, pytest.mark.xdist_group("observers")]
-# Programs under a guard process, as Towtank starts all of its processes.
+# Programs that are started below a guard process, as Towtank starts all of its processes.
 GUARDED = CASES
-# Programs that are observed by process id only, like programs that Towtank did not start. Their orphans get a parent
-# outside the group.
+# Programs that are observed by process id only, like programs that Towtank did not start. If a process of such a
+# program ends, its children get a parent outside the group.
 NAMED = ("duty_cycle", "children", "detached", "many_sessions")
 
 
 class Observed:
-    """Programs with their printed counts, and all samples."""
+    """The observed programs with the counts that they print, and all samples of the probe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,8 +90,8 @@ def test_the_sum_of_resident_sets_counts_shared_pages_repeatedly(observed: Obser
 
 
 def test_orphans_of_a_named_program_are_not_lost_but_not_attributed(observed: Observed):
-    # The host's CPU time includes all groups, and other programs can only add to it. Some kernels include stolen time
-    # in the time of processes.
+    # The host's CPU time includes that of all groups, and other programs can only add to it. Some kernels include
+    # stolen time in the time of processes.
     first, last = observed.samples.working[0], observed.samples.working[-1]
     keys = ("cpu_user_s_total", "cpu_system_s_total")
     counted = (*keys, "cpu_irq_s_total", "cpu_steal_s_total")

@@ -1,4 +1,4 @@
-"""Share of 95 % intervals of the CPU time of a ramp-up that contain the mean over many runs."""
+"""Share of 95 % intervals of the CPU time of a ramp-up, each from one run, that contain the mean over many runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 COUNT = SERIES or 60
 COVERAGE = 0.93
-"""Smallest allowed share of intervals that contain 1, for ratios of equal systems. [1]"""
+"""Smallest allowed share of intervals that contain the true ratio 1 of two equal systems. [1]"""
 SECTION = Section(
     "CPU time of a ramp-up",
     "users | CPU time of a request | variation | CPUs used | mean held within the run | equal systems found equal",
@@ -52,7 +52,7 @@ class Ramp:
     seconds: int = 9
 
     def busy(self, random: np.random.Generator) -> np.ndarray:
-        """Return the CPU time used in each second. [s]"""
+        """Return the CPU time used in each second of the ramp. [s]"""
         return self.run(random)[0]
 
     def responses(self, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +63,7 @@ class Ramp:
     def run(self, random: np.random.Generator, beyond: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return CPU time [s], sum of response times [s] and completions [1] of each second.
 
-        `beyond` is the number of seconds after the ramp.
+        `beyond` is the number of simulated seconds after the ramp.
         """
         length = self.seconds + beyond
         starts = [(self.seconds * user / self.users, user) for user in range(self.users)]
@@ -116,7 +116,7 @@ def test_intervals_of_a_ramp_up_hold_the_mean_of_many(ramp: Ramp, tabled) -> Non
 
 
 def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
-    """Return the ratio of two runs of the same system, each with its own random deviation of 10 %."""
+    """Return the ratio of two runs of the same system; each run has its own random deviation of 10 %."""
     pair = [
         with_run_to_run(mean_along_trend(ramp.busy(random) * (1 + ASSUMED_SHARE * random.standard_normal())))
         for _ in range(2)
@@ -166,7 +166,7 @@ def of_another_speed(ramp: Ramp, random: np.random.Generator) -> Estimate:
 
 
 def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
-    """Return the elasticities in the last ten seconds, after the ramp."""
+    """Return the elasticities of the system in the last ten seconds, which are after the ramp."""
     used, sums, counts = ramp.run(random, beyond=20)
     last = slice(-10, None)
     x_per_s, r_s = counts[last].sum() / 10, sums[last].sum() / counts[last].sum()
@@ -174,9 +174,9 @@ def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
 
 
 def test_a_ratio_along_a_trend_by_hand() -> None:
-    """Counts of 2 and sums of 2, 4, 8, 8, 10, 14 have the same ratios as the series 1, 2, 4, 4, 5, 7.
+    """The sums 2, 4, 8, 8, 10, 14 over counts of 2 have the ratios 1, 2, 4, 4, 5, 7.
 
-    So the mean is 23 / 6, with the same error.
+    So the mean ratio is 23 / 6, with the same error as the mean of this series.
     """
     counts, sums = np.full(6, 2.0), 2 * np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0])
     found, alone = ratio_along_trend(sums, counts), mean_along_trend(sums / 2)
@@ -191,7 +191,9 @@ def test_a_straight_ramp_has_no_error() -> None:
 
 
 def test_the_error_of_a_ramp_by_hand() -> None:
-    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1: a variance of 7 / 24 with 2 degrees of freedom."""
+    """The second differences of 1, 2, 4, 4, 5, 7 are 1, -2, 1, 1, which gives a variance of 7 / 24 with 2 degrees of
+    freedom.
+    """
     found = mean_along_trend(np.array([1.0, 2.0, 4.0, 4.0, 5.0, 7.0]))
     half = 4.303 * math.sqrt(7 / 24 / 6) / (23 / 6)
     assert found.n == 3

@@ -31,7 +31,7 @@ def stations(answer: dict[str, Any], key: str) -> list[float]:
 
 
 def jobs(answer: dict[str, Any]) -> list[list[float]]:
-    """Return the mean number of jobs by class and station."""
+    """Return the mean number of jobs in the system by class and station."""
     return [
         [
             station["residence_time_s"].get(name, 0.0) * each["throughput_per_s"]
@@ -42,7 +42,7 @@ def jobs(answer: dict[str, Any]) -> list[list[float]]:
 
 
 def single(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return one closed class from service times and visits."""
+    """Return a single closed class from service times and visits."""
     servers = inputs.get("servers", [1] * len(inputs["S"]))
     each = {}
     for index, (time, visits, count) in enumerate(zip(inputs["S"], inputs["V"], servers, strict=True)):
@@ -261,7 +261,7 @@ def test_v27_v29_open_networks(identity):
 
 
 def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str, float]]:
-    """Return a routing for a matrix of transition probabilities and the arrival rates at each station."""
+    """Return the routing of a model for a matrix of transition probabilities and the arrival rates at each station."""
     rows = {f"s{i}": {f"s{j}": p for j, p in enumerate(row) if p} for i, row in enumerate(matrix)}
     return {"start": {f"s{i}": rate / sum(start) for i, rate in enumerate(start) if rate}, **rows}
 
@@ -269,7 +269,8 @@ def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str,
 def test_v28_jackson_network_with_feedback():
     inputs, expected = case("V28")["inputs"], case("V28")["verified"]
     each = {f"s{index}": {"service_time": time} for index, time in enumerate(inputs["S"])}
-    # By the published row sums, jobs leave the network only from the third station.
+    # The row sums of the published matrix are 1 except for the third station, so jobs leave the network only from
+    # there.
     route = routed(inputs["P"], inputs["lam"])
     answer = solved(model({"jobs": {"rate": sum(inputs["lam"])}}, each, routing={"jobs": route}))
     assert stations(answer, "throughput_per_s") == near(expected["X"])
@@ -353,8 +354,8 @@ def test_v36_erlang_c():
     for (servers, utilization), expected in zip(known["inputs"]["cases"], known["verified"]["C"], strict=True):
         answer = solved(model({"jobs": {"rate": servers * utilization}}, {"s": {"servers": servers, "demand": 1.0}}))
         waiting = stations(answer, "queue_length")[0] - servers * utilization
-        # L_q = C rho / (1 - rho). For C near 1e-5, the difference of two numbers near 4 loses digits, so an absolute
-        # tolerance is needed.
+        # The queue length is L_q = C rho / (1 - rho) with Erlang's C. If C is near 1e-5, L_q is computed as the
+        # difference of two numbers near 4, which loses digits, so an absolute tolerance is needed.
         assert waiting * (1 - utilization) / utilization == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 

@@ -1,4 +1,4 @@
-"""Ratios of equal and of different systems over repeated runs: coverage and width of their intervals."""
+"""Ratios of equal and of different systems over repeated runs: coverage and width of the intervals of these ratios."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from towtank.analysis.statistics.estimates import Estimate
 COUNT = 4 * SERIES or 60
 COVERAGE, WRONG = 0.93, 0.07
 FEW_NOISY = 0.90
-"""Smallest allowed coverage if two runs vary ten times as much as the more numerous runs of the other side.
+"""Smallest allowed coverage if one side has two runs, which vary ten times as much as the more numerous runs of the
+other side. [1]
 
-Only intervals with a single degree of freedom would reach their nominal coverage there. [1]
+Only intervals with a single degree of freedom would reach their nominal coverage there.
 """
 Bounds = tuple[float, float] | None
 
@@ -48,7 +49,7 @@ class Sides:
 
     @property
     def seed(self) -> list[int]:
-        """Return a separate seed for each cell of the table."""
+        """Return a different seed of the random numbers for each cell of the table."""
         return [len(self.spread), *(round(1000 * error) for error in self.errors), *self.runs, round(100 * self.ratio)]
 
     @property
@@ -58,7 +59,7 @@ class Sides:
         return (few < many and first > second) or (many < few and second > first)
 
     def drawn(self, random: np.random.Generator) -> Iterator[list[np.ndarray]]:
-        """Yield pairs of sides, each with random values of its runs."""
+        """Yield pairs of sides, each with random values for its runs."""
         for _ in range(COUNT):
             yield [
                 mean * self._relative(random, error, runs)
@@ -75,7 +76,9 @@ class Sides:
 
 @dataclass
 class Tally:
-    """Counts the intervals of one kind for many pairs of configurations."""
+    """Counts, for many pairs of configurations, the intervals of one kind that exist and that contain the true
+    ratio.
+    """
 
     made: int = 0
     given: int = 0
@@ -97,13 +100,13 @@ class Tally:
 
     @property
     def wrong(self) -> float:
-        """Share of all pairs that have an interval without the true ratio."""
+        """Share of all pairs whose interval does not contain the true ratio."""
         return (self.given - self.held) / self.made
 
     @property
     def half(self) -> float:
-        """Median half width of the intervals in logarithms; infinite if most pairs have no interval or one that begins
-        at 0. [1]
+        """Median half width of the logarithms of the intervals. It is infinite if most pairs have no interval, or an
+        interval that begins at 0. [1]
         """
         return float(np.median(self.halves))
 
@@ -129,7 +132,7 @@ def fieller(top: np.ndarray, bottom: np.ndarray) -> Bounds:
 
 
 def shown(top: np.ndarray, bottom: np.ndarray) -> Bounds:
-    """Return the interval that Towtank computes from the values of the runs."""
+    """Return the interval of the ratio that Towtank computes from the values of the runs."""
     found = ratio_interval(*(combined([Estimate(float(value)) for value in side]) for side in (top, bottom)))
     return None if found.low is None or found.high is None else (found.low, found.high)
 
@@ -193,9 +196,9 @@ def test_intervals_of_ratios_hold_and_nearly_all_pairs_have_one(sides: Sides, ta
 
 
 def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
-    """For two runs with an error of 30 % each, 58 % of the ratios have a Fieller interval.
+    """For two runs with an error of 30 % on each side, 58 % of the ratios have an interval by Fieller's method.
 
-    With logarithms, 96 % have an interval.
+    By the method with logarithms, 96 % have an interval.
     """
     random, given = np.random.default_rng(5), [0, 0]
     for top, bottom in Sides("lognormal", (0.3, 0.3), (2, 2)).drawn(random):
@@ -206,8 +209,8 @@ def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
 
 @pytest.mark.waits
 def test_two_runs_against_six_are_called_different_in_at_most_5_percent() -> None:
-    """With Welch's degrees of freedom 7.5 % of equal systems would be called different, because two runs may agree by
-    chance.
+    """With Welch's degrees of freedom, 7.5 % of the pairs of equal systems would be called different, because two runs
+    may agree by chance.
     """
     random, count = np.random.default_rng(6), 4000
     found = welch = 0

@@ -1,4 +1,6 @@
-"""Recovery from events: how often an undisturbed system is called disturbed, and when a queue is empty again."""
+"""Recovery of a system from events: how often an undisturbed system is called disturbed, and when a queue is empty
+again.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ BEFORE = 60
 
 
 def described(ok, means_s, seconds_before=BEFORE):
-    """Return the described recovery from an event at the start of second `seconds_before` of a run."""
+    """Return the reported recovery from an event at the start of second `seconds_before` of a run."""
     seconds = len(ok)
     starts = np.arange(seconds, dtype=float)
     response = SimpleNamespace(counts=ok, quantile_by_bin=lambda share: list(means_s))
@@ -40,13 +42,13 @@ def described(ok, means_s, seconds_before=BEFORE):
 
 
 def quiet(stream, seconds, correlation):
-    """Draw throughput and mean response time of each second of an undisturbed system."""
+    """Return random throughput and mean response time for each second of an undisturbed system."""
     ok = np.maximum(0.0, 100 + 5 * (autoregressive(stream, seconds, correlation) - 10))
     return ok, 0.02 * np.exp(0.2 * (autoregressive(stream, seconds, correlation) - 10))
 
 
 def disturbed(seed, seconds, correlation):
-    """Return the share of undisturbed runs that are called disturbed."""
+    """Return the share of undisturbed runs that are reported as disturbed."""
     stream = np.random.default_rng(seed)
     runs = [described(*quiet(stream, BEFORE + seconds, correlation)) for _ in range(RUNS)]
     return sum(run["disturbed"] for run in runs) / RUNS
@@ -64,8 +66,8 @@ SECTION = Section(
 @pytest.mark.parametrize("seconds", [60, 300])
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.5, 0.7])
 def test_an_undisturbed_system_is_hardly_ever_disturbed(seconds, correlation, tabled):
-    # A former test of single seconds at a level of 1 in 1,000 called 5.8 % of 60 s runs and 26 % of 300 s runs
-    # disturbed.
+    # A former test of each single second at a level of 1 in 1,000 reported 5.8 % of undisturbed runs of 60 s, and 26 %
+    # of those of 300 s, as disturbed.
     share = disturbed(seconds, seconds, correlation)
     allowed = correlation > 0.5 or share <= 0.01 + 4 * (0.01 / RUNS) ** 0.5
     tabled(SECTION, f"{seconds} s", str(correlation), percent(share), holds=allowed)
@@ -80,10 +82,11 @@ PLANTED = Section(
 
 
 def outage(stream, down_s, capacity):
-    """Simulate a queue without service for some seconds; return the described recovery and the true recovery time.
-    [s]
+    """Simulate a queue without service for some seconds; return the reported recovery time [s] and the true recovery
+    time [s].
     """
-    # With arrivals of 100 /s, the queue at the end of the outage shrinks by the service rate minus the arrival rate.
+    # 100 jobs arrive per second. After the outage the queue of 100 x `down_s` jobs shrinks by `capacity` - 100 jobs per
+    # second.
     drained_s = 100 * down_s / (capacity - 100)
     ok, means = quiet(stream, BEFORE + round(down_s + drained_s) + 60, 0.3)
     ok[BEFORE : BEFORE + down_s] = 0
@@ -111,7 +114,7 @@ def test_recovery_ends_when_the_queue_is_worked_off(down_s, capacity, tabled):
 
 def test_a_backlog_counts_until_response_time_is_back():
     # In an open load of 100 /s with a capacity of 110 /s, service stops for 10 s: 1,000 jobs wait and are served within
-    # 100 s. Throughput exceeds the band right after the outage.
+    # 100 s. Right after the outage throughput is above the normal band.
     stream = np.random.default_rng(1)
     ok, means = quiet(stream, BEFORE + 200, 0.0)
     ok[BEFORE : BEFORE + 10] = 0
@@ -119,13 +122,14 @@ def test_a_backlog_counts_until_response_time_is_back():
     means[BEFORE : BEFORE + 10] = np.nan
     means[BEFORE + 10 : BEFORE + 110] += np.linspace(10, 0, 100)
     found = described(ok, means)
-    # The response time of the last delayed seconds is within the band, which ends at about 0.04 s (mean 0.02 s,
-    # quantile of 1 in 1,000).
+    # The last delayed seconds already have a response time within the normal band, which ends at about 0.04 s (mean
+    # 0.02 s, quantile of 1 in 1,000).
     assert 105 <= found["recovery_s"] <= 110
 
 
 def test_recovery_lasts_until_the_last_time_out():
-    # The system is down for 5 s, up for 3 s and down for 60 s, so it has not recovered after 5 s.
+    # The system is down for 5 s, up for 3 s and down for 60 s. The second outage is part of the same disturbance, so it
+    # has not recovered after 5 s.
     ok, means = quiet(np.random.default_rng(2), BEFORE + 200, 0.0)
     ok[BEFORE : BEFORE + 5] = 0
     ok[BEFORE + 8 : BEFORE + 68] = 0

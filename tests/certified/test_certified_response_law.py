@@ -19,8 +19,8 @@ pytestmark = pytest.mark.waits
 COUNT = SERIES or 60
 COVERAGE = 0.93
 DRIFTING, DRIFTING_THROUGHPUT = 0.90, 2 / 3
-"""Smallest allowed shares if the speed drifts over a fifth of the window or longer, which such a window cannot show.
-[1]
+"""Smallest allowed coverages for response time and throughput if the speed of the system drifts over a fifth of the
+window or longer. Such a window cannot show the drift. [1]
 """
 WARM_UP_S = 30
 
@@ -60,7 +60,7 @@ class Closed:
 
     @property
     def text(self) -> str:
-        """Description of the system."""
+        """Description of the system in the table."""
         text = f"{self.load:g} × knee, {self.servers} × {1000 * self.service_s:g} ms"
         text += f", think {self.think_s:g} s" if self.pace_s is None else f", pace {self.pace_s:g} s"
         text += f", C² {self.variance:g}" + (f" and {self.think_variance:g}" if self.pace_s is None else "")
@@ -166,7 +166,7 @@ def test_intervals_of_mean_and_throughput_hold_them(system: Closed, length: int,
 
 
 def held(found: list[Estimate], truth: float) -> tuple[int, int]:
-    """Return the number of estimates with an interval, and the number of intervals that contain the true value."""
+    """Return the number of estimates that have an interval, and the number of intervals that contain the true value."""
     known = [estimate for estimate in found if estimate.low is not None and estimate.high is not None]
     return len(known), sum(estimate.low <= truth <= estimate.high for estimate in known)
 
@@ -182,7 +182,7 @@ def enough_hold(found: list[Estimate], truth: float, least: float) -> bool:
 
 
 def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> None:
-    """In twenty windows of 50 s at three times the knee, response times alone give an interval in a fifth."""
+    """Of twenty windows of 50 s at three times the knee, only a fifth have an interval from response times alone."""
     random, system = np.random.default_rng(5), Closed(3.0)
     runs = [system.seconds(50, random) for _ in range(20)]
     alone = sum(ratio_of_sums(responses, ended)[0].low is not None for ended, responses, _ in runs)
@@ -193,8 +193,8 @@ def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> Non
 
 
 def test_sums_that_disagree_are_not_used() -> None:
-    """Responses in the first three seconds are changed as if they had begun before the window, so both sums
-    disagree.
+    """Responses in the first three seconds are changed as if they had begun before the window. So the sum of response
+    times and the sum from user time disagree.
     """
     system = Closed(1.5)
     ended, responses, unpaused = system.seconds(50, np.random.default_rng(6))

@@ -1,4 +1,4 @@
-"""Doubts about the steady state, for stationary queues at several utilizations and for queues that change."""
+"""Doubts about the steady state, for stationary queues at several utilizations and for queues whose load changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pool(stream, rate, service_s, servers, seconds):
 
 
 def users_for(utilization, service_s):
-    """Return the smallest number of users of a lock with the given utilization, by exact mean value analysis."""
+    """Return the smallest number of users at which a lock has the given utilization, by exact mean value analysis."""
     users, queue = 0, 0.0
     while True:
         users += 1
@@ -50,7 +50,7 @@ def users_for(utilization, service_s):
 
 
 def window(stream, system, load, seconds, growth):
-    """Return a window that begins after five relaxation times; service times grow by the share `growth` within it."""
+    """Return a window that begins after five relaxation times; within it, service times grow by the share `growth`."""
     utilization, service_s = load
     in_system = utilization / (1 - utilization)
     before = max(20.0, 5 * relaxation_s(in_system, service_s * (1 + in_system)))
@@ -78,7 +78,7 @@ def shares(system, load, seconds, growth=0.0):
 @pytest.mark.parametrize("utilization", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize("system", ["M/M/1", "lock", "pool"])
 def test_a_queue_at_rest_is_hardly_ever_doubted(system, utilization, seconds, tabled):
-    """With a service time of 50 ms, the relaxation times of M/M/1 are 0.6, 4.5 and 78 s."""
+    """With a service time of 50 ms, the relaxation times of M/M/1 at the tested utilizations are 0.6, 4.5 and 78 s."""
     invalid, doubted = shares(system, (utilization, 0.05), seconds)
     holds = all(share <= most + 4 * (most / RUNS) ** 0.5 for share, most in ((invalid, 0.01), (doubted, 0.05)))
     cells = (system, percent(utilization), "50 ms", f"{seconds} s", "none", percent(invalid), percent(doubted))
@@ -95,7 +95,9 @@ def test_service_times_that_double_are_doubted(system, utilization, tabled):
 
 @pytest.mark.certify
 def test_an_overload_within_a_window_is_doubted(tabled):
-    """Utilization rises from 0.8 to 1.2; a relaxation time from the whole window hid a quarter of these overloads."""
+    """Utilization rises from 0.8 to 1.2 within the window. If the relaxation time was computed from the whole window, a
+    quarter of these overloads remained undetected.
+    """
     invalid, doubted = shares("M/M/1", (0.8, 0.02), 60, growth=0.5)
     cells = ("M/M/1", percent(0.8), "20 ms", "60 s", "service + 50 %", percent(invalid), percent(doubted))
     tabled(SECTION, *cells, holds=doubted >= 0.9)

@@ -1,4 +1,4 @@
-"""Rules of thumb, compared with every row of every worked example in their source documents."""
+"""Rules of thumb for sizing, compared with every row of every worked example in their source documents."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from towtank.size.rules.rule import answer
 DATA = Path(__file__).parent / "data"
 # Pattern of a number that is not part of a name such as R1 or 3590E.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*[A-Za-z])")
-# The inputs of these rows are written as a sum, or as the name of a table.
+# The inputs of these rows are given as a sum, or as the name of another table.
 _INPUTS_OTHERWISE = {"T40", "T45"}
-# The source states only the results of these examples; their inputs were chosen to match.
+# For these examples the source states only the results, and their inputs were chosen to match.
 ONLY_INFERRED = {"panel_cost", "socket_pairs_per_second"}
 
 
@@ -33,7 +33,7 @@ def examples_of(case: str) -> list[tuple[Rule, RuleExample]]:
 
 
 def value_of(rule: Rule, example: RuleExample) -> float:
-    """Apply the rule to an example, and return its result in the unit of the rule."""
+    """Apply a rule to an example, and return the result in the unit of the rule."""
     given = with_defaults(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
     found = answer(rule, given).value
     assert found is not None
@@ -95,10 +95,10 @@ def test_save_rates(row):
         "compaction": float(row["compaction"]),
     }
     per_hour = in_unit(float(answer(rule, given).value), rule.unit) * 1000
-    # In one row, the document multiplies a rate that was rounded before.
+    # In one row, the source document multiplies a rate that was rounded before.
     exact = 2565.0 if "unrounded 2565" in row["note"] else float(row["mb_per_hr"])
     assert per_hour == pytest.approx(exact, rel=1e-9)
-    # The document prints rates without decimals, some truncated and some rounded: 34.2 as 34, 91.7 as 92.
+    # The source document prints rates without decimals, some truncated and some rounded: 34.2 as 34, 91.7 as 92.
     printed = row["gb_per_hr_printed"]
     assert abs(per_hour / 1000 - float(printed)) < (0.1 if "." in printed else 1)
 
@@ -114,7 +114,7 @@ def test_kept_fractions(row):
 
 
 def in_a_table(topic: str, section: str, line: str, values: list[str], unit: str) -> bool:
-    """Return True if rows of the tables of a topic contain the given values at a place in the source."""
+    """Return True if rows of the published tables contain the given values at a place in the source document."""
     tables = [row for rule in load_rules().topics()[topic] for row in rule.entry.table]
     here = [row for row in tables if row.note.endswith(f"; {section}, line {line}") and unit in row.note]
     return all(any(float(row.value) == float(value) for row in here) for value in values if value)

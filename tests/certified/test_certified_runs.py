@@ -1,4 +1,4 @@
-"""Comparisons of equal systems: how often they report a difference that does not exist."""
+"""Comparisons of two equal systems: how often they report a difference that does not exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORTH = 30
 
 
 def runs_of(stream, repetitions, run_to_run, truth):
-    """Draw runs whose means vary by `run_to_run`; each run states an error of 0.4 %."""
+    """Return random runs whose means vary by `run_to_run`; each run states an error of 0.4 %."""
     runs = []
     for _ in range(repetitions):
         value = stream.normal(stream.normal(truth, run_to_run * truth), WITHIN * truth)
@@ -30,7 +30,7 @@ def runs_of(stream, repetitions, run_to_run, truth):
 
 
 def point_of(runs):
-    """Return a point of a study."""
+    """Return a point of a study from the given runs."""
     return {
         "users": 10, "load": 10, "verdicts": ["valid"] * len(runs), "transactions": {}, "tiers": {},
         "throughput_per_s": aggregation.combined(runs).document(), "response_time_s": {},
@@ -43,7 +43,7 @@ def is_called_different(pair):
         {"key": {"cache": level}, "points": [point_of(runs)]} for level, runs in zip(("a", "b"), pair, strict=True)
     ]
     (line,) = comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations)
-    # The ratio of two runs on each side has no interval if they differ much.
+    # If the two runs on each side differ much, their ratio has no interval.
     assert (line["differs"] is None) == (len(pair[0]) == 1) or len(pair[0]) == 2
     return comparison.is_certain(line)
 
@@ -73,7 +73,8 @@ SECTION = Section(
 @pytest.mark.parametrize("repetitions", [1, 2, 3, 5])
 @pytest.mark.parametrize("run_to_run", [0.01, 0.03, 0.10])
 def test_equal_systems_are_called_different_in_at_most_5_percent(repetitions, run_to_run, effect, tabled):
-    # At a variation of 3 %, intervals from within the runs alone would report a difference in 80 % of the comparisons.
+    # With a variation of 3 % between runs, intervals from within single runs would report a difference in 80 % of the
+    # comparisons.
     allowed = 0.05 + 4 * (0.05 * 0.95 / PAIRS) ** 0.5
     share = claimed(repetitions, repetitions, run_to_run, effect)
     truth = "equal" if effect == 1.0 else f"{effect:g} times"

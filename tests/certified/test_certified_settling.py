@@ -1,4 +1,4 @@
-"""End of settle stages, for series with a known settling time."""
+"""End of settle stages (stages that wait for a stable load), for series with a known settling time."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,10 @@ RATE, RESPONSE_S = 200.0, 0.1
 
 
 def series(stream, tau_s, seconds=SECONDS, backlog_per_s=0.0, noise=(0.05, 0.10)):
-    """Draw throughput that starts 40 % too low, and response times that start twice as long.
+    """Return random throughput that starts 40 % too low, and response times that start twice as long.
 
-    Both approach their level with the time constant `tau_s`, under first-order autoregressive noise with coefficient
-    0.5.
+    Both approach their final value with the time constant `tau_s`, with first-order autoregressive noise with
+    coefficient 0.5.
     """
     times = np.arange(1.0, seconds + 1)
     transient = np.exp(-times / tau_s) if tau_s else np.zeros(seconds)
@@ -47,9 +47,9 @@ def end_of(seconds, at_least_s=0.0):
 
 @pytest.mark.parametrize(("tau_s", "early_at_most"), [(0.0, 0.0), (5.0, 0.02), (15.0, 0.08), (40.0, 0.32)])
 def test_ends_after_the_transient_and_not_long_after(tau_s, early_at_most):
-    """An end is early if more than 10 % of throughput are still missing, and late after 4 tau + 90 s.
+    """A stage ends too early if throughput is still more than 10 % too low, and too late after 4 tau + 90 s.
 
-    The allowed shares are stated at `look`.
+    The allowed shares of such stages are documented at `look`.
     """
     stream = np.random.default_rng(1)
     early = late = 0
@@ -64,7 +64,7 @@ def test_ends_after_the_transient_and_not_long_after(tau_s, early_at_most):
 
 
 def test_a_growing_backlog_never_settles():
-    """The number of waiting arrivals grows each second by a tenth of the rate."""
+    """The number of waiting arrivals grows in each second by a tenth of the arrival rate."""
     seconds, _ = series(np.random.default_rng(2), 0.0, seconds=300, backlog_per_s=0.1 * RATE)
     assert end_of(seconds) is None
     assert "the backlog grows" in look(seconds).why
@@ -81,7 +81,7 @@ def test_not_before_the_shortest_time_asked_for():
 
 
 def test_shortest_window_holds_three_cycles_of_a_user():
-    """The cycle of a user is N / X = 2,000 / 200 s, so three cycles are 30 s."""
+    """The cycle of a user lasts N / X = 2,000 / 200 s = 10 s, so three cycles are 30 s."""
     count = 20
     flat = [np.arange(1.0, count + 1), np.ones(count), np.full(count, 200.0), np.full(count, 20.0)]
     seconds = Seconds(*flat, np.full(count, 20.0), np.zeros(count), users=2000.0)
@@ -90,9 +90,10 @@ def test_shortest_window_holds_three_cycles_of_a_user():
 
 
 def test_observations_hold_five_transactions_each():
-    """With 2 /s an observation lasts 3 s; of 44 s, the two excess seconds are at the start.
+    """With 2 transactions/s an observation lasts 3 s. 44 s are 14 observations, and the two seconds left over are at
+    the start.
 
-    The first four of 14 observations take ten times as long, so only the last ten (30 s) are kept.
+    The first four of the 14 observations take ten times as long, so only the last ten (30 s) are kept.
     """
     count = 44
     rate = np.full(count, 2.0)

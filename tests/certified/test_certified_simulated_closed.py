@@ -21,13 +21,13 @@ NETWORKS = int(os.environ.get("TOWTANK_CLOSED", "40"))
 PRECISION = 0.02
 CONFIDENCE = 0.95
 CHANCE = 0.002
-"""Probability, at each end, that a true coverage of 95 % is outside the allowed range by chance. [ratio]"""
+"""Probability, at each end of the allowed range, that a true coverage of 95 % is outside of it by chance. [ratio]"""
 
 
 def network(seed: int) -> dict[str, Any]:
-    """Return one closed class with one to three product-form queues and a delay.
+    """Return a network with one closed class, one to three product-form queues and a delay.
 
-    Loads are between light load and ten times the knee.
+    Its load is between a light load and ten times the knee.
     """
     stream = np.random.default_rng([seed, 1141])
     users = int(np.round(2 * 1000 ** stream.uniform()))
@@ -54,7 +54,7 @@ def network(seed: int) -> dict[str, Any]:
 
 @cache
 def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the exact and the simulated answer of each network."""
+    """Return the exact and the simulated solution of each network."""
     models = [network(seed) for seed in range(NETWORKS)]
     solved = [each["answer"] for each in solve_models(models)]
     assert all(answer["exact"] for answer in solved)
@@ -69,7 +69,7 @@ def rows() -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def coverage(figure: str) -> int:
-    """Return the number of networks whose exact value is in the simulator's interval."""
+    """Return the number of networks whose exact value is within the simulator's interval."""
     held = 0
     for exact, simulated in rows():
         low, high = simulated["classes"]["web"]["confidence_interval"][figure]

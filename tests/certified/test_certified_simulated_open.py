@@ -35,13 +35,13 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """Name of the queue in the table."""
+        """Name of the queue in the certification table."""
         service = "M/M/1" if self.distribution is None else f"M/G/1, {self.distribution}, scv {self.scv:g}"
         return f"{service} at {self.utilization:g}"
 
     @property
     def model(self) -> dict[str, Any]:
-        """Model document of the queue."""
+        """Model document of the queue for the simulator."""
         more = {} if self.distribution is None else {"distribution": self.distribution}
         service = {"class": "jobs", "service_time_s": SERVICE_S, "variation": {"scv": self.scv, **more}}
         return {
@@ -51,7 +51,7 @@ class Queue:
 
     @property
     def truths(self) -> dict[str, float]:
-        """True throughput, mean and percentiles of the response time.
+        """True throughput, mean response time and percentiles of the response time.
 
         The mean is by Pollaczek and Khinchine; response times of M/M/1 are exponential.
         """

@@ -1,5 +1,5 @@
-"""MSER-5, compared with case V64 and small cases by hand; verdicts on windows of simulated queues with a known
-state.
+"""MSER-5, compared with case V64 and small cases by hand; steady-state verdicts on windows of simulated queues with a
+known state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def test_mser_truncates_where_the_definition_says(name, rule, batch):
     expected = case("V64")["verified"][name][rule]
     cut = steady.mser(column(name, "mser_series.csv"), batch)
     assert cut.observations == expected["truncate"]
-    # The method is exact, so only the rounding of sums differs.
+    # The method is exact, so results may differ only by the rounding of sums.
     assert cut.statistic == pytest.approx(expected["statistic"], rel=1e-9)
 
 
@@ -46,9 +46,9 @@ def test_a_trend_is_never_steady():
 
 
 def test_mser_by_hand():
-    # Batches of one value: 10, 2, 4, 2, 4. Statistics by hand, d is the number of removed values. d = 0: mean 4.4,
-    # squares 43.2, / 25 = 1.728; d = 1: mean 3, squares 4, / 16 = 0.25; d = 2: 4 2 4, squares 8/3, / 9 = 0.2963. The
-    # minimum is at d = 1.
+    # Batches of one value: 10, 2, 4, 2, 4. The MSER statistic, by hand, if d values are removed: d = 0: mean 4.4, sum
+    # of squares 43.2, / 25 = 1.728; d = 1: mean 3, sum of squares 4, / 16 = 0.25; d = 2: values 4 2 4, sum of squares
+    # 8/3, / 9 = 0.2963. The minimum is at d = 1.
     cut = steady.mser(np.array([10.0, 2.0, 4.0, 2.0, 4.0]), 1)
     assert cut.observations == 1
     assert cut.statistic == pytest.approx(0.25, rel=1e-12)
@@ -65,8 +65,8 @@ def test_a_constant_series_is_not_cut():
 
 
 def test_trend_of_a_straight_line_by_hand():
-    # The values are 10 + 0.5 t with errors +1, -1, -1 and +1 at t = 0, 1, 2 and 3. The sums of the errors and of t *
-    # errors are zero, so the slope is exactly 0.5.
+    # The values are 10 + 0.5 t with errors +1, -1, -1 and +1 at t = 0, 1, 2 and 3. The sum of the errors and the sum of
+    # t * error are zero, so the fitted slope is exactly 0.5.
     values = np.array([11.0, 9.5, 10.0, 12.5])
     line = steady.trend(np.arange(4.0), values)
     assert line.slope_per_s == pytest.approx(0.5, rel=1e-12)
@@ -74,8 +74,9 @@ def test_trend_of_a_straight_line_by_hand():
 
 
 def test_false_alarms_of_the_trend_test_are_as_rare_as_announced():
-    # 400 series of first-order autoregressive noise (0.5) without a trend. The nominal level of the test is 1 %. The
-    # correction for correlation is approximate: 2 to 3 % are usual for 100 observations, and about 15 % without it.
+    # 400 series of first-order autoregressive noise (coefficient 0.5) without a trend. The nominal level of the test is
+    # 1 %. The correction for correlation is approximate: 2 to 3 % of the series are usually significant for 100
+    # observations, and about 15 % without it.
     stream = np.random.default_rng(20)
     alarms = sum(
         steady.trend(np.arange(100.0), autoregressive(stream, 100, 0.5)).p_value < steady.SIGNIFICANCE
@@ -109,8 +110,8 @@ def verdicts(window):
 )
 @pytest.mark.parametrize("seconds", [12, 60])
 def test_a_queue_at_rest_is_hardly_ever_invalid(utilization, rate, invalid, valid, seconds):
-    """A queue at high utilization varies over tens of seconds; a test without its relaxation time called 5 to 16 %
-    invalid.
+    """A queue at high utilization varies over tens of seconds. A test without the relaxation time of the queue called 5
+    to 16 % of the windows invalid.
     """
 
     def window(stream):
@@ -140,7 +141,9 @@ def test_a_closed_queue_at_rest_is_hardly_ever_invalid(users):
     [(20, 0.0068, 0.19, 15, 1.0), (50, 0.0063, 0.29, 12, 0.95), (80, 0.008, 0.6, 60, 0.20)],
 )
 def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, valid):
-    """Service times grow by at least a fifth over the window; a window too short to show this must report so."""
+    """Service times grow by at least a fifth over the window. If the window is too short to show this, the verdict must
+    say that growth is not excluded.
+    """
 
     def window(stream):
         service = lambda at: service_s * (1 + growth * max(0.0, at - 12) / seconds)  # noqa: E731
@@ -157,7 +160,7 @@ def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, vali
 @pytest.mark.waits
 @pytest.mark.parametrize(("rate", "seconds", "at_most"), [(115, 12, 0.20), (130, 12, 0.01), (120, 30, 0.01)])
 def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
-    """The arrival rate exceeds 98.6 /s, the capacity of a server with a service time of 10.14 ms."""
+    """The arrival rate exceeds the capacity of 98.6 /s of a server with a service time of 10.14 ms."""
 
     def window(stream):
         arrivals, ends = open_queue(stream, rate, SERVICE_S, 3 + seconds)
@@ -168,7 +171,9 @@ def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
 
 @pytest.mark.waits
 def test_a_start_of_five_times_the_response_time_is_left_out():
-    """The first 8 of 60 s are slow, with noise (lag-1 correlation 0.6); they are left out in nine of ten windows."""
+    """The first 8 of 60 s have a five times longer response time, with noise (lag-1 correlation 0.6). They are left out
+    in nine of ten windows.
+    """
     stream, start = np.random.default_rng(5), np.where(np.arange(60) < 8, np.log(5), 0.0)
     ends, kept = np.arange(0.025, 60, 0.05), 0
     for _ in range(SERIES):
@@ -182,8 +187,8 @@ def test_what_is_at_rest_behind_half_a_window_is_kept():
     # The response time is doubled in exactly the first half, so MSER's minimum is at the end of its search range.
     window = halves(first=0.2, second=0.1, slope=0.0)
     assert (window.start_s, window.steady) == (30.0, True)
-    # The later response time is half of 0.2 s. With 600 responses on either side and a coefficient of variation of 0.3,
-    # the error is 1.7 %.
+    # The later response time is half of 0.2 s. With 600 responses in each half and a coefficient of variation of 0.3,
+    # the relative error of the change is 1.7 %.
     beginning, change = window.note.split(", after which ")
     assert beginning == "the first 30 s of the steady stage were left out as transient"
     assert change in [f"response time is {percent} % lower" for percent in range(48, 53)]
@@ -197,11 +202,13 @@ def test_what_still_changes_behind_half_a_window_is_no_steady_state():
 
 
 def test_a_rise_at_half_of_a_window_is_a_rise():
-    """A former version reported this rise as −43 %, with the limit of 20 % for a fall, which is a rise by a quarter."""
+    """A former version reported this rise as a change of −43 %, and compared it with the limit of 20 % for a fall,
+    which is a rise by a quarter.
+    """
     window = halves(first=0.1, second=0.15, slope=0.05)
     (change,) = [change for change in window.changes if change.metric == "response_time"]
-    # Means of logarithms count. For a linear rise from a = 0.15 to b = 0.2 s this is (b log b - a log a) / (b - a) - 1,
-    # the logarithm of 0.1744 s.
+    # The mean is that of the logarithms of response times. For a linear rise from a = 0.15 to b = 0.2 s this is (b log
+    # b - a log a) / (b - a) - 1, the logarithm of 0.1744 s.
     assert change.share == pytest.approx(0.744, abs=0.03)
     assert "response time changes by +" in window.note
     assert "% higher" in window.note
@@ -216,7 +223,7 @@ def halves(first, second, slope):
 
 
 def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
-    # The mean of 20 responses in a second with a coefficient of variation of 1 has an error of 22 %.
+    # The mean of the 20 responses of a second has an error of 1 / sqrt(20) = 22 % with a coefficient of variation of 1.
     stream = np.random.default_rng(4)
     ends = np.arange(0.025, 12, 0.05)
     window = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, 12, is_open=False)
@@ -228,15 +235,15 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
-    # A window of the stated length excludes the change.
+    # A window of the length that the doubt states excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
     assert longer.rest["response_time"].is_shown
 
 
 def test_response_time_that_rises_by_half_is_no_steady_state_at_a_weaker_level():
-    # A change of +60 % has p = 0.02. With a change of 30 % at this level, or of 60 % with p = 0.2, no change would be
-    # reported.
+    # A change of response time by +60 % with p = 0.02 is reported. A change of 30 % with this p-value, or of 60 % with
+    # p = 0.2, is not.
     line = steady.Trend(np.log(1.6) / 11, 0.0, 0.02, np.log(1.6) / 11 / 2.8, 9.0)
     found = changes.of_trend("response_time", line, line, 11.0, -2.0)
     assert found.share == pytest.approx(0.6)
@@ -248,8 +255,8 @@ def test_response_time_that_rises_by_half_is_no_steady_state_at_a_weaker_level()
 
 
 def test_a_change_is_gross_if_its_interval_is():
-    # The change is sixfold (log 1.79) with an error of 0.3 and 9 degrees of freedom: at least exp(1.79 - 2.262 * 0.3) -
-    # 1 = 2.04.
+    # The response time rises sixfold (log 1.79), and the logarithm has an error of 0.3 with 9 degrees of freedom. So
+    # the change is at least exp(1.79 - 2.262 * 0.3) - 1 = 2.04.
     line = steady.Trend(np.log(6) / 11, 0.0, 1e-4, 0.3 / 11, 9.0)
     found = changes.of_trend("response_time", line, line, 11.0, -2.0)
     assert found.at_least == pytest.approx(2.04, abs=0.01)

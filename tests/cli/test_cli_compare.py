@@ -1,4 +1,4 @@
-"""`towtank compare` for people and for programs, and `towtank.compare`."""
+"""Text and JSON output of `towtank compare`, and the function `towtank.compare`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BASES = np.array([10.0, 20.0, 15.0, 30.0, 8.0, 50.0])
 
 
 def written(folder: Path, name: str, seed: int, factor: float = 1.0, errors: float = 0.0) -> Path:
-    """Write a run with six transactions; the third transaction takes longer by a factor."""
+    """Write the results of a run with six transactions; the third transaction takes longer by a factor."""
     rng = np.random.default_rng(seed)
     count = 6000
     starts, kinds = np.sort(rng.uniform(0, 120, count)), rng.integers(0, 6, count)
@@ -141,7 +141,7 @@ def test_times_in_whole_milliseconds_keep_their_step_and_rows_of_zero(
     assert rows["response_time_p50"]["ratio"] == {"value": None, "low": None, "high": None}
     assert rows["response_time_p50"]["verdict"] == "undecided"
     assert "response_time_p50 is 0 in a run, below the resolution" in " ".join(document["doubts"])
-    # All runs have a p99 of 1 ms or 3 ms. These values are not exact with a resolution of 1 ms, so the ratio has an
+    # In every run p99 is 1 ms or 3 ms. With a resolution of 1 ms such values are not exact, so the ratio has an
     # interval.
     assert rows["response_time_p99"]["ratio"]["low"] < rows["response_time_p99"]["ratio"]["value"]
     assert run("compare", "--baseline", "main", "--keep", "--b", *names[:3]).returncode == 0
@@ -171,8 +171,8 @@ def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monke
         done = run("compare", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert message in done.stderr
-    # After a checkout without the file, or with a misspelt name, the result would otherwise be compared with itself and
-    # pass.
+    # The baseline is missing, as after a checkout without its file or with a misspelt name. If the command created it,
+    # the result would be compared with itself and pass.
     assert not (folder / "bda.json").exists()
     monkeypatch.chdir(folder)
     done = run("compare", "--baseline", "main", result)
@@ -201,9 +201,9 @@ def test_markdown_shows_names_as_they_stand(tmp_path: Path) -> None:
     assert html.count("<strong>") == 1
     shown = set(unescape(re.sub(r"<[^>]*>", "", html.replace("<!-- -->", ""))).splitlines())
     assert {"a|b<img src=x>", "![i](http://e/x.png)", "@octocat", "**bold**", "`code`", "&lt;b&gt;", "#12"} <= shown
-    # The terminal output does not interpret the names as markup either.
+    # The names are not interpreted as markup in the terminal output either.
     assert "[click](javascript:x)" in run("compare", odd, odd).stdout
-    # Forges turn user names, issue numbers and addresses into links, so they are escaped.
+    # Code hosting sites turn user names, issue numbers and addresses into links, so these are escaped.
     assert not re.search(r"@\w|#\d|[^\\]www\.e|://", done.stdout)
     assert "\r" not in done.stdout
 
@@ -221,7 +221,7 @@ def test_two_configurations_of_a_study(tmp_path: Path) -> None:
         for place, found in figures.items()
         if place.metric in (Metric.P50, Metric.P95, Metric.P99)
     ]
-    # The resolution is the width of a bucket in a histogram with three significant digits.
+    # The resolution is the width of a histogram bucket with three significant digits.
     assert {found.step / found.value for _, found in percentiles} == {1 / 1024}
     same = run("compare", folder, folder, "--json")
     assert same.returncode == 0
@@ -247,7 +247,7 @@ def test_a_run_counts_once_on_a_side(files: dict[str, list[Path]], tmp_path: Pat
             done = run("compare", *sides)
             assert (done.returncode, done.stdout) == (2, ""), sides
             assert message in done.stderr
-    # Two configurations of one folder have no run in common.
+    # Two configurations of the same results folder have no run in common, so they can be compared.
     done = run("compare", "--a", f"{folder}:search_index present", f"{folder}:search_index absent", "--b", folder)
     assert "must be runs that this side" not in done.stderr
 

@@ -1,4 +1,4 @@
-"""`towtank doctor`: text, JSON, exit status."""
+"""Output of `towtank doctor` as text and as JSON, and its exit status."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.waits
 
 
 def invoke(*arguments: str) -> tuple[Result, int]:
-    """Run the command as in the application, where the return value is the exit status."""
+    """Run the command like the application does: the return value of the command is its exit status."""
     app = typer.Typer()
     statuses = []
 
     @app.callback()
     def main() -> None:
-        """Make `doctor` a subcommand."""
+        """Exist only so that `doctor` is a subcommand."""
 
     app.command("doctor")(doctor_command.command)
     app.callback(result_callback=statuses.append)(main)

@@ -1,4 +1,4 @@
-"""`towtank judge` for people and for programs, and `towtank.judge`."""
+"""Text and JSON output of `towtank judge`, and the function `towtank.judge`."""
 
 from __future__ import annotations
 

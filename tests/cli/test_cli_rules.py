@@ -1,4 +1,4 @@
-"""`towtank rules` and `towtank advise` for people and for programs."""
+"""Text and JSON output of `towtank rules` and `towtank advise`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`towtank size` for people and for programs: what-if, machines, memory, pools, dates, and all faults."""
+"""Text and JSON output of `towtank size`: changed values, machines, memory, pools, dates, and all faults."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
 
 
 def mean_of(tmp_path: Path, **changes: str) -> float:
-    """Return the mean response time of the model with changed values, computed by the solver directly."""
+    """Return the mean response time of the model with changed values, computed directly with the solver."""
     document = load_model(tmp_path / "model.yaml", {key.replace("__", "."): value for key, value in changes.items()})
     return float(solve_models([document.document])[0]["answer"]["classes"]["web"]["response_time_s"])
 
@@ -157,11 +157,13 @@ def test_a_source_that_is_nothing_is_refused(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys: Any) -> None:
-    """With twice the rating and the same number of CPUs, each CPU is twice as fast, so all demands are halved."""
+    """The new machine has twice the rating and the same number of CPUs. So each CPU is twice as fast, and all demands
+    are halved.
+    """
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1", "--nodes", "db=1")
     found = sized(capsys, model, *options, "--objective", "mean < 60 ms", "--machine", "old", "--machine", "twice")
-    # On the old machine, the demands of 65 ms alone miss the objective, with any number of CPUs.
+    # On the old machine, the demands alone are 65 ms and violate the objective, with any number of CPUs.
     assert {tier["machine"] for tier in found["answer"]["tiers"].values()} >= {"twice"}
     tiers = found["answer"]["tiers"]
     half = {
@@ -178,10 +180,11 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
 
 @pytest.mark.waits
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
-    """The rating of the machine is 2 (1 to 4) times as high, so 65 ms of demands become 45 ms at a ratio of 1.44.
+    """The new machine has 2 (1 to 4) times the rating of the old machine. The demands of 65 ms become 45 ms at a ratio
+    of 1.44.
 
-    Without waiting, the log-normal ratio exceeds 1.44 with a probability of 82 %, which bounds the probability of the
-    answer. At the best estimate, the mean is well below the limit.
+    Without waiting, the log-normal ratio exceeds 1.44 with a probability of 82 %, which is an upper bound of the stated
+    probability. At the best estimate, the mean is well below the limit.
     """
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1..6", "--nodes", "db=1..6")
@@ -226,7 +229,7 @@ pools: {connections: {holds: [db], wait_at_most: 1 ms}}
     pool = found["pools"]["connections"]
     residence = found["answer"]["scenarios"][0]
     assert pool["wait_s"] <= pool["wait_at_most_s"] == 0.001
-    # By Little's law, the number of connections in use is at least the throughput times the service time of the
+    # By Little's law, the mean number of connections in use is at least the throughput times the service time of the
     # database.
     assert residence["classes"]["web"]["throughput_per_s"] * 0.025 <= pool["held"]
 
@@ -254,7 +257,8 @@ what_if: [disk disk=ssd]
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
     assert found["answer"]["tiers"]["disk"]["cpus"] == 12
     before, after = found["what_if"]
-    # 22 visits/s of 0.2 ms on 12 disks cause almost no waiting, so the response time is that of two visits.
+    # 22 visits/s of 0.2 ms on 12 disks cause almost no waiting, so the response time is about 2 x 0.2 ms for two
+    # visits.
     assert after["classes"]["in"]["response_time_s"] == pytest.approx(0.0004, rel=1e-3)
     assert before["classes"]["in"]["response_time_s"] > 0.015
 
@@ -270,8 +274,8 @@ hit_ratios: {files: {station: disk, memory: [4 GiB, 8 GiB], hit_ratio: [50 %, 90
 what_if: [memory cpu=6 GiB, memory cpu=64 GiB]
 """
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
-    # With 6 GiB the hit ratio is 70 %: misses decrease from 50 % to 30 %, and the demand from 40 ms to 24 ms. The model
-    # is two M/M/1 queues in series.
+    # With 6 GiB the hit ratio is 70 %: misses decrease from 50 % to 30 %, and the disk demand from 40 ms to 24 ms. The
+    # model is two M/M/1 queues in series.
     expected = 0.01 / (1 - 0.1) + 0.024 / (1 - 0.24)
     assert found["what_if"][1]["classes"]["in"]["response_time_s"] == pytest.approx(expected, rel=1e-9)
     assert "must be from 4 GiB to 8 GiB" in found["what_if"][2]["refused"]
@@ -282,7 +286,7 @@ def test_dates_follow_the_limit(model: str, capsys: Any) -> None:
                "--start", "2026-01-01")  # fmt: skip
     found = sized(capsys, model, *options)
     answer = next(row for row in found["dates"] if row["what"] == "the answer")
-    # Growth of 100 % a year from 200 reaches the limit after log2(limit / 200) years.
+    # The load grows from 200 by 100 % a year, so it reaches the limit after log2(limit / 200) years.
     from math import log2  # noqa: PLC0415
 
     assert answer["days"] == pytest.approx(365.25 * log2(answer["limit"] / 200), abs=2)

@@ -1,4 +1,4 @@
-"""Commands whose output is closed, full or never read do their work and return the correct status."""
+"""Commands whose standard output is closed, full or never read do their work and return the correct status."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.waits
 
 OUTPUTS = [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 | head -1", ">/dev/full", ">/dev/full 2>&1"]
 FULL = "the output could not be written: No space left on device"
-# Each command, a file that it writes, and the faulty outputs it is tested with; short commands are tested with all of
-# them.
+# For each command, a file that it writes and the faulty outputs with which it is tested. Short commands are tested with
+# all of them.
 COMMANDS = {
     "validate": ("$towtank validate study.yaml", "study.yaml", OUTPUTS),
     "validate what is wrong": ("$towtank validate wrong.yaml", "wrong.yaml", OUTPUTS),
@@ -33,7 +33,7 @@ COMMANDS = {
     ),
     "report": ("$towtank report kept --out page.html", "page.html", ["2>&1 | true", ">/dev/full"]),
 }
-# A study with a factor name outside of ASCII, and a fault whose message contains this name.
+# A study with a factor name that is not ASCII, and with a fault whose message contains this name.
 WRONG = TINY["study.yaml"].replace("factors: {users: [2]}", "factors: {größe: [µ, 语]}")
 
 
@@ -53,12 +53,12 @@ def folder(tmp_path: Path, kept_model: Path) -> Path:
 
 
 def expected(name: str, output: str) -> set[str]:
-    """Return the exit statuses that are correct for a command."""
+    """Return the exit statuses that are correct for a command with a faulty output."""
     if name == "validate what is wrong":
         return {"2"}
     lost = output.startswith(">/dev/full")
     if name in ("drive", "run"):
-        return {"1", "4"} if lost else {"0", "4"}  # a busy machine may make the measurement invalid
+        return {"1", "4"} if lost else {"0", "4"}  # a busy machine may make the measurement invalid (status 4)
     return {"1"} if lost else {"0"}
 
 
@@ -119,7 +119,7 @@ def test_a_disk_without_room_is_one_clear_line(folder: Path, before: str, comman
 def test_a_study_without_room_for_its_report_keeps_the_results_and_does_not_end_with_0(folder: Path) -> None:
     kept = "cp -r disk/new kept-whole"
     done = on_mount(folder, "size=250k", f"$towtank run study.yaml --out disk/new; s=$?; {kept}; (exit $s)")
-    assert done.returncode in (1, 4), done.stderr  # a busy machine may make the measurement invalid
+    assert done.returncode in (1, 4), done.stderr  # a busy machine may make the measurement invalid (status 4)
     assert "the report could not be written to disk/new/report.html: No space left on device" in done.stderr
     assert "verdict: " in done.stdout
     assert json.loads((folder / "kept-whole/runs/r001/run.json").read_text())["status"] == "complete"

@@ -1,4 +1,4 @@
-"""Commands for any user, limit and output: each command works, or ends with one clear line."""
+"""Commands as any user, with any resource limit and any output: each command works, or ends with one clear line."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_drive_measures_under_any_condition(server: str, tmp_path: Path, conditi
     done = sh(condition.format(drive(server, "--out results")), tmp_path)
     assert "internal fault" not in done.stderr
     assert json.loads((tmp_path / "results" / "run.json").read_text())["status"] == "complete"
-    # a busy machine may make the measurement invalid (4), but no other status is correct
+    # a busy machine may make the measurement invalid (status 4), but no other status is correct
     assert done.returncode in (0, 4), done.stderr
     assert condition.endswith(">&-") or "requests/s over" in done.stdout
 
@@ -87,8 +87,8 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         own = Path(name)
         os.chown(own, NOBODY, NOBODY)
-        # The user may read all files, because the Python of the tests may be below a closed home folder; it has no
-        # other rights.
+        # The user may read all files, because the Python interpreter of the tests may be below a closed home folder. It
+        # has no other rights.
         read = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
         user = f"umask 077; ulimit -Sn 256; setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {read}"
         if sh(f"{user} true", own).returncode != 0:
@@ -120,7 +120,7 @@ def tiny(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# Each entry combines several conditions, so that the whole matrix takes one minute instead of ten.
+# Each entry combines several conditions, so that testing all of them takes one minute instead of ten.
 AT_ONCE = {
     "1,024 files, umask, no home, 40 columns, ASCII": (
         "ulimit -Sn 1024; umask 077; unset HOME; COLUMNS=40 PYTHONIOENCODING=ascii {}"
@@ -133,7 +133,7 @@ AT_ONCE = {
 
 
 def assert_ran(done: subprocess.CompletedProcess[str], folder: Path) -> None:
-    assert done.returncode in (0, 4), done.stderr  # a busy machine may make the measurement invalid
+    assert done.returncode in (0, 4), done.stderr  # a busy machine may make the measurement invalid (status 4)
     assert "internal fault" not in done.stderr
     assert json.loads((folder / "results/runs/r001/run.json").read_text())["status"] == "complete"
     assert (folder / "results/study-summary.json").is_file()
@@ -206,7 +206,8 @@ def test_kept_results_are_worked_on_under_all_conditions_at_once(kept: Path, com
         ("$towtank run study.yaml --no-report --out study.yaml/below", "study.yaml"),
         ("$towtank model fit closed kept --configuration present --out study.yaml/m", "study.yaml/m"),
         ("$towtank export kept --to csv --out study.yaml/below", "study.yaml/below"),
-        # In a file system that does not accept files, the error is that the folder does not exist.
+        # In a file system that accepts no new files, the results folder is not created, so the error is that it does
+        # not exist.
         ("$towtank run study.yaml --no-report --out /proc/out", "/proc/out"),
         ("$towtank run study.yaml --no-report --out /proc/out/below", "/proc/out"),
         ("$towtank drive http://127.0.0.1:9/ --out /proc/out", "/proc/out"),
@@ -272,7 +273,7 @@ def test_a_study_with_more_users_than_open_files_is_refused_before_anything_star
     assert line.endswith("hard limit of open files (ulimit -Hn) is 80, got 300 instead")
     assert all(not text or text.startswith("hint: ") for text in rest)
     assert not (tiny / "results").exists()
-    # Each user has a connection to each of two targets, so half as many users are possible.
+    # Each user has one connection to each of two targets, so half as many users are possible as with one target.
     both = TINY["system.yaml"].replace("}}\n", "}, other: {kind: null_server, host: here}}\n", 1)
     calls = "[{get: /, target: web}, {get: /, target: other}]"
     (tiny / "study.yaml").write_text(TINY["study.yaml"].replace("users: [2]", "users: [60]"))
@@ -323,7 +324,7 @@ def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) ->
         process = start(silent, tmp_path, *options)
         wait_for(tmp_path, "kept/engine/*.ndjson" if options else "towtank-drive-*/engine/*.ndjson")
         process.send_signal(signal.SIGINT)
-        # another signal, because two pending signals of the same kind could be merged
+        # a signal of another kind, because two pending signals of the same kind could be merged
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=240)
         assert process.returncode == 5

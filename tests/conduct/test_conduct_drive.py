@@ -122,7 +122,7 @@ def test_first_look_is_a_connect_without_a_request(run: RunFolder) -> None:
 
 @pytest.fixture
 def name(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A host name with two addresses; the first address refuses connections."""
+    """A host name with two addresses; the first of these addresses refuses connections."""
     known = socket.getaddrinfo
 
     def resolve(host: str, port: int, *rest: int, **options: int) -> list[object]:

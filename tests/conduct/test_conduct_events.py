@@ -1,4 +1,6 @@
-"""Events whose threads fail or never end are reported, and the run does not wait for them endlessly."""
+"""Events (such as killing a service) whose threads fail or never end are reported, and the run does not wait for them
+endlessly.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ KILL = Event.model_validate({"at": Moment(None, 0.0), "do": "kill", "service": "
 
 
 class EventTarget:
-    """A system that calls a function of the test to kill a service."""
+    """A system that calls a function of the test instead of killing a service."""
 
     hosts: Any = None
 
@@ -43,7 +45,9 @@ class EventTarget:
 
 @pytest.fixture
 def happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], Events]:
-    """Return a function that runs an event; the event kills a service by calling the given function."""
+    """Return a function that runs an event that kills a service; the kill is replaced by a call of the given
+    function.
+    """
     monkeypatch.setattr(Events, "_origin_ns", lambda _: time.monotonic_ns())
 
     def begin(kill: Callable[[], None]) -> Events:

@@ -1,4 +1,4 @@
-"""Assignment of CPUs to the system and to the generator."""
+"""Assignment of CPUs to the tested system and to the load generator."""
 
 import pytest
 

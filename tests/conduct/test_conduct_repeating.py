@@ -1,7 +1,7 @@
 """End of a study that repeats its runs in blocks.
 
-Reasons: everything is decided, the largest number of blocks is reached, a decision is out of reach, or the budget is
-spent.
+Reasons: all claims are decided, the largest number of blocks is reached, a decision would need too many runs, or the
+budget is spent.
 """
 
 from __future__ import annotations
@@ -129,10 +129,11 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
         ((2, 2), None, True),
         ((2, 2), 221.0, True),
         ((2, 2), 219.0, False),
-        # Block 2 has to run too, because the results are first evaluated after block 2.
+        # The results are first evaluated after block 2, so block 2 has to run too.
         ((1, 2), 281.0, True),
         ((1, 2), 279.0, False),
-        # An earlier process executed one of the two runs, so a whole block takes twice as long.
+        # An earlier process executed one of the two runs of this block, so a whole block takes twice the time measured
+        # here.
         ((2, 1), 281.0, True),
         ((2, 1), 279.0, False),
     ],
@@ -144,7 +145,7 @@ def test_a_block_is_not_repeated_beyond_the_budget(
     budget_s: float | None,
     repeats: bool,
 ) -> None:
-    """Earlier blocks took 100 s, and this block has taken 60 s.
+    """Earlier blocks took 100 s each, and this block has taken 60 s.
 
     `given` is the number of the block, and the number of its runs that this process has executed.
     """

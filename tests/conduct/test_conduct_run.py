@@ -1,4 +1,4 @@
-"""One run: whatever the system, the engine or the user does, the folder of the run records it."""
+"""One run: whatever the tested system, the engine or the user does, the folder of the run records it."""
 
 import os
 import signal
@@ -48,7 +48,7 @@ class Program(PlainService):
 
 
 class Watching(Silent):
-    """Display that calls a function once, at the first frame that meets a condition."""
+    """Display that calls a function once, at the first displayed state that meets a condition."""
 
     def __init__(self, when: Callable[[dict[str, Any]], bool], do: Callable[[], None]) -> None:
         self.when, self.do, self.done = when, do, False
@@ -141,7 +141,7 @@ def test_processes_of_a_run_are_marked_and_this_one_is_not(conduct: Any, tmp_pat
     assert (run.logs / "content.log").read_text().splitlines() == [str(run.path)]
 
 
-# Program that logs an error at its start. When a file exists, it logs the same error more often, and another error.
+# Program that logs an error at its start. Once a file exists, it logs this error more often, and a new error.
 TROUBLED = """
 import pathlib, sys, time
 print("ERROR: port 8080 is taken", flush=True)
@@ -187,7 +187,7 @@ def test_records_of_the_length_of_a_log_are_bounded(tmp_path: Path) -> None:
 
 
 def kills_itself_after(path: Path) -> Program:
-    """Return a service that kills itself when a file exists."""
+    """Return a service that kills itself once a file exists."""
     return Program(
         f"import os, time\nwhile not os.path.exists({str(path)!r}):\n    time.sleep(0.01)\nos.kill(os.getpid(), 9)"
     )

@@ -1,4 +1,6 @@
-"""Announced duration of a search for the limit: the sum of its plateaus, whose number depends on the limit."""
+"""Announced duration of a search for the limit: the sum of its plateaus (load stages), whose number depends on the
+limit.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def search(**more: object) -> FindLimit:
     [
         ({}, (1, 4)),
         ({"at_most": 10}, (1, 1)),
-        # If 80 users fail, one more level between 40 and 80 users halves the bracket.
+        # If the plateau of 80 users fails, one more level between 40 and 80 users halves the bracket.
         ({"refine": {"to": "50 %", "repeats": 1}}, (1, 5)),
     ],
 )

@@ -1,4 +1,6 @@
-"""If a server accepts connections and sends nothing, the measurement ends, is invalid, and names the server."""
+"""If a server accepts connections but sends nothing, the measurement ends and is invalid, and a message names the
+server.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ TOWTANK = [sys.executable, "-m", "towtank"]
 SQL = "[{sql: select 1, target: db}]"
 LDAP = "[{ldap: {search: 'ou=people', filter: (uid=a)}, target: db}]"
 HTTP = "[{get: /, target: db}]"
-# Addresses are inserted at `{}`; the server sends no byte of any of these protocols.
+# `{}` stands for the address of a server that accepts connections but sends no byte, in any of these protocols.
 SCHEMES = {
     "mysql://reader:secret@{}/shop": SQL,
     "postgresql://reader:secret@{}/shop": SQL,
@@ -49,7 +51,7 @@ hosts: {{there: {{provider: existing}}}}
 
 @pytest.fixture
 def mute() -> Iterator[str]:
-    """Address at which the kernel accepts connections, but no program reads from them."""
+    """Address at which the kernel accepts connections, while no program reads from them."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)

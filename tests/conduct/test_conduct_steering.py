@@ -1,4 +1,4 @@
-"""Steering of an engine in memory: commands, events, and the same results in the later analysis."""
+"""Control of a simulated engine in memory: its commands and events, and the same results in the later analysis."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def closed(load: float, name: str, second: int) -> tuple[float, float]:
     """Return throughput X and response time R of N users with a think time of 0.5 s: X = min(N / 0.55, 200), R = N / X
     - 0.5.
 
-    With 140 users, R is 200 ms. N is at least 1.
+    With 140 users, R is 200 ms. If N is below 1, 1 is used.
     """
     rate = min(max(load, 1.0) / 0.55, CAPACITY)
     return rate, max(load, 1.0) / rate - 0.5
@@ -83,7 +83,7 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     engine, said, found = search(run, load_of(stop_when=["objective missed"]), closed)
     limit = found.document()
     assert limit["ended"] == "refined"
-    # at 140 users the mean is 200 ms, which is not below the limit of the objective
+    # at 140 users the mean is exactly 200 ms, which is not below the limit of the objective
     assert limit["low"] < 140 <= limit["high"]
     document = [event["level"] for event in run.events() if event["k"] == "plateau"]
     assert document == [plateau["level"] for plateau in limit["plateaus"]]
@@ -129,7 +129,7 @@ ASKED = Pilot.model_validate({"start": 20, "ramp_up": "2 s", "settle": "2 s", "s
 def test_pilot_finds_where_the_ideal_line_meets_the_highest_throughput(run):
     """Users with a think time of 0.5 s and a service time of 50 ms have a throughput of N / 0.55, at most 200 /s.
 
-    The saturation point is therefore N* = 110 users.
+    The saturation point is therefore N* = 200 x 0.55 = 110 users.
     """
     _, said, carried = pilot(run, closed, ASKED)
     assert [plateau["users"] for plateau in carried.plateaus] == [20, 40, 80, 160]
@@ -148,7 +148,7 @@ def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
 
 @pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
 def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
-    """Capacities of 20 and 5 /s correspond to 11 and 2.75 users, fewer than in the first plateau.
+    """The capacities of 20 and 5 /s are reached by 11 and 2.75 users, fewer than in the first plateau of the pilot.
 
     The engine counts whole transactions per second, which is an error of 10 % for one or two users.
     """
@@ -228,7 +228,7 @@ def test_busy_generator_ends_the_search_with_a_lower_bound(run):
 
 
 def test_throughput_that_no_longer_grows(run):
-    """Without an objective, the search ends when throughput stays the same: 160 users have the throughput of 120
+    """Without an objective, the search ends when throughput stays the same: 160 users have the same throughput as 120
     users.
     """
     wavering = lambda load, name, second: (min(load / 0.55, 200.0) + second % 2, 0.05)  # noqa: E731
@@ -239,7 +239,7 @@ def test_throughput_that_no_longer_grows(run):
 
 
 def test_rate_that_is_not_achieved_and_its_backlog_is_relieved(run):
-    """Above 200 /s, arrivals wait; the backlog is empty after a few seconds at a reduced load."""
+    """Above 200 /s, arrivals wait. At a reduced load the backlog is empty after a few seconds."""
 
     def waiting(load, name, second):
         if name.startswith("relieve"):
@@ -303,7 +303,7 @@ def test_plain_settle_stages_are_left_alone(run):
 
 
 def test_not_settled_is_a_failure_only_where_the_plateau_is_not_steady_either(run):
-    """Response times that increase all the time never settle, so the first plateau fails."""
+    """Response times that increase all the time never settle and are not steady, so the first plateau fails."""
     stages = {"settle": "until steady, at most 20 s", "steady": "20 s"}
     load = load_of(stages=stages, refine=None)
     _, _, found = search(run, load, lambda load, name, second: (100, 0.05 * 1.05**second), objectives=())

@@ -104,7 +104,7 @@ def plan(run: RunFolder, steady_s: float) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
-    """Replace analysis and report, which have their own tests, and the reading of the study files."""
+    """Replace the analysis and the report, which have their own tests, and the reading of the study files."""
     state = SimpleNamespace(summarised=[], summary={"verdict": {"level": "valid"}, "objectives": []}, before_run=None)
 
     def summarize_run(run: RunFolder) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             run,
             title,
             lambda logs: System([Program(code)], tmp_path / "data", logs, check=stop.check),
-            # The load lasts long if the service ends during the run, so that it always ends under load.
+            # If the service ends during the run, the load lasts long, so that the service always ends under load.
             lambda endpoints: plan(run, 60.0 if spec.run in spec.study.code else 0.2),
             no_observation,
             Pinning(),

@@ -1,6 +1,6 @@
 """A study from an unknown source.
 
-There are limits on files that it sends and serves and on programs that it runs, and its side effects are listed first.
+The files that it sends and serves and the programs that it runs are restricted, and its side effects are listed first.
 """
 
 from __future__ import annotations

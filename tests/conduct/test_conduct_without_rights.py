@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounts and becoming another user need root"),
 ]
 NOBODY = 65534
-# The user may read all files, because the Python of the tests may be below a closed home folder; it has no other
-# rights.
+# The user may read all files, because the Python interpreter of the tests may be below a closed home folder. It has no
+# other rights.
 READS = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
 USER = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {READS}"
 COMMANDS = {
@@ -31,7 +31,7 @@ COMMANDS = {
     "validate": "$towtank validate study.yaml",
 }
 TEMPORARY = "TMPDIR=$PWD/disk; export TMPDIR"
-# Mount options of a small file system at `disk`, actions on it, and first commands of the user's shell.
+# Mount options of a small file system at `disk`, actions on it, and the first commands of the user's shell.
 #
 # Each entry combines several conditions, so that the tests take two minutes instead of ten.
 CONDITIONS = {
@@ -53,7 +53,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def own(kept_model: Path) -> Iterator[Path]:
-    """A folder owned by the unprivileged user, with a study and with results."""
+    """A folder owned by the unprivileged user, with a study and results."""
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         folder = Path(name)
         for file, text in TINY.items():
@@ -95,7 +95,7 @@ def test_every_command_works(server: str, own: Path, options: str, before: str, 
     assert done.returncode == 0, done.stderr
     for name in COMMANDS:
         errors = (own / f"{name}.err").read_text()
-        # A busy machine may make a measurement invalid (4), and an objective may be missed (3).
+        # A busy machine may make a measurement invalid (status 4), and an objective may be violated (status 3).
         assert (own / f"{name}.status").read_text().strip() in ("0", "3", "4"), f"{name}: {errors}"
         assert "internal fault" not in errors
         assert "Traceback" not in errors

@@ -78,7 +78,7 @@ def new_database(postgresql: str) -> Any:
     scope="module", params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.waits, pytest.mark.postgresql])]
 )
 def backend(request: pytest.FixtureRequest) -> list[str]:
-    """Options of `serve` for a new database: SQLite or PostgreSQL."""
+    """Options of the command `serve` for a new database: SQLite or PostgreSQL."""
     if request.param == "sqlite":
         return []
     return ["--database", request.getfixturevalue("new_database")()]
@@ -86,7 +86,7 @@ def backend(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture(scope="module")
 def node(backend: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A node with an empty repository."""
+    """A running node with an empty repository."""
     running = Node(tmp_path_factory.mktemp("content"), "--sync", "off", *backend)
     try:
         yield running

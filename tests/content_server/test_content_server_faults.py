@@ -1,4 +1,6 @@
-"""Refusals: malformed requests, attacks, exceptions, logins, and a server that cannot start."""
+"""Requests that the content server must refuse (malformed requests, attacks, logins), exceptions, and a server that
+cannot start.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def test_unknown_urls_and_methods(ann: Client) -> None:
 def test_paths_do_not_leave_the_repository(node: Node, path: str) -> None:
     host, port = node.url.removeprefix("http://").split(":")
     login = base64.b64encode(b"ann:secret-a").decode()
-    # The request is sent over a socket, because HTTP clients normalize such paths.
+    # The request is sent over a plain socket, because HTTP clients would normalize its path.
     with socket.create_connection((host, int(port)), 30) as connection:
         request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {login}\r\nConnection: close\r\n\r\n"
         connection.sendall(request.encode())

@@ -1,4 +1,4 @@
-"""The metrics page: names, values, and responses while all workers are busy."""
+"""The metrics page of the content server: names, values, and responses while all workers are busy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def test_names_are_all_there(ann: Client) -> None:
     page = ann.get("/metrics")
     assert page.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert {name.partition("{")[0] for name in ann.metrics()} >= NAMES
-    assert httpx.get(f"{ann.base_url}/metrics").status_code == 200  # a monitor can read the page without an account
+    # a monitoring program can read the metrics page without an account
+    assert httpx.get(f"{ann.base_url}/metrics").status_code == 200
 
 
 def test_counts_follow_the_requests(start: Any) -> None:
@@ -50,7 +51,7 @@ def test_counts_follow_the_requests(start: Any) -> None:
     assert figures['content_server_cache_hits_total{cache="content"}'] == 4
     assert figures['content_server_cache_misses_total{cache="handles"}'] == 4
     assert figures["content_server_cache_bytes"] == 4000
-    # The four contents are written once and read once; later reads come from the cache.
+    # Each of the four contents is written once and read once from storage; later reads come from the cache.
     assert figures['content_server_storage_bytes_total{direction="write"}'] == 4000
     assert figures['content_server_storage_bytes_total{direction="read"}'] == 4000
     assert figures['content_server_storage_calls_total{call="read"}'] == 4

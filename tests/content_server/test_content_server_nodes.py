@@ -1,4 +1,4 @@
-"""Several nodes with one repository, and a node that is killed during its work."""
+"""Several nodes of the content server with one repository, and a node that is killed during its work."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_no_update_is_lost(pair: tuple[Client, Client]) -> None:
 
 
 def _upload(url: str, worker: int, created: list[tuple[str, bytes]], stop: threading.Event) -> None:
-    """Create documents until the server ends; record the confirmed documents."""
+    """Create documents until the server ends; record the documents whose creation it confirmed."""
     number = 0
     with Client(url) as client:
         while not stop.is_set():
@@ -169,7 +169,9 @@ def test_full_disk_is_a_storage_fault(start: Any, tmp_path: Path) -> None:
     resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (limit, limit))
     with Client(node.url) as ann:
         properties = {"cmis:objectTypeId": "tt:document", "cmis:name": "large"}
-        for size in (3 * limit, limit + 1):  # the first size fails during the upload, the second in the storage area
+        # with the first size, the upload fails while it is received; with the second, when it is written to the storage
+        # area
+        for size in (3 * limit, limit + 1):
             answer = ann.act("createDocument", content=b"x" * size, properties=properties)
             assert fault(answer) == (500, "storage")
         assert ann.create("small.txt", b"fits")["cmis:name"] == "small.txt"

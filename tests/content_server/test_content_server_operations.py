@@ -1,4 +1,4 @@
-"""Every service of the browser binding, with both databases."""
+"""Every service of the CMIS browser binding, with SQLite and with PostgreSQL."""
 
 from __future__ import annotations
 

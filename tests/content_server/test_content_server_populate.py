@@ -1,6 +1,7 @@
-"""Populations: formats, sizes, determinism, and the effect of the index on the view.
+"""Generated test data (populations): formats, sizes, determinism, and the effect of the database index on the view.
 
-An existing population is not created again, a killed one is recreated, and a changed one can be restored.
+An existing population is not created again, a partial one (after a kill) is recreated, and a changed one can be
+restored.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from content_server.query import compile_query, parse
 
 pytestmark = pytest.mark.waits
 
-# The smallest scale, with at least one document of each class and 44 MiB in total.
+# The smallest scale of a population, with at least one document of each class and 44 MiB in total.
 SCALE = "0.00001"
 VIEW = (
     "SELECT cmis:objectId, cmis:name, tt:searchType FROM tt:search "
@@ -54,13 +55,13 @@ def listing(data: Path, name: str) -> list[dict[str, str]]:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Return the digest of every file in a folder, by relative path."""
+    """Return the digest of every file in a folder, by its relative path."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def rows(data: Path) -> list[str]:
-    """Return all rows of the database as text."""
+    """Return all rows of the database of a population as text."""
     with sqlite3.connect(data / "content.sqlite") as connection:
         dump = list(connection.iterdump())
     connection.close()
@@ -134,7 +135,7 @@ def test_other_seed_gives_other_documents_in_place_of_the_old(tmp_path: Path) ->
     assert len(tree(tmp_path / "area")) == len(listing(tmp_path, "documents.csv"))
 
 
-# Kills itself after it has written the contents of the first folder.
+# Program that kills itself after it has written the contents of the first folder.
 KILLED = """
 import os, signal, sys
 from content_server.cli import main

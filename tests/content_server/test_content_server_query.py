@@ -1,4 +1,4 @@
-"""The query language, with both databases."""
+"""The query language of the content server, with SQLite and with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOCUMENTS = (
 def library(node: Node) -> str:
     """Create the folder `/library` and return its identifier.
 
-    Its subfolder `/library/inner` contains the documents after the first three.
+    The first three documents are in it, and the other documents in its subfolder `/library/inner`.
     """
     with Client(node.url) as ann:
         folder = ann.folder("library")

@@ -93,7 +93,7 @@ def test_handle_cache_closes_what_it_forgets(tmp_path: Path) -> None:
         for n in (1, 2, 3):
             with cache.open(str(n), paths[n]):
                 pass
-        assert cache.open_count == 3  # two idle handles, and the one in use
+        assert cache.open_count == 3  # two idle database handles, and the handle in use
         paths[0].unlink()
         cache.discard("3")
         assert outer > 0

@@ -1,4 +1,4 @@
-"""Users from a file, and from an LDAP directory."""
+"""Authentication of users from a file, and from an LDAP directory."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def ldap_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     )
     with held_port() as port:
         url = f"ldap://127.0.0.1:{port}"
-        # With a debug level, slapd stays in the foreground, so the test can end it.
+        # If a debug level is given, slapd stays in the foreground, so that the test can end it.
         process = subprocess.Popen(
             [slapd, "-f", str(folder / "slapd.conf"), "-h", url, "-d", "0"], stderr=subprocess.DEVNULL
         )

@@ -1,4 +1,5 @@
-"""Judgements of all fenced blocks, for each page in the order of its blocks.
+"""Judgements (how a block of code is tested) of all fenced blocks of the documentation, for each page in the order of
+its blocks.
 
 `test_docs_accounts.py` fails for a block without a judgement, with its page and line, and for a judgement without a
 block.

@@ -1,4 +1,6 @@
-"""Judgements of the blocks of the README, the tutorial, the examples, the studies and the content server."""
+"""Judgements (how a block is tested) of the fenced blocks of the README, the tutorial, the examples, the studies and
+the content server.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ _RESULTS = "results/content-users-20261120-180501"
 
 
 def study(name: str, *long: str) -> Run:
-    """Return the judgement of the commands of a study.
+    """Return the judgement (how a block is tested) of a block with the commands of a study.
 
-    The suite runs `towtank doctor` and only plans the other commands. Nightly runs execute them, unless they take
+    The test suite runs `towtank doctor` and only plans the other commands. Nightly runs execute them, unless they take
     hours.
     """
     lines = (Line(f"towtank run {name}", planned=MINUTES, nightly=True, measures=True),)
@@ -26,15 +28,16 @@ _SMALL_CONTENT = (
     "services.content.population.scale=0.0001",
     "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
     "claims=[]",
-    "objectives=[]",  # The objective applies at a share of the limit, but these levels are numbers of users.
+    # The objective of the study applies at a share of the limit, but these levels are numbers of users.
+    "objectives=[]",
 )
 _SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
 _SHORT_BATCH = (
     "load.schedule=[{name: plain, phase: steady, for: 2 s, users: {readers: 20}}, "
     "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
 )
-# The level with 60 users meets the objective even if the server stops for seconds. With 1060 users the response time is
-# 1060 / (200 /s) - 500 ms = 4.8 s. The result of the levels between them depends on the machine.
+# With 60 users the objective is met even if the server stops for seconds. With 1060 users the response time is 1060 /
+# (200 /s) - 500 ms = 4.8 s, which violates it. The result of the levels between depends on the machine.
 SEARCH = Line(
     "towtank run examples/find-limit",
     more="--no-report",
@@ -47,7 +50,7 @@ SEARCH = Line(
     ),
     measures=True,
 )
-# Beginnings of statements about numbers in the output of a study.
+# Beginnings of output lines whose rest depends on the measurement.
 TUTORIAL = (
     "The system carries",
     "- Throughput grows from",
@@ -82,7 +85,9 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Run(
             "towtank model fit RESULTS",
             (
-                Line("towtank size", more="--users 80"),  # The results in the tests were measured on a small server.
+                # The stored results of the tests were measured on a small server, so `towtank size` is called for 80
+                # users.
+                Line("towtank size", more="--users 80"),
                 Line("towtank rate", more="--quick", measures=True),
             ),
         ),
@@ -117,7 +122,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             "sh examples/own-application/database.sh start",
             (
                 Line("sh", shown=_DATABASE),
-                # The database is not started in the tests, so the application gets another limit.
+                # The database is not started in the tests, so the limit of the application is another than on the page.
                 Line("python", more="--limit lock", serves=True),
                 Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True),
             ),

@@ -1,4 +1,5 @@
-"""Kinds of judgements of the fenced blocks of the documentation; `accounts.py` lists a judgement for each block.
+"""Kinds of judgements, which define how a fenced block of the documentation is tested; `accounts.py` lists one for each
+block.
 
 Each judgement has the beginning of the first line of its block (`begins`), so that it still belongs to its block when
 blocks are moved.
@@ -13,12 +14,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Judgement:
-    """Base of all judgements.
+    """Base class of all judgements (how a fenced block of the documentation is tested).
 
     Attributes
     ----------
     begins : str
-        Beginning of the first line that is not blank.
+        Beginning of the first line of the block that is not blank.
     """
 
     begins: str
@@ -26,14 +27,14 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Shown(Judgement):
-    """A block that is neither run nor compared, with the reason."""
+    """A block that is neither run nor compared, with the reason for this."""
 
     because: str
 
 
 @dataclass(frozen=True)
 class Same(Judgement):
-    """A block that shows a file of the repository, whose path is in the line above the block; `saved` as in
+    """A block that shows a file of the repository; the line above the block contains its path. `saved` is as in
     `Snippet`.
     """
 
@@ -44,12 +45,12 @@ class Same(Judgement):
 
 @dataclass(frozen=True)
 class Python(Judgement):
-    """A Python session that continues over the blocks of the page; `...` stands for parts that differ between runs."""
+    """A Python session that continues over the blocks of a page; `...` stands for parts that differ between runs."""
 
 
 @dataclass(frozen=True)
 class Snippet(Judgement):
-    """A valid YAML block: a whole file, or a part of a file.
+    """A YAML block that must be valid: a whole file, or a part of a file.
 
     Attributes
     ----------
@@ -135,7 +136,7 @@ _PLAIN = Line("")
 
 @dataclass(frozen=True)
 class Run(Judgement):
-    """Commands, run in the order of the page; only the shape of the output below a command is compared.
+    """Commands of a block, run in the order of the page; only the shape of the output below a command is compared.
 
     Attributes
     ----------
@@ -151,7 +152,7 @@ class Run(Judgement):
 
 @dataclass(frozen=True)
 class Output(Judgement):
-    """Output of a command, or a part of the output: the lines occur in the same order.
+    """A block with the output of a command, or with a part of it; its lines must occur in the same order.
 
     Attributes
     ----------
@@ -167,17 +168,17 @@ class Output(Judgement):
 
 @dataclass(frozen=True)
 class Texts(Judgement):
-    """Messages with invented values; the words of each line occur in the code in the same order."""
+    """Messages with invented values; the words of each line must occur in the code in the same order."""
 
 
 @dataclass(frozen=True)
 class Synopsis(Judgement):
-    """Forms of commands with placeholders; the commands and their options exist."""
+    """Forms of commands with placeholders; the commands and their options must exist."""
 
 
 @dataclass(frozen=True)
 class Keys(Judgement):
-    """JSON whose keys are compared with the keys of a real document; values may be omitted.
+    """A JSON block whose keys are compared with the keys of a real document; values may be omitted.
 
     Attributes
     ----------

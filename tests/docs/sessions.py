@@ -1,4 +1,4 @@
-"""Runs the commands of a page in order, as a shell would, in a fresh copy of the files of a checkout."""
+"""Runs the commands of a documentation page in order, as a shell would, in a fresh copy of the files of a checkout."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from towtank.engine import binary
 ADDRESS = "127.0.0.1:8080"
 PROXY = "127.0.0.1:8899"
 WITHIN_S = 60.0
-# Doubts that other programs on the machine cause, and doubts about a short stage that do not occur in a longer stage.
+# Doubts that other programs on the machine cause, and doubts that only occur because a test shortens stages.
 DISTURBANCES = {
     Kind.GENERATOR_SATURATED,
     Kind.GENERATOR_STALLED,
@@ -48,17 +48,17 @@ DISTURBANCES = {
     Kind.RETRANSMITS,
     Kind.MACHINE_SUSPENDED,
 }
-# The same doubts, in the words of commands without a results folder.
+# The doubts of `DISTURBANCES`, in the words of commands that write no results folder.
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stalled |(?:throughput|response time) (?:changes|steps) by "
     r"|the mean response time rests on|transactions in the system rise from |\S+ % of CPU time was stolen"
     r"|programs other than (?:the generator|generator and target) used |other programs used "
     r"|machine_busy|machine_unsteady|not_repeatable|steal_time"
 )
-# Servers at the address used on pages whose commands start no server there.
+# Servers at `ADDRESS`, started for pages whose own commands start no server there.
 SHOP = "python examples/shop/server.py 8080"
 NULL_SERVER = "towtank-engine null-server --http2 --listen 127.0.0.1:8080"
-# Names of results folders in the guides; `RESULTS` stands for any study.
+# Names of results folders that the guides use; `RESULTS` stands for the results of any study.
 RESULTS = "results/content-users-20261120-180501"
 NETWORK = "results/shop-20261120-180501"
 # Measurements of a closed network: a station of eight servers with a service time of 10 ms, and a think time of 2 s.
@@ -92,7 +92,9 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 def _first_command(text: str) -> tuple[str, str]:
-    """Split off the first command; it ends at the first line that closes all quotes and has no continuation mark."""
+    """Split off the first command of a block; it ends at the first line that closes all quotes and has no continuation
+    mark.
+    """
     lines = text.splitlines(keepends=True)
     for count in range(1, len(lines) + 1):
         command = "".join(lines[:count])
@@ -117,8 +119,8 @@ class Ended:
 
 @dataclass
 class Session:
-    """A shell in a fresh copy of the examples, with the programs of this tree on its search path; `here` follows
-    `cd`.
+    """A shell in a fresh copy of the examples, with the programs of this repository on its search path; the attribute
+    `here` is its current folder, which `cd` changes.
     """
 
     folder: Path
@@ -134,12 +136,12 @@ class Session:
             "TOWTANK_STATE": str(self.folder / "state"),
             "COLUMNS": "200",
             "NO_COLOR": "1",
-            # Pages show the output of a terminal with a full character set, regardless of the locale of this test run.
+            # Pages show the output of a terminal that displays Unicode, regardless of the locale of this test run.
             "PYTHONIOENCODING": "utf-8",
         }
         self.here = self.work = self._made("work")
         for name in ("examples", "studies"):
-            # A test that runs an example leaves compiled Python files in its folder.
+            # A test that runs an example leaves compiled Python files in the example's folder; these are not copied.
             shutil.copytree(ROOT / name, self.work / name, ignore=shutil.ignore_patterns("__pycache__"))
         for path in (self.work / "examples").rglob("*.*"):
             path.write_text(self.addressed(path.read_text("utf-8")), "utf-8")
@@ -150,7 +152,7 @@ class Session:
         return path
 
     def _programs(self) -> Path:
-        """Write start scripts for the programs of this tree into a folder, under the names used on the pages."""
+        """Write start scripts for the programs of this repository into a folder, under the names used on the pages."""
         folder = self._made("programs")
         own = shlex.quote(sys.executable)
         programs = {
@@ -182,14 +184,16 @@ class Session:
             self._interrupted(results) if "--resume" in text else shutil.copytree(RESULTS_1, results)
         if NETWORK in text and not (self.work / NETWORK).exists():
             write_two_tiers(self.work / NETWORK)
-        # The pages name a fixed folder of the machine; each session has a separate folder for it.
+        # The pages name a fixed folder, `/tmp/content`; each session uses a separate folder instead.
         text = re.sub(r"/tmp/content\b", shlex.quote(str(self.folder / "content")), text)
         if "levels.csv" in text:
             (self.work / "levels.csv").write_text(LEVELS, "utf-8")
         return self.addressed(text)
 
     def _interrupted(self, results: Path) -> None:
-        """Run a study of two levels, then remove the second run, as if the study had been interrupted."""
+        """Run a study of two levels, then remove the second run from the results, as if the study had been
+        interrupted.
+        """
         changes = ("factors.users=[5, 10]", "load.stages={settle: 500 ms, steady: 2 s}")
         line = Line("", more=f"--out {shlex.quote(str(results))} --no-report --quiet", sets=changes)
         done = self.run("towtank run examples/first-study", line)
@@ -216,15 +220,15 @@ class Session:
         return self.ended[-1]
 
     def _shorter(self, command: str, line: Line) -> str:
-        """Return the definition of a shell function that runs the program of a command with further options
-        appended.
+        """Return the definition of a shell function that runs the program of a command with further options at
+        the end.
         """
         more = self.addressed(line.more) + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
         program = command.split(maxsplit=1)[0]
         return f'{program}() {{ command {program} "$@" {more}; }}\n' if more else ""
 
     def serve(self, command: str, line: Line = _PLAIN) -> None:
-        """Start a command that runs until the end of the page, and wait until it listens."""
+        """Start a command that runs until the end of the page, and wait until it accepts connections."""
         log = self.folder / f"serving-{len(self.serving)}"
         with log.open("wb") as stream:
             started = subprocess.Popen(
@@ -261,23 +265,23 @@ class Session:
         return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
 
     def was_disturbed(self, done: Ended) -> bool:
-        """Return True if other work on the machine is the only reason why a measurement is invalid."""
+        """Return True if other programs on the machine are the only reason why a measurement is invalid."""
         return self.other_reasons(done) == set()
 
     def other_reasons(self, done: Ended) -> set[str] | None:
-        """Return the reasons, except disturbances by other work, why a measurement is invalid; None if no reason is
+        """Return the reasons why a measurement is invalid, except disturbances by other programs; None if no reason is
         stated.
         """
         if done.command.startswith(("towtank run", "towtank report")):
             return self.doubts() - DISTURBANCES if self.doubts() else None
         if kinds := set(re.findall(r'"kind": "(\w+)",\s*"level": "invalid"', done.output)):
-            return kinds - DISTURBANCES  # a document printed with `--json`
+            return kinds - DISTURBANCES  # the output is a JSON document (option `--json`)
         if found := re.search(r"^not valid: (.*)$", done.output, re.MULTILINE):
             return {reason for reason in found[1].split("; ") if not _DISTURBED.match(reason)}
         return None
 
     def doubts(self, *levels: Level) -> set[str]:
-        """Return the kinds of doubts about the last study's runs, by default of doubts that made runs invalid."""
+        """Return the kinds of doubts about the runs of the last study; by default those that made runs invalid."""
         folders = [path.parent for path in self.here.glob("results/*/study-summary.json")]
         if not folders:
             return set()

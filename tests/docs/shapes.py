@@ -11,7 +11,7 @@ _SIZE = re.compile(r"# ?(?:bytes|[kKMGT]i?B)\b")
 _VERDICT = re.compile(r"\b(?:valid|suspect|invalid)\b")
 _VERDICTS = re.compile(r"# verdict(?:, # verdict)+")
 _INTERVAL = re.compile(r"# \[#, #\]")
-# A second without a response has no p95.
+# The progress line of a second without a response contains no p95.
 _PROGRESS = re.compile(r"(# t\s+\w+: # users, #/s), p95 # t")
 
 
@@ -35,14 +35,14 @@ def shape(line: str) -> str:
 
 
 def shapes(text: str) -> list[str]:
-    """Return the shapes of the non-blank lines; consecutive lines of the same shape count once."""
+    """Return the shapes of the non-blank lines of an output; consecutive lines of the same shape count once."""
     found = [shape(line) for line in text.splitlines() if line.strip()]
     return [line for number, line in enumerate(found) if number == 0 or found[number - 1] != line]
 
 
 def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (), disturbed: bool = False) -> list[str]:
-    """Return the shown lines that were not printed, in their order, and printed lines that are not shown, marked with
-    `+`.
+    """Return the lines of the page that were not printed, in their order, and printed lines that are not on the page,
+    marked with `+`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
 
 
 def _freed(line: str, free: tuple[str, ...]) -> str:
-    """Return the line; if its rest depends on the measurement, return only its first words."""
+    """Return a line of output; if its rest depends on the measurement, return only its first words."""
     return next((begins for begins in free if line.startswith(begins)), line)
 
 

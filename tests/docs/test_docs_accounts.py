@@ -1,4 +1,4 @@
-"""Every fenced block has a judgement, and every judgement has a block."""
+"""Every fenced block of the documentation has a judgement (how it is tested), and every judgement has a block."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from judgements import Judgement, Line, Run, Shown
 from pages import Block, Page, pages, parse
 
 NAMED = {found.name: found for found in pages()}
-# Minimum length of a reason in characters, which a single word does not reach.
+# Minimum length of a reason in characters, so that a single word is not enough.
 _LEAST = 9
 
 
 def faults_of(found: Page, judgements: tuple[Judgement, ...]) -> list[str]:
-    """Return the blocks without a judgement and the judgements without a block."""
+    """Return the blocks without a judgement (rule how a block is tested) and the judgements without a block."""
     faults = []
     pairs: zip_longest[tuple[Block | None, Judgement | None]] = zip_longest(found.blocks, judgements)
     for block, judgement in pairs:
@@ -49,7 +49,7 @@ def test_a_block_without_judgement_is_found_with_its_line() -> None:
 
 
 def lines() -> list[tuple[str, Run, Line]]:
-    """Return the settings of all commands that are not run as shown."""
+    """Return the settings (`Line`) of all commands that are not run as shown."""
     return [
         (name, judgement, line)
         for name, judgements in ACCOUNTS.items()

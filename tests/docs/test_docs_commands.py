@@ -44,7 +44,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def line_of(judgement: Run, command: str) -> Line:
-    """Return the settings of a command: those with the longest beginning that matches."""
+    """Return the settings of a command: of those whose `begins` matches, those with the longest `begins`."""
     found = [line for line in judgement.lines if command.startswith(line.begins)]
     return max(found, key=lambda line: len(line.begins), default=PLAIN)
 
@@ -106,7 +106,7 @@ def keep(block: Block, judgement: Snippet | Same, session: Session) -> None:
 
 
 def do(block: Block, command: str, line: Line, session: Session) -> None:
-    """Run a command, or only plan the runs of its study."""
+    """Run a command of a page, or only plan the runs of its study."""
     if line.shown or (line.needs and shutil.which(line.needs) is None):
         return
     if line.planned and not (NIGHTLY and line.nightly):
@@ -141,12 +141,14 @@ def compare(block: Block, judgement: Run, shown: str, session: Session) -> None:
 
 
 def as_it_stands(line: Line) -> Line:
-    """Return the settings of a command for the nightly run, which does not shorten studies."""
+    """Return the settings of a command unchanged, or for the nightly run without the values and options that shorten a
+    study.
+    """
     return replace(line, sets=(), more="") if NIGHTLY and line.sets else line
 
 
 def compare_part(block: Block, judgement: Output, session: Session) -> None:
-    """Compare output shown in a separate block. If no block of the page contains the command, run it first."""
+    """Compare output shown in a separate block. If its command is in no block of the page, run the command first."""
     done = session.ended_with(judgement.of) or session.run(judgement.of, as_it_stands(judgement.line))
     assert works(done, judgement.line, session), f"{block}\n{done.output}"
     disturbed = is_disturbed(done, session)
@@ -155,20 +157,20 @@ def compare_part(block: Block, judgement: Output, session: Session) -> None:
 
 
 def is_disturbed(done: Ended, session: Session) -> bool:
-    """Return True if values may be missing: runs are invalid, or suspect because of other work on the machine."""
+    """Return True if values may be missing: runs are invalid, or suspect because of other programs on the machine."""
     if done.status == ExitStatus.INVALID_MEASUREMENT:
         return True
     return done.command.startswith("towtank run") and not DISTURBANCES.isdisjoint(session.doubts(Level.SUSPECT))
 
 
 def lacking(name: str) -> list[str]:
-    """Return the requirements of a system or study that this machine does not meet; tests install nothing."""
+    """Return the programs that a system or study needs and this machine lacks; the tests install nothing."""
     needs = needed(name)
     return [offer_of(need).name.replace("_", " ") for need in needs if need.found() is None]
 
 
 def works(done: Ended, line: Line, session: Session) -> bool:
-    """Return True if a command ended as expected; other work on the machine may make a measurement invalid."""
+    """Return True if a command ended as expected, or if other programs on the machine made its measurement invalid."""
     return done.status in line.statuses or (
         line.measures and done.status == ExitStatus.INVALID_MEASUREMENT and session.was_disturbed(done)
     )
@@ -196,7 +198,7 @@ def plan(command: str, session: Session) -> None:
     try:
         assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
     except TargetError:
-        # The files are valid, because requirements of the machine are checked only for valid files.
+        # The files are valid, because the requirements of a study are checked only for valid files.
         assert lacking(name), command
 
 
@@ -206,14 +208,17 @@ def subject(command: str, session: Session) -> str:
 
 
 def located(name: str, session: Session) -> str:
-    """Return the path of a study in the folder of the session, or the name of a study that ships with Towtank."""
+    """Return the path of a study in the folder of the session, or the name of a study that is part of the Towtank
+    package.
+    """
     path = session.here / name
     return str(path) if path.exists() else name
 
 
 def made_by(command: str) -> str:
     """Return the last command that `make -n` prints for a target."""
-    # If this test runs below another make, its flags would be inherited and make would also print folders.
+    # If this test runs below another `make`, its flags would be inherited, and the inner `make` would also print
+    # folders.
     done = subprocess.run(
         ["make", "--no-print-directory", "-n", *shlex.split(command)[1:]],
         cwd=ROOT,

@@ -15,19 +15,21 @@ pytestmark = pytest.mark.waits
 
 
 def shown(begins: str) -> dict[str, Any]:
-    """Return a document that the page about models shows."""
+    """Return a model document that the page about models shows."""
     (block,) = (block for block in page("docs/reference/model.md").blocks if block.first.startswith(begins))
     document: dict[str, Any] = json.loads(block.text)
     return document
 
 
 def station(name: str, served: str, **more: Any) -> dict[str, Any]:
-    """Return a station that serves one class."""
+    """Return a station of a model that serves one class."""
     return {"name": name, "services": [{"class": served, "service_time_s": 0.01}], **more}
 
 
 def with_behaviour() -> dict[str, Any]:
-    """Return a model that contains the behaviour shown on the page, and the classes and stations to which it refers."""
+    """Return a model that contains the user behaviour shown on the page, and the classes and stations to which it
+    refers.
+    """
     stations = [
         station("cpu", "web", discipline="ps"),
         station("app1", "batch"),

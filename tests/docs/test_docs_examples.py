@@ -1,4 +1,4 @@
-"""Examples in docstrings print the output shown."""
+"""The examples in the docstrings of the code print the output shown."""
 
 from __future__ import annotations
 

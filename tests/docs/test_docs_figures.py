@@ -51,7 +51,7 @@ def leaves(document: Any) -> Iterator[float]:
 
 
 def numbers_of(path: str) -> list[float]:
-    """Return the numbers that can be derived from a raw file."""
+    """Return the numbers that can be derived from a raw file of measurements."""
     document = json.loads((ROOT / path).read_text("utf-8"))
     found = list(leaves(document))
     rows = document.get("runs")
@@ -80,7 +80,7 @@ def numbers_of(path: str) -> list[float]:
 def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
     """Return the memory of the engine per user.
 
-    It is the maximum of a run, or follows from the difference between two numbers of users in a round.
+    It is the maximum over a run, or follows from the difference between two numbers of users in a round.
     """
     for run in runs:
         if "samples" in run:
@@ -93,7 +93,7 @@ def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
 
 
 def is_printed(number: str, values: list[float]) -> bool:
-    """Return True if the number is the printed form of a value in one of the units."""
+    """Return True if a number on the page is the printed form of a value in one of the units."""
     plain = number.replace(",", "")
     half = 0.5 * 10.0 ** -len(plain.partition(".")[2]) * (1 + 1e-9)
     return any(abs(value * scale - float(plain)) <= half for value in values for scale in _SCALES)

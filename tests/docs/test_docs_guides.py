@@ -1,4 +1,4 @@
-"""Guides for users of other tools: the shown imports produce the shown workloads, which send the same requests."""
+"""Guides for users of other tools: the imports shown produce the workloads shown, and these send the same requests."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def test_imported_workload_does_what_the_one_by_hand_does() -> None:
 
 
 def requests(transaction: object) -> list[str]:
-    """Return method and path of each request, in order."""
+    """Return method and path of each request of a workload, in order."""
     return [f"{method} {path}" for method, path in re.findall(r"\b(get|post)='([^']*)'", repr(transaction))]

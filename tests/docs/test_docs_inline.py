@@ -69,7 +69,7 @@ def test_forms_of_commands_exist(name: str) -> None:
 
 
 def unknown(line: str) -> list[str]:
-    """Return the unknown options of a command of this project other than `towtank`."""
+    """Return the options of a command that do not exist, for commands of this project other than `towtank`."""
     return [f"no option {option!r}" for option in _OPTION.findall(line) if option not in options()]
 
 

@@ -11,9 +11,9 @@ import pytest
 pytestmark = pytest.mark.waits
 
 ROOT = Path(__file__).parents[2]
-# Packages of other projects with these names.
+# Packages of other projects, which texts may recommend to install from a registry.
 KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
-# This command builds the checkout, with a lock file that contains hashes.
+# Files whose command installs the checkout itself, with a lock file that contains hashes.
 OWN = {"Makefile", ".ci/run"}
 _TOOLS = r"(?:pip3?|uv|pipx|cargo|npm|gem|go)(?:\s+(?:pip|tool))?\s+(?:install|add|run|i)\b|\buvx\b|\bnpx\b"
 COMMAND = re.compile(rf"\b(?:{_TOOLS})(?P<rest>[^\n`|]*)")

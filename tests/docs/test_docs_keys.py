@@ -1,4 +1,4 @@
-"""Keys of results: keys shown on a page exist in the code, and keys of real documents are on the page."""
+"""Keys of results: keys shown on a page exist in the code, and keys of real documents are shown on the page."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ NAMED = frozenset(
 
 
 def shown(name: str) -> list[Any]:
-    """Return pairs of a block that shows a document, and its judgement."""
+    """Return each block that shows a document, with its judgement (how it is tested)."""
     return [
         pytest.param(block, id=f"{name}:{block.line}")
         for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True)
@@ -95,7 +95,7 @@ BLOCKS = [found for name in ACCOUNTS for found in shown(name)]
 
 @cache
 def words() -> frozenset[str]:
-    """Return the words of the code: quoted texts, names of Rust fields, and names of Python attributes."""
+    """Return the words of the source code: string literals, names of Rust fields, and names of Python attributes."""
     paths = [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
     texts = [path.read_text("utf-8") for path in paths]
     quoted = {word for text in texts for word in re.findall(r"[\"']([\w.-]+)\\?[\"']", text)}
@@ -118,7 +118,8 @@ def test_keys_that_are_shown_exist(block: Block) -> None:
         for path in keys(found, NAMED)
         if last(path) not in words() | {"*"} and not path.endswith(("...", "_s"))
     }
-    # Keys of response times consist of a percentile and a unit.
+    # Keys of response times consist of a percentile and a unit, such as `p95_s`. It is sufficient if the part before
+    # `_s` occurs in the code.
     times = {path for found in documents for path in keys(found, NAMED) if path.endswith("_s")}
     unknown |= {path for path in times if not {last(path), last(path).removesuffix("_s")} & words()}
     assert unknown == set(), str(block)

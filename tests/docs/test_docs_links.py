@@ -42,7 +42,7 @@ def test_links_lead_somewhere(found: Page) -> None:
 
 
 def exists(path: str) -> bool:
-    """Return True if a path exists in the repository or if make writes it; `<name>` stands for any name."""
+    """Return True if a path exists in the repository or is written by a make target; `<name>` stands for any name."""
     pattern = re.sub(r"<[^>]*>", "*", path).rstrip("/")
     return path in _WRITTEN or bool(list(ROOT.glob(pattern)))
 

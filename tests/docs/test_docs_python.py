@@ -28,7 +28,9 @@ PYTHON = "docs/reference/python.md"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a working folder like that of a reader of the pages: results, the examples, and a study of one second."""
+    """Create a working folder like that of a reader of the pages, with results, the examples, and a study of one
+    second.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     shutil.copytree(RESULTS_1, tmp_path / RESULTS)

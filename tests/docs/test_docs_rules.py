@@ -1,4 +1,4 @@
-"""The figure on the page about interactive capacity follows from the rules."""
+"""The figure on the page about interactive capacity follows from the sizing rules that Towtank contains."""
 
 from __future__ import annotations
 

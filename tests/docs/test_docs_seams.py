@@ -1,4 +1,4 @@
-"""The modules and attributes on the page about the architecture can be imported."""
+"""The modules and attributes that the page about the architecture names can be imported."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pages import page
 
 _ROW = re.compile(r"^\| `(?P<module>towtank[\w.]*)` \| (?P<text>.*) \|$")
 _NAME = re.compile(r"`@?(?P<name>[A-Za-z_][\w.]*)(?!\.)")
-# Inline code that is no name of Towtank: an exception type, an environment variable.
+# Inline code on the page that is no name of Towtank: an exception type, an environment variable.
 _OTHERS = {"ValueError", "har", "claims.json"}
 
 
 def rows() -> list[tuple[str, str]]:
-    """Return module and text of each row of the tables."""
+    """Return the module and the text of each row of the page's tables."""
     found = [_ROW.match(line) for _, line in page("docs/background/architecture.md").prose]
     return [(row["module"], row["text"]) for row in found if row]
 
 
 def resolved(module: ModuleType, name: str, classes: list[type]) -> Any:
-    """Return the object with a dotted name: an object of the module, or an attribute of a class in the same row."""
+    """Return the object with a dotted name, which is in a module or is an attribute of a class in the same row."""
     found: Any = module
     for part in name.split("."):
         if isinstance(found, ModuleType) and not hasattr(found, part):

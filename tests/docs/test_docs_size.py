@@ -20,13 +20,13 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 ESTIMATE = re.compile(r"([\d.,]+) \[([\d.,]+), ([\d.,]+)\]")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 DAYS = 10
-"""Largest difference between dates. [d]
+"""Largest allowed difference between two dates. [d]
 
-The precision of a limit, 1 in 1,000, is less than two days at a growth of 25 % a year. A limit also varies with the
+The precision of a limit, 1 in 1,000, is less than two days at a growth of 25 % a year. A limit also varies within the
 interval of the simulation.
 """
 RELATIVE = 0.01
-"""Largest relative difference of values without an interval.
+"""Largest allowed relative difference of values without an interval.
 
 Fits agree to about nine digits on all CPUs, simulated limits to two digits.
 """
@@ -37,10 +37,10 @@ def number(text: str) -> float:
 
 
 def compare(now: str, kept: str) -> None:
-    """Compare two outputs.
+    """Compare two outputs of the notebook.
 
-    Words are equal, each estimate lies in the interval of the other, and days and numbers agree within their
-    tolerances.
+    Words must be equal, each estimate must lie in the interval of the other, and days and numbers must agree within
+    their tolerances.
     """
     assert NUMBER.sub("#", DAY.sub("#", now)) == NUMBER.sub("#", DAY.sub("#", kept))
     for new, old in zip(ESTIMATE.findall(now), ESTIMATE.findall(kept), strict=True):
@@ -50,7 +50,7 @@ def compare(now: str, kept: str) -> None:
         assert abs((date.fromisoformat(new) - date.fromisoformat(old)).days) <= DAYS
     plain = [NUMBER.findall(DAY.sub("", ESTIMATE.sub("", text))) for text in (now, kept)]
     for new, old in zip(*plain, strict=True):
-        # The last printed digit may differ by one.
+        # The last printed digit of two numbers may differ by one.
         last = 10.0 ** -len(old.partition(".")[2]) if "e" not in old else 0.0
         assert number(new) == pytest.approx(number(old), rel=RELATIVE, abs=last), (now, kept)
 

@@ -19,7 +19,7 @@ _FOLDERS = ("studies", "examples")
 
 
 def judged(kind: type) -> list[Any]:
-    """Return pairs of a block and its judgement, for judgements of one kind."""
+    """Return pairs of a block and its judgement (how it is tested), for judgements of one kind."""
     return [
         pytest.param(block, judgement, id=f"{name}:{block.line}")
         for name, judgements in ACCOUNTS.items()
@@ -34,7 +34,7 @@ def read(text: str) -> Any:
 
 
 def whole(block: Block, judgement: Snippet, folder: Path) -> Path:
-    """Write a block into a folder as a whole file, with the files to which the block refers."""
+    """Write a block that shows a whole file into a folder, with the files to which the block refers."""
     document = read(block.text) if not judgement.under else {}
     if "schema" in document or (judgement.kind == "model" and "classes" in document):
         for name in _beside(judgement):
@@ -57,7 +57,7 @@ def _beside(judgement: Snippet) -> list[Path]:
 
 
 def _completed(block: Block, judgement: Snippet) -> dict[str, Any]:
-    """Return a whole document that contains the block."""
+    """Return the whole document that a block shows a part of."""
     document: dict[str, Any] = {"schema": f"towtank/{judgement.kind}/1", "name": "part"}
     if judgement.kind == "model":
         document.pop("name")

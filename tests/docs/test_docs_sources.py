@@ -1,4 +1,4 @@
-"""Each measured number has a named source file.
+"""Each measured number on a page has a named source file.
 
 A number is measured if its section describes a measurement, or if it has an interval in brackets. The source is a file
 of the repository that the section names, or a file of the results folder that a command on the page writes.
@@ -21,11 +21,11 @@ _MEASURED = re.compile(r"\bMeasured (?:on|once|with)\b|\bwas measured here\b|\bm
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.(?:csv|json|yaml|svg|py)")
 _DATA = (".json", ".csv", ".svg", ".ipynb")
 RESULTS = ("study-summary.json", "claims.json", "model.json", "prediction.json", "summary.json", "run.json")
-"""Files of a results folder with numbers; `docs/reference/run-folder.md` describes them."""
+"""Files of a results folder that contain numbers; `docs/reference/run-folder.md` describes them."""
 _COMMAND = re.compile(r"towtank (?:run|drive|judge|rate|fit|model|size) ")
 MADE = {"docs/certification.md": "make certify", "docs/reference/python.md": None}
 """Pages that a program writes completely, with the command given on the page. The value is None if the page shows
-signatures and no numbers.
+signatures (of functions) and no numbers.
 """
 
 
@@ -40,7 +40,7 @@ class Section:
 
     @property
     def plain(self) -> str:
-        """Text of the section without inline code."""
+        """Text of a section without its inline code."""
         return re.sub(r"(`+)(?!`).+?\1", "", self.text)
 
     @property
@@ -50,7 +50,7 @@ class Section:
         return bool(_INTERVAL.search(self.plain) or (about and _NUMBER.search(self.plain)))
 
     def sources(self) -> list[str]:
-        """Return the data files of the repository that the section names."""
+        """Return the data files of the repository that a section names."""
         named = {path for text in re.findall(r"`([^`]+)`|\]\(([^()\s]+)\)", self.text) for path in _paths(text)}
         folder = (ROOT / self.page).parent
         kept = [
@@ -80,7 +80,7 @@ def sections(found: Page) -> Iterator[Section]:
 
 
 def measured() -> list[Section]:
-    """Return all sections with measured numbers."""
+    """Return all sections of the pages that contain measured numbers."""
     return [
         section for found in pages() if found.name not in MADE for section in sections(found) if section.is_measured
     ]
@@ -138,7 +138,7 @@ _ENDS = re.compile(r"virtual users: ([\d,]+); [^\"]*configuration: ([\w ]+); hig
 
 
 def test_the_table_of_the_readme_is_that_of_its_figure() -> None:
-    """The table and the figure show the same run of the study.
+    """The table and the figure of the README show the same run of the study.
 
     The throughput and the interval of each level agree to the printed digits.
     """
@@ -152,7 +152,8 @@ def test_the_table_of_the_readme_is_that_of_its_figure() -> None:
     assert len(rows) == len(values) == len(ends)
     for name, users, *shown in rows:
         key = name, _plain(users)
-        # The three numbers of a row are rounded to the same digit; a row rounded to tens may differ by five.
+        # The three numbers of a row are rounded to the same digit, so in a row that is rounded to tens they may differ
+        # by five.
         place = max(unit for unit in (1, 10, 100) if all(_plain(text) % unit == 0 for text in shown))
         for text, drawn in zip(shown, (values[key], *ends[key]), strict=True):
             assert _plain(text) == pytest.approx(drawn, abs=0.5 * place + 0.5), (key, text)
@@ -169,7 +170,7 @@ _RAW = re.compile(r"`(benches/raw/[\w.-]+\.json)`")
 
 @pytest.mark.parametrize("heading", sections_with_raw_runs())
 def test_the_text_about_performance_has_the_numbers_of_its_raw_files(heading: str) -> None:
-    """Numbers of three or more digits outside of code are checked in the same way as those in tables.
+    """Numbers of three or more digits in the text, outside of code, are checked in the same way as those in tables.
 
     See `test_docs_figures.py`.
     """

@@ -14,10 +14,10 @@ from accounts import ACCOUNTS
 from judgements import Texts
 from pages import ROOT, page
 
-# Least number of consecutive words of a line that must occur in a text of the code. Of a shorter line, all words must
-# occur.
+# Number of consecutive words of a shown line that must occur in a text of the code. If the line is shorter, all of its
+# words must occur.
 LEAST = 3
-# Separators between two texts of the code, or around an inserted value.
+# Pattern of the separator between two string literals that the code joins.
 _JOINED = re.compile(r'"\s*\n\s*f?r?"')
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
@@ -35,7 +35,7 @@ def code_as_written() -> str:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yield the texts of a file without inserted values: Python literals, and quoted text in Rust."""
+    """Yield the texts of a source file without inserted values: Python string literals, and quoted text in Rust."""
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
@@ -48,12 +48,12 @@ def texts_of(path: Path) -> Iterator[str]:
 
 @cache
 def code() -> str:
-    """Return the texts of the code as words."""
+    """Return the texts (string literals) of the code as words."""
     return " ".join(_WORD.findall(re.sub(r"\{[^{}]*\}", " ", code_as_written()))).lower()
 
 
 def longest(line: str) -> int:
-    """Return the length of the longest sequence of words of a line that occurs in the code."""
+    """Return the length of the longest sequence of words of a line that also occurs in the code."""
     words = [word.lower() for word in _WORD.findall(line)]
     best = 0
     for start in range(len(words)):
@@ -64,14 +64,14 @@ def longest(line: str) -> int:
 
 @cache
 def templates() -> list[list[str]]:
-    """Return the words of each text of the code that has at least `LEAST` words, without inserted values."""
+    """Return the words of each text of the code that has at least `LEAST` words; inserted values are left out."""
     texts = (text for path in files() for text in texts_of(path))
     words = [[word.lower() for word in _WORD.findall(re.sub(r"\{[^{}]*\}", " ", text))] for text in texts]
     return [found for found in words if len(found) >= LEAST]
 
 
 def follows_a_template(line: str) -> bool:
-    """Return True if a line contains all words of a text of the code in the same order."""
+    """Return True if a line contains all words of one text of the code in the same order."""
     words = [word.lower() for word in _WORD.findall(line)]
     return any(_is_in_order(template, words) for template in templates() if template[0] == words[0])
 

@@ -1,4 +1,4 @@
-"""The example shop, which the guides measure."""
+"""The server of the example `shop`, which the guides measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USERS = 64
 
 
 def load() -> ModuleType:
-    """Import the server program as a module."""
+    """Import the server program of the example as a module."""
     spec = importlib.util.spec_from_file_location("shop", SERVER)
     assert spec is not None
     assert spec.loader is not None
@@ -30,7 +30,8 @@ def load() -> ModuleType:
 def test_users_who_arrive_at_once_are_all_taken_in() -> None:
     shop = load()
     with shop.Server(("127.0.0.1", 0), shop.Shop) as server, ExitStack() as stack:
-        # The server never accepts, so connections that exceed the kernel's queue would be retried and finally time out.
+        # The server of the test never accepts connections, so those that exceed the kernel's queue would be retried and
+        # finally time out.
         users = [stack.enter_context(socket.socket()) for _ in range(USERS)]
         for user in users:
             user.settimeout(20)

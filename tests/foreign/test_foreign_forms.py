@@ -78,9 +78,9 @@ PGBENCH = "0 1 12000 0 1700000000 12000\n0 2 failed 0 1700000000 500000\n1 3 ski
 
 @dataclass(frozen=True)
 class Case:
-    """A result file with two requests.
+    """A result file of another tool with two requests.
 
-    One request took 12 ms and succeeded; half a second later, another took 20 ms and failed.
+    The first request took 12 ms and succeeded. The second was sent half a second later, took 20 ms and failed.
     """
 
     form: str
@@ -197,7 +197,7 @@ def test_summary_of_wrk2(tmp_path: Path) -> None:
     assert summary.throughput_per_s == pytest.approx(49.5)
     assert summary.mean_s == pytest.approx(0.002)
     assert summary.percentiles_s["p50"] == pytest.approx(0.0015)
-    # The p99 lies between the rows of 95 % and 99.0625 %.
+    # The p99 lies between the rows for 95 % and 99.0625 % of the requests.
     assert 0.0055 < summary.percentiles_s["p99"] < 0.006
     assert any("only the 1,000 requests after" in note for note in found.notes)
 
@@ -209,7 +209,8 @@ def test_summary_of_locust(text: str, tmp_path: Path) -> None:
     assert (found.requests, found.errors) == (600, 6)
     assert found.mean_s == pytest.approx(0.0125)
     assert found.percentiles_s == pytest.approx({"p50": 0.01, "p90": 0.02, "p95": 0.025, "p99": 0.04})
-    # History: 495 successful requests between two rows that are 10 s apart. Stats: 60 requests/s minus 0.6 failures/s.
+    # In the history file, 495 successful requests lie between two rows that are 10 s apart, or 49.5 /s. In the stats
+    # file, there are 60 requests/s and 0.6 failures/s.
     assert found.throughput_per_s == pytest.approx(49.5 if text == LOCUST else 59.4)
 
 

@@ -1,4 +1,4 @@
-"""Files written by the tools: counts and percentiles agree with those that the tools report."""
+"""Files that other tools have written: counts and percentiles agree with those that the tools report."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def test_vegeta_counts_and_times_the_same(name: str) -> None:
     assert (found.requests, found.errors) == (report["requests"], 0)
     times = found.response_time_ms
     assert float(times.mean) == pytest.approx(report["latencies"]["mean"] / 1e6, rel=1e-6)
-    # The rate of vegeta covers the time from the first to the last start, but the last request ends later, so the rates
-    # differ slightly.
+    # The rate that vegeta states covers the time from the first to the last start, but the last request ends later. So
+    # it differs slightly from the throughput.
     assert float(found.throughput_per_s) == pytest.approx(report["rate"], rel=2e-3)
-    # vegeta estimates percentiles with a digest of the times, so they differ slightly.
+    # vegeta computes percentiles from a digest of the times, which is approximate, so they differ slightly.
     for key, value in (("50th", times.p50), ("90th", times.p90), ("95th", times.p95), ("99th", times.p99)):
         assert float(value) == pytest.approx(report["latencies"][key] / 1e6, rel=0.03)
 
@@ -38,5 +38,5 @@ def test_the_percentile_plot_of_vegeta() -> None:
 def test_hey_was_asked_for_2000_requests_by_four_workers() -> None:
     found = towtank.judge(DATA / "hey.csv.gz")
     assert (found.form, found.requests, found.errors) == ("hey CSV", 2000, 0)
-    # Four workers, each limited to 50 /s.
+    # Four workers, each limited to 50 /s, send at most 200 /s.
     assert float(found.throughput_per_s) <= 200

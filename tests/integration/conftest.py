@@ -20,7 +20,7 @@ GONE_WITHIN_S = 30.0
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    # Each test has its own state folder, because two tests must not start systems on the same data.
+    # Each test has its own state folder, because two tests must not start systems with the same data.
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     made = Bench(tmp_path, dict(os.environ))
     yield made

@@ -35,7 +35,7 @@ start_timeout: 20 s
 
 
 def processes_of(marker: Path) -> list[str]:
-    """Return the processes that carry the mark of a run in the given folder."""
+    """Return the running processes whose environment contains the mark of a run in the given folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -51,7 +51,7 @@ def processes_of(marker: Path) -> list[str]:
 
 @dataclass
 class Bench:
-    """Folder with a tiny study, and the command line to run in the folder."""
+    """Folder with a tiny study, and methods to run the command line in it."""
 
     folder: Path
     environment: dict[str, str]
@@ -59,7 +59,7 @@ class Bench:
 
     @property
     def results(self) -> Path:
-        """Folder with the results."""
+        """Folder with the results of the study."""
         return self.folder / "results"
 
     def study(self, *, users: list[int] | None = None, steady: str = "1 s", port: int = 0) -> Path:
@@ -92,7 +92,7 @@ class Bench:
         return self.towtank("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def start_study(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start the tiny study; no report is made."""
+        """Start the tiny study without waiting for its end; no report is made."""
         return self.start("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
 
     def manifest(self, run: str) -> dict[str, Any]:
@@ -101,14 +101,14 @@ class Bench:
         return json.loads(path.read_text()) if path.exists() else {}
 
     def statuses(self) -> dict[str, str]:
-        """Return the status of every run."""
+        """Return the status of every run of the study."""
         return {
             path.parent.name: json.loads(path.read_text())["status"]
             for path in sorted((self.results / "runs").glob("*/run.json"))
         }
 
     def events(self, run: str) -> list[dict[str, Any]]:
-        """Return the complete events of a run so far."""
+        """Return the events of a run that are completely written so far."""
         path = self.results / "runs" / run / "events.ndjson"
         return [json.loads(line[9:]) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -117,14 +117,14 @@ class Bench:
         until(lambda: any(event["k"] == "stage" and event["name"] == stage for event in self.events(run)), 60.0)
 
     def group(self, run: str, tier: str = "content") -> int:
-        """Return the process id of the server of a tier: the child of its guard."""
+        """Return the process id of the server of a tier, which is the child of its guard process."""
         header = json.loads((self.results / "runs" / run / "observe" / "probe.ndjson").read_text().splitlines()[0][9:])
         guard = header["groups"][tier]["pid"]
         children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
         return int(children[0])
 
     def strays(self) -> list[str]:
-        """Return the processes of all runs of the results that still exist."""
+        """Return the processes of all runs of the study that still exist."""
         return processes_of(self.results)
 
     def await_no_strays(self) -> None:

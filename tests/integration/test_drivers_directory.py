@@ -1,4 +1,6 @@
-"""Directories under load of the real engine: the counts of OpenLDAP's monitor and of the engine are equal."""
+"""LDAP directories under the load of the real engine: the operations that OpenLDAP's monitor and the engine count are
+equal.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +47,13 @@ ADMINISTRATORS = "administers.it"
 
 @pytest.fixture(autouse=True)
 def patience() -> Iterator[None]:
-    """Allow scrapes of the monitor to take longer while the server is loaded."""
+    """Allow requests to the monitor to take longer while the server is loaded."""
     with patient_scrapers():
         yield
 
 
 class Monitor:
-    """Operation counts of the server, without the operations of its own scrapes."""
+    """Operations that the server counts, without those of the monitor's own requests."""
 
     def __init__(self, scraper: Any) -> None:
         self._scraper = scraper
@@ -62,19 +64,19 @@ class Monitor:
         self.looks = 0
 
     def close(self) -> None:
-        """Close the scraper."""
+        """Close the connection of the monitor."""
         self._scraper.close()
 
     def since(self) -> dict[str, float]:
-        """Return the operations of other clients since this monitor was created."""
+        """Return the operations of all other clients since this monitor was created."""
         self.looks += 1
         now = self._scraper.scrape()
         return {name: now[name] - value - self.looks * self._own[name] for name, value in self.before.items()}
 
     def settled(self, enough: Callable[[dict[str, float]], bool]) -> dict[str, float]:
-        """Wait until the counts are sufficient and two consecutive scrapes agree, and return the counts.
+        """Wait until the counts are large enough and two consecutive reads agree, and return the counts.
 
-        Operations may still be in progress before.
+        Before that, operations may still be in progress.
         """
         last: dict[str, float] = {}
 
@@ -89,7 +91,7 @@ class Monitor:
         return found
 
     def counts(self) -> dict[str, float]:
-        """Return the number of operations by name, and of connections and sent entries."""
+        """Return the number of operations by name, and the numbers of connections and of entries sent."""
         found = self.since()
         kinds = ("bind", "search", "compare", "add", "modify", "delete", "unbind", "abandon")
         completed = {kind: found[f'openldap_completed_total{{operation="{kind}"}}'] for kind in kinds}
@@ -124,9 +126,9 @@ def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str
     assert min(expected.values()) > 0
     sessions = {"per_user": None, "new_each_time": result["totals"]["ok"]}.get(str(connections))
     assert sessions is None or seen["connections"] == sessions
-    # Every session sends an unbind, by its workload step or at its end.
+    # Every LDAP session sends an unbind request, by its workload step or at its end.
     assert seen["unbind"] == seen["connections"]
-    # The responses to the scrapes vary in size with the digits of the counters, so a tolerance is needed.
+    # The responses to the monitor's requests vary in size with the digits of the counters, so a tolerance is needed.
     assert sent == pytest.approx(sum(sums["in"] for sums in steps.values()), abs=300 * monitor.looks)
 
 
@@ -184,7 +186,7 @@ REFUSED = {
 
 @pytest.fixture
 def directory(bench: Bench) -> Iterator[Endpoints]:
-    """Start a small directory."""
+    """Start a server with a small directory."""
     (bench.folder / "system.yaml").write_text(SYSTEM.replace("ADMINISTRATORS", ADMINISTRATORS))
     with build_system(load_system(bench.folder / "system.yaml"), bench.folder, bench.folder / "logs") as system:
         yield system.up()
@@ -211,7 +213,7 @@ def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -
 
 
 def slapd_below(guard: int) -> int:
-    """Return the slapd process that a guard has started."""
+    """Return the process of the LDAP server `slapd` that a guard process has started."""
     children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
     (found,) = [int(child) for child in children if "slapd" in Path(f"/proc/{child}/cmdline").read_text()]
     return found
@@ -219,7 +221,7 @@ def slapd_below(guard: int) -> int:
 
 @contextmanager
 def held(process: int) -> Iterator[None]:
-    """Stop a server process during the block; it handles the received data afterwards."""
+    """Suspend a server process during the block; data that arrives meanwhile is handled afterwards."""
     os.kill(process, signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,6 @@
-"""Files and bytes under load of the real engine: counts agree with the files on disk and the bytes on the network."""
+"""Files and bytes under the load of the real engine: counts agree with the files on disk and the bytes on the
+network.
+"""
 
 from __future__ import annotations
 

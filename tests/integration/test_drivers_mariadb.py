@@ -1,4 +1,4 @@
-"""Statements on a real MariaDB: the counts of engine and server are equal, and failures are distinguished."""
+"""Statements on a real MariaDB: engine and server count the same numbers, and kinds of failures are distinguished."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ BUSY = """
    name: look, expect: {rows: 5}}
 - {sql: commit, name: commit}
 """
-# For each counter of the server, the workload steps that it counts.
+# For each counter of the server, the steps of the workload whose executions it counts.
 COUNTED = {
     "Com_insert": ("take",),
     "Com_update": ("change",),
@@ -144,7 +144,7 @@ def test_the_server_counted_what_the_engine_counted(bench: Bench, mode: str) -> 
     assert counted == {name: sum(ok[step] for step in steps) for name, steps in COUNTED.items()}
     assert rows == ok["take"]
     assert {text for (text,) in who} <= {"it's 0", "it's 1", "it's 2"}
-    # The last of the new connections only reads the counters, so it is subtracted.
+    # The last new connection is that of this test, which reads the counters, so it is subtracted.
     sessions = after["Connections"] - before["Connections"] - 1
     assert sessions == {"per_user": 3, "pool": 2, "new_each_time": ok["commit"]}[mode]
     # Each session prepares each of its five statements exactly once.
@@ -195,7 +195,8 @@ def test_a_call_out_of_time_costs_its_session_and_leaves_nothing_open(bench: Ben
 """
     with database(bench) as address:
         result = drive(bench, steps, address, seconds=0.5, timeouts={"connect_s": 5, "response_s": 5, "drain_s": 0.5})
-        # The server notices the closed connection only when the statement ends, and then rolls back the transaction.
+        # The server notices that the client has closed the connection only when the statement ends, and then rolls back
+        # the transaction.
         until(lambda: status(address)["Threads_connected"] == 1)
         left = ask(address, "select count(*) from thing where note = 'x'")[0][0]
     assert set(result["totals"]["failed"]) == {"timeout"}
@@ -244,6 +245,7 @@ def test_drive_takes_an_address_over_a_socket(bench: Bench) -> None:
             assert result["errors"] == 0, done.stderr
             assert result["requests"] > 3
             found = ask(address, "select count(*) from taken")[0][0]
-            assert found - rows >= result["requests"]  # statements in progress at the end are also in the table
+            # the table also contains the rows of statements that were in progress at the end
+            assert found - rows >= result["requests"]
             rows = found
     assert not Path(socket).exists()

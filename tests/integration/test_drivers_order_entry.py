@@ -1,4 +1,6 @@
-"""Order entry on real databases: after the load, sums agree and the number of orders equals the counted commits."""
+"""The order-entry workload on real databases: after the load, sums agree and the number of orders equals that of
+commits.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,7 @@ def committed(out: Path, step: str) -> int:
 def test_sums_agree_and_orders_are_those_that_were_committed(
     bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
 ) -> None:
-    # Commits need not survive a power failure here, because some disks take seconds to guarantee this.
+    # Commits need not survive a power failure in this test, because some disks take seconds to guarantee this.
     loaded = load_study(EXAMPLE / study, preset="quick", changes=QUICK_COMMITS[study])
     spec = next(spec for spec in loaded.design() if spec.users != 1)
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:

@@ -1,4 +1,4 @@
-"""Sessions of drivers with servers that close them, or that roll back slowly."""
+"""Database sessions of the engine with servers that close them, or that roll back slowly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLLBACK_S = 0.3
 
 
 class Clients:
-    """Number of clients: in total, and the maximum at the same time."""
+    """Number of clients of a server: in total, and the maximum at the same time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -133,7 +133,8 @@ def test_a_slow_rollback_is_a_time_of_the_server(bench: Bench) -> None:
     assert lag.quantile(0.5) < ROLLBACK_S / 3
     begins = measurement.columns("step")
     slowest = max(column.exchange_sum_s.sum() / column.ended.sum() for column in begins.values())
-    # Each transaction but the first waits for the rollback of the previous one, so the mean is above half of its time.
+    # Each transaction except the first waits for the rollback of the previous one, so the mean time of BEGIN is more
+    # than half of the rollback time.
     assert slowest > ROLLBACK_S / 2
 
 
@@ -143,7 +144,7 @@ def test_a_session_of_its_own_for_each_transaction_is_not_kept_for_a_rollback(be
         step = "{sql: begin}, {sql: insert into t values (1)}"
         run(bench, step, [f"postgresql://u@{address}/d"], 2, connections={"mode": "new_each_time"})
         assert clients.all > 20
-        # At a time there are two sessions, and closed sessions whose end the server has not noticed yet.
+        # At any time two sessions are open, and some closed sessions whose end the server has not noticed yet.
         assert clients.most < 0.5 * clients.all
 
 
@@ -154,7 +155,7 @@ def test_bytes_of_calls_that_time_out_count(bench: Bench) -> None:
             client.sendall(bytes(500))
 
     with server(half) as (address, _):
-        # The timeout is long enough for the first half to arrive, even on a busy machine.
+        # The timeout is long enough for the first half of the response to arrive, even on a busy machine.
         step = "{tcp: {send: 10 B, receive: 1000 B}, timeout: 5 s, name: exchange}"
         ended, sums = run(bench, step, [f"tcp://{address}"], 3)
     failed = ended["totals"]["failed"]["timeout"]

@@ -1,4 +1,4 @@
-"""The balanced example at small scale: requests by server, as counted by the gateways, in summaries and in the
+"""The example `balanced` at small scale: requests by server, as counted by the gateways, in summaries and in the
 report.
 """
 
@@ -39,7 +39,7 @@ def test_gateways_spread_requests_as_their_policy_says(bench: Bench) -> None:
 
 
 def _judge(summary: dict[str, Any]) -> None:
-    """Check that each server gets half of the requests, and that every request is counted.
+    """Check that each of two servers gets half of the requests, and that every request is counted.
 
     Round robin must be exact; random balancing may deviate by chance.
     """
@@ -47,12 +47,14 @@ def _judge(summary: dict[str, Any]) -> None:
     window = summary["window"]["end_s"] - summary["window"]["start_s"]
     answered = summary["request_throughput_per_s"]["value"] * window
     assert list(result["members"]) == ["web-1", "web-2"]
-    # Counters are read once a second, so the requests between two readings are assumed to be evenly distributed.
+    # Counters are read once a second, and the requests between two readings are assumed to be evenly distributed. So a
+    # difference of 25 % is allowed.
     assert result["requests"] == pytest.approx(answered, rel=0.25)
     share = result["members"]["web-1"]["share"]["value"]
     if summary["factors"]["policy"] == "round_robin":
         assert share == pytest.approx(0.5, abs=2 * USERS / answered)
         assert result["fairness"] > 0.995
     else:
-        # Six standard deviations of a binomial share, which chance exceeds in fewer than 1 of 10^8 runs.
+        # The allowance is six standard deviations of a binomial share, which chance exceeds in fewer than 1 of 10^8
+        # runs.
         assert abs(share - 0.5) < 6 * 0.5 / math.sqrt(answered)

@@ -45,7 +45,7 @@ class Job:
             "github.repository": "owner/name",
         }
         self.program("towtank", f'exec {shlex.quote(sys.executable)} -m towtank "$@"')
-        # No comment of the action exists yet, so editing the last comment must fail.
+        # No comment of the action exists on the pull request yet, so editing the last comment must fail.
         self.program("gh", 'echo "$@" >> gh.log; case "$*" in *--edit-last*) exit 1;; esac; cp "$5" comment.md')
         for step in action["runs"]["steps"]:
             if "run" in step and self.status == 0 and (comments or step["id"] != "comment"):
@@ -85,7 +85,7 @@ class Job:
 
 def test_the_action_runs_a_study_and_comments_its_results(tmp_path: Path) -> None:
     write_tiny_study(tmp_path)
-    # Every system meets this objective, even on a busy machine.
+    # Every tested server meets this objective, even on a busy machine.
     job = Job(tmp_path, {"study": "study.yaml", "set": "factors.users=[2]\nobjectives=[p95 < 1 h]\n", "token": "t"})
     status = job.values["steps.study.outputs.exit-status"]
     assert job.status == int(status) and status in ("0", "4")

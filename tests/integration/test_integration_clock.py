@@ -1,4 +1,6 @@
-"""The clock of the machine is set during the load: times stay correct, and the run reports the step of the clock."""
+"""The wall clock of the machine is set during the load: times stay correct, and the run reports the step of
+the clock.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from towtank.results import lines
 pytestmark = pytest.mark.waits
 
 HOUR_S = 3600
-# Library that is loaded before the system's library. It shifts the wall clock of a process as soon as a file exists.
+# Library that is preloaded before the C library. It shifts the wall clock of a process once a file exists.
 SHIM = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,7 +51,7 @@ time_t time(time_t *out) {
 
 @pytest.fixture
 def settable(bench: Bench, tmp_path: Path) -> Path:
-    """Return a file whose creation shifts the wall clock of all programs of the bench."""
+    """Return the path of a file whose creation shifts the wall clock of all programs of the bench."""
     compiler = shutil.which("cc")
     assert compiler is not None, "the engine is built with a compiler of C"
     (tmp_path / "shim.c").write_text(SHIM)
@@ -75,8 +77,8 @@ def test_a_clock_that_is_set_harms_no_time_and_is_told(bench: Bench, settable: P
     assert doubts["clock_jump"]["seen"] == pytest.approx(HOUR_S, abs=60)
     assert "machine_suspended" not in doubts
     assert summary["accounting"]["holds"]
-    # Intervals are measured with the monotonic clock, so they have plausible lengths and are in order, although the
-    # wall clock jumps by an hour.
+    # Times are measured with the monotonic clock. So recorded intervals have plausible lengths and are in order,
+    # although the wall clock jumps by an hour.
     intervals = [
         document for document in lines.read(run / "engine" / "worker-00.0000.ndjson") if document["k"] == "interval"
     ]

@@ -23,24 +23,24 @@ needs_openssl = pytest.mark.skipif(
 
 
 class Page(BaseHTTPRequestHandler):
-    """Answers every request with the same page and keeps the connection open."""
+    """Handler that answers every request with the same page and keeps the connection open."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """Send the page."""
+        """Send the page as the response to a GET request."""
         self.send_response(200)
         self.send_header("Content-Length", "5")
         self.end_headers()
         self.wfile.write(b"hello")
 
     def log_message(self, format: str, *args: object) -> None:
-        """Suppress the log of requests."""
+        """Suppress the output of a log line for each request."""
 
 
 class UnixPage(Page):
-    """Handler for a Unix socket, which has neither Nagle's algorithm nor an address."""
+    """Handler for a Unix socket, which has no TCP options and no client address."""
 
     disable_nagle_algorithm = False
 
@@ -52,12 +52,12 @@ class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Server that prints no message about clients that disconnect or refuse its certificate."""
+    """Server that prints no message about clients that disconnect or reject its certificate."""
 
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Suppress the error message."""
+        """Suppress the message about a failed connection."""
 
 
 @contextmanager

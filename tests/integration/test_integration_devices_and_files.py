@@ -48,7 +48,7 @@ def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str])
     given = [part for path, value in changes.items() for part in ("--set", f"{path}={json.dumps(value)}")]
     options = ["--preset", "quick", "--out", bench.results, "--quiet", "--no-report"]
     ended = bench.towtank("run", STUDIES / name, *given, *options)
-    # Status 4 is allowed, because on a shared machine every run may be doubtful.
+    # The exit status 4 is allowed, because on a shared machine every run may be invalid.
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert set(bench.statuses().values()) == {"complete"}
     summaries = [json.loads(path.read_text()) for path in sorted(bench.results.glob("runs/*/summary.json"))]
@@ -56,7 +56,7 @@ def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str])
 
 
 def value(summary: dict[str, Any], *path: str) -> float:
-    """Return the value of an estimate."""
+    """Return the value of an estimate at a path of keys in a summary."""
     node: Any = summary
     for key in path:
         node = node[key]
@@ -85,11 +85,12 @@ def test_each_link_carries_what_is_counted(bench: Bench) -> None:
         if link in ("loopback", "unix_socket"):
             assert summary["hosts"]["client"]["transmit_bytes_per_s"] < sent / 100, "nothing goes over the device"
             continue
-        # Headers are 4 % of packets of 1,492 bytes. Packets in transit or sent again are only in one of the two counts.
+        # Headers are 4 % of packets of 1,492 bytes. Packets that are in transit or retransmitted are in only one of the
+        # two counts.
         assert 0.8 * sent < summary["hosts"]["server"]["receive_bytes_per_s"] < 1.3 * sent, level
         relays = {name for name in summary["tiers"] if summary["tiers"][name]["kind"] == "relay"}
         assert relays == ({"relay-client", "relay-server"} if link == "tun" else set())
-        # The generator is in the control group of its host, so the host's CPU time includes it.
+        # The load generator is in the control group of its host, so the CPU time of this host includes it.
         assert value(summary, "hosts", "client", "cpus_used") > 0.5 * summary["generator"]["cpus_used"] > 0
     manifest = bench.manifest("r001")
     assert manifest["generator_host"] == "client"
@@ -103,8 +104,9 @@ def test_patterns_differ_in_bytes_and_connections(bench: Bench) -> None:
     kept, anew = found["bridge/request_response"], found["bridge/connect"]
     assert kept["connections"]["opened_in_run"] == 1
     assert value(anew, "connections", "opened_per_s") > 0.9 * value(anew, "throughput_per_s") > 1
-    # A request takes at least one packet of 67 bytes in each direction, and a new connection several more. The factors
-    # allow for different times: the device is read once a second, but not at the edges of the counted seconds.
+    # A request takes at least one packet of 67 bytes in each direction, and a new connection several more. Counters of
+    # the device are read once a second, not exactly at the edges of the measured seconds, so smaller factors are
+    # required.
     for summary, least in ((kept, 1.3 * 67), (anew, 4 * 67)):
         host = summary["hosts"]["client"]
         carried = host["transmit_bytes_per_s"] + host["receive_bytes_per_s"]
@@ -123,7 +125,7 @@ def test_each_file_system_does_the_operations(bench: Bench) -> None:
         assert {"save", "look", "browse", "flush", "scratch"} <= set(summary["transactions"])
         # Every synchronous write reaches the device.
         assert summary["hosts"]["server"]["disks"]["data"]["write_bytes_per_s"] > 0, level
-        # The generator itself accesses the files, which takes CPU time.
+        # The load generator itself accesses the files, so a request takes CPU time.
         assert summary["generator"]["cpu_us_per_request"] > 0
     manifests = [bench.manifest(run) for run in bench.statuses()]
     made = {

@@ -1,5 +1,5 @@
-"""The diagnosis names the known limit of a running application, with `drive` and with a study that reads its
-metrics.
+"""The diagnosis names the known limit of a running application: with `drive`, and with a study that reads the metrics
+of the application.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from own_application import own_application
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("own-application")]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-application"
-# CPU limit of the control group that is created below the group of the tests, if the machine allows it.
+# CPU limit of the control group that is created below the control group of the tests, if the machine allows it.
 QUOTA = "0.5"
 
 
@@ -36,7 +36,7 @@ def towtank(*arguments: str, folder: Path) -> dict:
 
 
 def driven(url: str, folder: Path, *options: str) -> dict:
-    """Return the diagnosis of a drive that is given only the address."""
+    """Return the diagnosis of `towtank drive` if only the address of the server is given."""
     load = options or ("--users", "16")
     return towtank("drive", url, "--duration", "6s", "--ramp", "1s", *load, folder=folder)["diagnosis"]
 
@@ -77,7 +77,7 @@ def test_a_lock_that_shows_nowhere_is_not_guessed(tmp_path):
 
 @pytest.fixture
 def half_a_cpu():
-    """Control group with a limit of half a CPU; the test is skipped if groups cannot be created."""
+    """Create a control group with a limit of half a CPU; the test is skipped if control groups cannot be created."""
     root = Path("/sys/fs/cgroup")
     group = root / f"towtank-test-{os.getpid()}"
     version_1 = (root / "cpu").is_dir()

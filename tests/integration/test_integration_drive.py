@@ -65,7 +65,8 @@ def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> N
 
 
 def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
-    # The rate rises from 0 to 200 /s in one second and stays there for another: 300 arrivals, 150 /s on average.
+    # The rate rises from 0 to 200 /s in one second and stays there for another: 100 + 200 = 300 arrivals, 150 /s on
+    # average.
     (bench.folder / "rates.csv").write_text("time,rate\n0,0\n1,200\n2,200\n")
     out = bench.folder / "kept"
     code, document, errors = drive(bench, f"http://{serve()}/", "--trace", "rates.csv", "--out", str(out))
@@ -79,8 +80,8 @@ def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
 def test_arrivals_beyond_the_bounds_are_turned_away_and_reported(bench: Bench, serve: Callable[..., str]) -> None:
     options = ["--users-at-most", "2", "--backlog-at-most", "3", "--duration", "2 s", "--threads", "1"]
     _, document, _ = drive(bench, f"http://{serve('--delay', '500')}/", "--rate", "100", *options)
-    # Two users with requests of half a second serve 8 arrivals in 2 s, 2 are in progress and 3 wait; about 187 are
-    # dropped.
+    # In 2 s, two users with requests of half a second serve 8 arrivals; 2 more are in progress and 3 wait. About 187
+    # are dropped.
     assert 150 <= document["not_started"]["overflow"] <= 192
     assert "overflow" in {doubt["kind"] for doubt in document["doubts"]}
     assert "generator_saturated" not in {doubt["kind"] for doubt in document["doubts"]}
@@ -139,8 +140,8 @@ def test_hostile_server_neither_crashes_nor_swells_the_engine(
     bench: Bench, serve: Callable[..., str], kind: str, failures: set[str]
 ) -> None:
     url = f"http://{serve('--misbehave', kind)}/"
-    # The timeout is long except for silent servers: a machine that stops at times must not turn other failures into
-    # time-outs.
+    # The timeout is long except for silent servers. If it was short, a machine that stops at times would turn other
+    # failures into time-outs.
     times = ("--duration", "4s", "--timeout", "400ms") if kind == "silent" else ("--duration", "1s", "--timeout", "5s")
     code, document, _ = drive(bench, url, "--users", "4", "--think", "20ms", *times)
     assert code == 4
@@ -224,7 +225,9 @@ def test_ctrl_c_gives_what_was_measured(bench: Bench, serve: Callable[..., str])
 
 
 def test_disk_that_takes_no_more_is_reported(bench: Bench, serve: Callable[..., str]) -> None:
-    """A limit of the file size replaces a full disk, because the engine gets an error at a write in both cases."""
+    """The size of files is limited instead of filling a disk, because the engine gets an error from a write in both
+    cases.
+    """
     url = f"http://{serve()}/"
     out = bench.folder / "kept"
     command = ["drive", url, "--duration", "30s", "--think", "5ms", "--out", str(out)]

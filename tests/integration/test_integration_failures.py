@@ -1,4 +1,4 @@
-"""Five failures at small scale on real processes: each occurs, the run continues, no confirmed document is lost."""
+"""Five failures at small scale on real processes: each occurs, the run continues, and no confirmed document is lost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
 
 
 def described(summary: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return an event, after checking that it succeeded within the steady stage."""
+    """Return an event of the summary, after checking that it succeeded within the steady stage."""
     event: dict[str, Any] = summary["events"][name]
     assert event["failed"] is None
     assert summary["window"]["asked_end_s"] <= event["begin_s"] < event["end_s"]

@@ -24,13 +24,13 @@ from integration_bench import Bench
 
 pytestmark = pytest.mark.waits
 
-# Without an attack the engine uses about 12 MiB. A response of a driver may take 64 MiB, and a session holds one
-# response.
+# Without an attack the engine uses about 12 MiB. A response that a protocol driver of the engine reads may take 64 MiB,
+# and a session holds one response at a time.
 MEMORY_AT_MOST = 192 * 2**20
-# Smallest allowed share of the work that the users of the good server do without an attack. They think for 20 ms, and a
-# response takes far less.
+# Smallest allowed number of transactions of the users of the good server, relative to the number without an attack.
+# They think for 20 ms, and a response takes far less.
 KEPT_AT_LEAST = 0.4
-# Number of attempts: if other programs disturb one of the two measurements, both are repeated.
+# Largest number of attempts: if other programs disturb one of the two measurements, both are repeated.
 TRIES = 3
 KINDS = {"timeout", "protocol", "closed", "connect", "refused", "status_5xx", "internal"}
 
@@ -67,7 +67,7 @@ MYSQL = struct.pack("<I", len(GREETING))[:3] + b"\0" + GREETING
 
 @dataclass(frozen=True)
 class Attack:
-    """Bytes that a server sends first, and bytes that it then sends as long as the client reads."""
+    """Bytes that an attacking server sends first, and bytes that it then sends as long as the client reads."""
 
     name: str
     step: str
@@ -183,7 +183,9 @@ def driven(bench: Bench, step: str, bad: str, good: str, *options: str) -> tuple
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """Number of transactions of the good server's users without an attack, which is measured once and stored here."""
+    """Return an empty dictionary that stores the number of transactions without an attack, so that it is measured only
+    once.
+    """
     return {}
 
 
@@ -206,8 +208,8 @@ def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
 
 
 def attacked(bench: Bench, serve: Callable[..., str], attack: Attack) -> int:
-    """Return the number of transactions of the good server's users during an attack, after checking the other
-    limits.
+    """Return the number of transactions of the good server's users during an attack, after checking memory use and the
+    kind of failure.
     """
     options = ("--http2",) if attack.http2 else ()
     good = serve(*options)

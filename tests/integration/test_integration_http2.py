@@ -1,4 +1,4 @@
-"""`towtank drive` and a study over HTTP/2 against the null server; the message about a server without HTTP/2."""
+"""`towtank drive` and a study over HTTP/2 against the null server, and the message about a server without HTTP/2."""
 
 import json
 import subprocess

@@ -47,7 +47,7 @@ services:
   content: {{kind: existing, address: "http://{address}"}}
 """
 PROVIDERS = ("local", "namespaces")
-# Time from the start of the first process to the end of the second run, on an idle machine. [s]
+# Time from the start of the first process to the end of the second run, on an idle machine, by provider of hosts. [s]
 LENGTH_S = {"local": 4.4, "namespaces": 6.4}
 
 
@@ -72,17 +72,17 @@ class Watched:
         self.prefixes: set[str] = set()
 
     def look(self) -> None:
-        """Record the prefixes of the systems that are up."""
+        """Record the name prefixes of the systems that are up."""
         self.prefixes |= {path.name for path in self.temporary.glob("towtank-??????")}
 
     def left(self) -> list[str]:
-        """Return everything that remains of the systems after the end of the conductor."""
+        """Return everything that remains of the systems after the conductor has ended."""
         self.look()
         made = [line for prefix in self.prefixes for line in cleaning.leftovers(prefix)]
         return sorted({*made, *self.folders(), *self.bench.strays()})
 
     def folders(self) -> list[str]:
-        """Return the folders with temporary files."""
+        """Return the folders with temporary files that still exist."""
         return [f"folder {path}" for path in self.temporary.glob("towtank-*")]
 
     def recorded(self) -> dict[Path, list[dict[str, Any]]]:
@@ -92,7 +92,9 @@ class Watched:
 
 
 def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
-    """Kill a process of a role at a time, or as soon as such a process exists; return the role, or `nobody`."""
+    """Kill a process of a role at a time, or as soon as such a process exists; return the role, or `nobody` if none
+    existed.
+    """
     deadline = time.monotonic() + at
     while process.poll() is None:
         watched.look()
@@ -111,7 +113,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     provider = PROVIDERS[number % 2]
     watched = Watched(bench, provider)
     drawn = random.Random(f"kill {number}" if KILLS <= 50 else f"kill {number} of {time.strftime('%F')}")
-    # The roles alternate, so that few kills cover all of them.
+    # The killed roles alternate, so that few kills cover all of them.
     parts = parts_of(provider)
     part, at = parts[number // 2 % len(parts)], drawn.uniform(0.0, LENGTH_S[provider])
     tried(f"kill of a process of the kind `{part}` at a random moment of a study")
@@ -122,7 +124,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     assert process.returncode in ((-signal.SIGKILL,) if killed == "conductor" else (0, 4, 6)), said
     assert "internal fault" not in errors, said
     assert "Traceback" not in errors, said
-    # Without a janitor process, a folder known only to the conductor is removed by the next run.
+    # Without a janitor process, a temporary folder known only to the killed conductor is removed by the next run.
     until(lambda: not watched.left() or (killed == "conductor" and watched.left() == watched.folders()), 60.0)
     before = watched.recorded()
     if not (bench.results / "study.json").exists():
@@ -141,7 +143,7 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     until(lambda: not watched.left(), 60.0)
 
 
-# Doubt that a stopped process must raise; conductor, guards and janitor do not affect the load.
+# Doubts that a stopped process of each role must raise; conductor, guards and janitor do not affect the load.
 SAID = {
     "engine": {"generator_stalled"},
     "probe": {"observation_gap"},
@@ -179,7 +181,8 @@ def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
     doubts = [reason for reason in summary["verdict"]["reasons"] if reason["level"] != "note"]
     own = SAID.get(part, set())
     assert own <= {reason["kind"] for reason in doubts}, summary["verdict"]
-    # On a busy machine all processes are delayed at times, but by far less than `HELD_S`.
+    # On a busy machine all processes are delayed at times, but by far less than `HELD_S`, so such delays raise no
+    # doubt.
     others = set().union(*SAID.values()) - own
     assert not any(reason["kind"] in others and reason["seen"] > HELD_S / 2 for reason in doubts), summary["verdict"]
     assert summary["accounting"]["holds"]
@@ -216,13 +219,13 @@ NAMED = {"engine": {"generator_stalled", "engine_failed"}, "probe": {"observatio
 
 
 def drawn_harm(number: int) -> tuple[str, signal.Signals, str, float]:
-    """Draw a role, a signal, a system and a time within the load; roles and signals alternate."""
+    """Return a random role, signal, system and time within the load; roles and signals alternate."""
     drawn = random.Random(f"moment {number}")
     part = ("engine", "probe")[number % 2]
     how = (signal.SIGSTOP, signal.SIGKILL)[number // 2 % 2]
     system = ("existing", "local", "namespaces")[number // 4 % 3]
-    # The time leaves room until the end of the load, because a process that stays stopped until after the load affects
-    # no recorded data.
+    # The time is well before the end of the load, because a process that stays stopped until after the load affects no
+    # recorded data.
     return part, how, system, drawn.uniform(0.3, LOAD_S - (SHORT_HELD_S if how == signal.SIGSTOP else 0.0) - 0.2)
 
 

@@ -1,4 +1,6 @@
-"""A real server with a known service demand (null server with work for each request), measured and fitted as usual."""
+"""A real server with a known service demand (a null server that works for each request), measured and fitted
+as usual.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +80,8 @@ def runs_of(results: Path) -> list[dict[str, Any]]:
 
 
 def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, found: list[list[Any]]) -> None:
-    """Record how often the intervals of a quantity contain the true value; an end that is None is a missing
-    interval.
+    """Record how often the intervals of a quantity contain the true value; if one end is None, the interval counts as
+    missing.
     """
     given = [ends for ends in found if ends[0] is not None and ends[1] is not None]
     held = sum(low <= truth <= high for low, high in given)
@@ -89,9 +91,9 @@ def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, foun
 
 
 def least_by_chance(series: int) -> int:
-    """Return the number of intervals that contain the true value, which chance undercuts in 1 of 1,000 cases.
+    """Return a number of intervals with the true value that is not reached by chance in 1 of 1,000 cases.
 
-    Each interval is assumed to contain it with a probability of 95 %.
+    Each interval is assumed to contain the true value with a probability of 95 %.
     """
     below, number = 0.0, 0
     while number <= series:
@@ -116,7 +118,7 @@ def test_a_known_demand_comes_back(bench: Bench, certified: Certified, tabled: T
             requests = run["request_throughput_per_s"]["value"] * window
             work_s += run["tiers"]["content"]["cpu_demand_s"]["value"] * requests
             count += requests
-        # There is no model if other programs disturbed all runs.
+        # If other programs disturbed all runs, there is no model.
         model = next(iter(json.loads((results / "model.json").read_text())["configurations"]), {"knees": []})
         knee = next(
             (estimate for estimate in model["knees"] if estimate["kind"] == "model"), {"low": None, "high": None}
@@ -125,7 +127,7 @@ def test_a_known_demand_comes_back(bench: Bench, certified: Certified, tabled: T
         limits.append((model.get("confidence_interval") or {}).get("limit_throughput") or [None, None])
     case = f"{WORK_S * 1000:g} ms for each request, {variation}"
     # Random demands vary by chance, so three standard errors are allowed. In a single study, a machine that stops at
-    # the edge of a window shifts CPU time by up to a sample of the probe.
+    # the edge of a window shifts CPU time by up to one sampling interval of the probe.
     chance = 3 / math.sqrt(count) if variation == "exponential" else 0.0
     relative = 0.02 if SERIES else 0.10
     certified(

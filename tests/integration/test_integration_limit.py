@@ -1,7 +1,7 @@
 """Real searches for a limit known from first principles, and a settle stage that ends when the load is steady.
 
-Four connections to a server that responds after 100 ms carry at most 40 requests/s. More than 4 users without think
-time wait N x 25 ms for each response if there are N users. So a mean below 540 ms is met by up to 21.6 users.
+Four connections to a server that responds after 100 ms allow at most 40 requests/s. N > 4 users without think time
+get responses after N x 25 ms. So an objective of a mean below 540 ms is met by up to 21.6 users.
 """
 
 import json
@@ -66,7 +66,7 @@ def write(bench: Bench, study: str) -> None:
 def is_disturbed(plateau: dict) -> bool:
     """Return True if the machine was slow or stopped during a plateau.
 
-    Then throughput is lower, or some requests wait far longer than others.
+    This is so if throughput is too low, or if some requests wait far longer than others.
     """
     carried, times = plateau["throughput_per_s"]["value"], plateau["response_time_s"]
     return not carried or carried < 0.97 * CARRIED or times["p99"]["value"] > 1.2 * times["p50"]["value"]
@@ -93,7 +93,8 @@ def test_search_finds_the_known_limit(bench: Bench) -> None:
         assert (max(passed), min(failed)) == (20, 22)
         assert limit["low"] <= KNOWN <= limit["high"]
         assert limit["failure"]["kind"] == "objective_missed"
-    # On a quiet machine the interval is at most as wide as the distance between tested levels.
+    # On a quiet machine the interval of the limit is at most as wide as the distance between the two adjacent tested
+    # levels.
     if all(mean_s(plateau) < 1.02 * plateau["level"] / CARRIED for plateau in limit["plateaus"]):
         assert limit["high"] - limit["low"] <= 6
     assert summary["users"]["asked"] == limit["window_level"]

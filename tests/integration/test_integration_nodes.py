@@ -1,5 +1,5 @@
-"""A smaller version of the study of one node and four: nodes and mounts on separate hosts, one node fails under
-load.
+"""A smaller version of the study that compares one node with four: nodes and mounts are on separate hosts, and one node
+fails under load.
 """
 
 import json
@@ -30,7 +30,7 @@ def summary_of(bench: Bench, run: str) -> dict[str, Any]:
 
 
 def hosts_of(bench: Bench, run: str, kind: str) -> dict[str, str]:
-    """Return the host of each service of a kind, by name of the service."""
+    """Return the host of each service of a kind, by the name of the service."""
     tiers = bench.manifest(run)["tiers"]
     return {name: tier["host"] for name, tier in tiers.items() if tier["kind"] == kind}
 
@@ -45,8 +45,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     ended = bench.towtank(*command)
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
-    # The run with one node is first. A single load level does not allow a curve, which is reported before the second
-    # run starts.
+    # The run with one node is first. A single load level is too few for a fitted curve, which is reported before the
+    # second run starts.
     prediction = json.loads((bench.results / "prediction.json").read_text())
     assert prediction["made_before"]
     assert prediction["refused"]
@@ -56,7 +56,7 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         nodes = {name if number == 1 else f"{name}-{number}": host for number, host in places.items()}
         assert hosts_of(bench, "r002", kind) == nodes
     summary = summary_of(bench, "r002")
-    # Every node has its own mount, which reports its requests.
+    # Every node has its own mount of the storage, and each mount reports its requests.
     mounts = summary["storage"]["mounts"]
     assert set(mounts) == {"area", "area-2", "area-3", "area-4"}
     assert all(set(mount["servers"]) == {"store-1", "store-2"} for mount in mounts.values())
@@ -64,13 +64,14 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         assert sum(mount[quantity]["value"] for mount in mounts.values()) > 0
     shares = [member["requests"] for member in summary["balance"]["gateway"]["members"].values()]
     assert len(shares) == 4
-    # Requests are distributed in turn, so counts differ by one at the edges of a second, and each node gets its share.
+    # Requests go to the nodes in turn, so their counts differ by at most one at the edges of a second, and each node
+    # gets its share.
     assert min(shares) > 0.8 * max(shares)
     event = summary["events"]["node_lost"]
     assert event["failed"] is None
     assert event["on"] == "content-3"
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
-    # After the run, every document that a node confirmed as stored was read back completely from any node.
+    # After the run, every document whose storage a node confirmed was read back completely from any node.
     stored = summary["stored"]
     assert stored["acknowledged"] > 0
     assert stored["found"] == stored["acknowledged"] == stored["read"]

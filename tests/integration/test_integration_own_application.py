@@ -1,4 +1,4 @@
-"""Each limit of `examples/own-application` gives the throughput that follows from its numbers.
+"""Each limit that can be set in `examples/own-application` gives the throughput that follows from its numbers.
 
 Other programs on the machine take CPU time from the application. So limits of CPU are compared with the CPU time that
 its workers received while they were ready to run.
@@ -31,7 +31,7 @@ needs_database = pytest.mark.skipif(
     not has_database(), reason="PostgreSQL is not installed: apt-get install postgresql"
 )
 
-# Program that uses 20 % of a CPU.
+# Source of a program that uses 20 % of a CPU.
 BUSY = (
     "import time\n"
     "while True:\n"
@@ -40,18 +40,18 @@ BUSY = (
     "    while time.thread_time() < end: pass\n"
     "    time.sleep(max(0, begun + 0.05 - time.monotonic()))"
 )
-# The smallest load, a load that saturates each limit without think time, and a much larger load.
+# Numbers of users: the smallest load, a load that saturates each limit without think time, and a much larger load.
 USERS = (1, 8, 32)
 DURATION_S = 5
 THINK_S = 0.1
-# Allowed relative difference between measured and calculated throughput. The exchange itself adds less than 3 % to each
-# time.
+# Allowed relative difference between measured and calculated throughput. Sending and receiving adds less than 3 % to
+# each calculated time.
 WITHIN = 0.1
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Times of the threads of a process: running on a CPU, and ready without a CPU. [s]"""
+    """Times of the threads of a process: running on a CPU, and ready to run but waiting for a CPU. [s]"""
 
     at: float
     cpu: float
@@ -59,7 +59,7 @@ class Clock:
 
 
 def clock(pid: int) -> Clock:
-    """Read the times of all threads that a process has at present."""
+    """Return the times of all threads that a process has at present."""
     sums = [0, 0]
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(OSError):
@@ -79,7 +79,7 @@ def options(users: int, *more: str) -> list[str]:
 
 
 def drive(bench: Bench, url: str, users: int, *more: str) -> dict[str, Any]:
-    """Run a load on a page; an invalid measurement (status 4), caused by other work of the machine, is accepted."""
+    """Run a load on a page; an invalid measurement (status 4), caused by other programs on the machine, is accepted."""
     ended = bench.towtank("drive", url, *options(users, *more))
     assert ended.returncode in (0, 4), ended.stderr
     document: dict[str, Any] = json.loads(ended.stdout)
@@ -119,7 +119,7 @@ def test_the_pool_lets_4_queries_run_at_a_time(bench: Bench, users: int) -> None
     assert document["errors"] == 0
     assert document["throughput_per_s"] == pytest.approx(min(users, 4) / 0.03, rel=WITHIN)
     assert after["shop_pool_size"] == 4
-    # All users without a connection wait; the time is counted when a wait ends.
+    # All users without a connection wait for one. A wait is counted only when it ends.
     assert waited_s == pytest.approx(max(users - 4, 0) * DURATION_S, rel=2 * WITHIN, abs=0.1)
     assert after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"] < 0.1 * DURATION_S
 
@@ -131,7 +131,7 @@ def test_above_100_reports_a_second_the_rest_are_errors(bench: Bench, users: int
     wanted = users / (THINK_S + 0.021)
     assert document["throughput_per_s"] == pytest.approx(min(wanted, 100), rel=WITHIN)
     assert {kind for kind, count in document["errors_by_kind"].items() if count} <= {"status_5xx"}
-    # 32 users receive a 503 without the 21 ms of a good response, so there are more than 264 - 100 errors per second.
+    # 32 users get the status 503 without the 21 ms of a good response, so more than 264 - 100 errors per second occur.
     assert (document["errors"] > DURATION_S * 150) if users == 32 else document["errors"] == 0
 
 
@@ -157,7 +157,8 @@ def test_reports_take_10_ms_of_the_cpu_that_workers_get(bench: Bench, limit: str
         assert worker.cpu + worker.delay >= (1 - WITHIN) * worker.at, workers
     for pid_cpu in cpu[busy:]:
         assert pid_cpu < 0.1 * sum(cpu)
-    # On a busy machine the CPU share of the workers varies from second to second, so only the demand can be compared.
+    # On a busy machine the workers get less CPU time, and their share varies from second to second. Then only an upper
+    # bound of the throughput can be checked.
     given = [worker.cpu / worker.at for worker in workers[:busy]]
     assert document["throughput_per_s"] <= 100 * busy * (1 + WITHIN)
     if min(given) > 1 - WITHIN:
@@ -251,7 +252,7 @@ def test_a_query_that_fails_is_an_error_of_the_report_and_the_next_one_connects_
         get = b"GET /report HTTP/1.1\r\nConnection: close\r\n\r\n"
         assert answers(shop, get) == ["HTTP/1.1 200 OK"]
         assert shop.database is not None
-        # The main process of the server ends all sessions, and continues.
+        # The main process of the database server ends all sessions, and continues.
         leader = int((shop.database / "data" / "postmaster.pid").read_text().split()[0])
         for pid in Path(f"/proc/{leader}/task/{leader}/children").read_text().split():
             if b"shop postgres" in Path(f"/proc/{pid}/cmdline").read_bytes():

@@ -1,4 +1,4 @@
-"""One workload on two server products: each server still has the documents that it confirmed as stored."""
+"""One workload on two repository server products: each server still has the documents whose storage it confirmed."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_what_was_confirmed_as_stored_exists(server: tuple[str, Endpoints], benc
     making = sum(result.get(step, (0, 0, 0))[2] for step in STEPS.values())
     assert made > 0
     assert made - deleted - deleting <= sum(map(len, found.values())) <= made + making - deleted
-    # The recorded documents agree: every confirmed document was read back and is identical.
+    # The recorded documents agree with the server: every confirmed document was read back and is identical.
     back = json.loads((bench.results / "runs" / "r001" / "stored.json").read_text())
     assert back["acknowledged"] + back["removed"] >= made
     assert back["found"] == back["acknowledged"], back["kinds"]["documents"]["named"]

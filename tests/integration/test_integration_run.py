@@ -216,7 +216,7 @@ def test_resume_works_on_from_the_copies_when_the_study_has_changed(bench: Bench
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a separate small file system."""
+    """Mount a small file system for the test."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -313,9 +313,9 @@ start_timeout: 60 s
 
 
 def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(bench: Bench) -> None:
-    """Server and engine have the same limit of open files, but the engine uses several tables of open files and can
-    open
-    more files."""
+    """Server and engine have the same limit of open files. The engine uses several tables of open files, each with this
+    limit, so it can open more files than the server.
+    """
     bench.study(users=[100], steady="4 s")
     (bench.folder / "system.yaml").write_text(CONTENT)
     (bench.folder / "workload.yaml").write_text(WORKLOAD.replace("get: /", "get: /metrics").replace("20 ms", "1 s"))
@@ -336,5 +336,5 @@ def test_a_tier_that_runs_out_of_open_files_is_named_with_the_limit_in_force(ben
     )
     assert "errors_above_limit" in doubts
     assert doubts["tier_limit"] in (bench.results / "report.html").read_text("utf-8")
-    # The manifest states the limit in force for each tier.
+    # The manifest of the run states the limit of open files that is in force for each tier.
     assert bench.manifest("r001")["tiers"]["content"]["limits"]["open_files"] == 100

@@ -1,4 +1,6 @@
-"""Secrets do not leak: canaries in every place that can hold a secret are found only in the expected private files."""
+"""Secrets do not leak: recognizable values (canaries) are in every place that can hold a secret, and are found only in
+the expected private files.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ groups:
 
 
 def write_study(bench: Bench, port: int) -> None:
-    """Write a study with a canary in every place of its files."""
+    """Write a study with a canary (recognizable secret value) in every place of its files."""
     names = {name: canary(name) for name in ("user", "password", "metrics", "page", "gone")}
     (bench.folder / "study.yaml").write_text(STUDY)
     (bench.folder / "system.yaml").write_text(SYSTEM.format(port=port, **names))
@@ -125,7 +127,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
         "POST /json",
         "POST /text",
     ]
-    # The login in the address is sent with every request that has no other authorization, and with the request of the
+    # The login in the address is sent with every request that has no other authorization, also with requests of the
     # metrics page.
     assert server.authorizations("/json") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/metrics") == {basic(canary("user"), canary("password"))}
@@ -134,7 +136,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
     assert basic("ann", canary("setused")) in server.authorizations("/list")
 
 
-# These values do not look like secrets, so only their names show that they are.
+# These values do not look like secrets, so only the names of their keys show that they are.
 LETTERS, DIGITS = "canarybird", "90817263"
 PLAIN_WORKLOAD = f"""
 schema: towtank/workload/1
@@ -268,7 +270,7 @@ def test_an_endpoint_with_a_login_is_refused_without_showing_it(bench: Bench) ->
     assert found_in(ended.stdout + ended.stderr) == []
 
 
-# Two of the servers check logins; the content server gets the address of one of them.
+# Two of the servers check logins, and the content server gets the address of one of these.
 DATABASES = """
 schema: towtank/system/1
 name: stores

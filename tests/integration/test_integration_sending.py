@@ -1,4 +1,4 @@
-"""Sends metrics during a run with the real engine: a real Prometheus returns the values that the run itself
+"""Metrics are sent during a run with the real engine; a real Prometheus then returns the values that the run
 recorded.
 """
 
@@ -24,7 +24,7 @@ from waiting import until
 pytestmark = pytest.mark.waits
 
 Query = Callable[[str], dict[str, float]]
-# The last value within 30 minutes is found although stale markers have ended the series.
+# The last value within 30 minutes is queried, because stale markers have ended the series.
 _LAST = "last_over_time({}[30m])"
 
 
@@ -66,7 +66,7 @@ def _is_ready(url: str) -> bool:
 
 @pytest.fixture
 def query(prometheus: str) -> Query:
-    """Return the values of an instant vector, by the label in the query's `by`."""
+    """Return a function that asks Prometheus a query, and returns the values by the label in the query's `by`."""
 
     def ask(text: str) -> dict[str, float]:
         place = f"{prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": text, "time": str(time.time() + 1)})
@@ -99,7 +99,7 @@ def test_prometheus_returns_what_a_study_recorded(bench: Bench, prometheus: str,
     assert set(by_phase) >= {"ramp_up", "settle", "steady"}
     assert by_phase["steady"] == pytest.approx(3.0)
     assert set(query(f"sum by (tier) ({last('tier_cpus_used')})")) >= {"content"}
-    # Every series has ended, so no series of the run has a current value.
+    # After the run every series has ended, so no series has a current value.
     assert query("towtank_live_users") == {}
     (event,) = sent(bench, "r001")
     assert event["receivers"][0]["dropped_points"] == event["receivers"][0]["refused_points"] == 0

@@ -1,4 +1,6 @@
-"""The storage studies at small scale, by the real command line on real file systems: each study shows its effect."""
+"""The storage studies at small scale, by the real command line on real file systems: each study shows its intended
+effect.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,12 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     yaml = YAML()
     document = yaml.load(study)
     del document["claims"]
-    document.pop("objectives", None)  # objectives and claims name loads of the whole study
+    document.pop("objectives", None)  # objectives and claims name load levels that only the whole study has
     document["repetitions"] = 1
     document["factors"]["users"] = [users]
     for factor, kept in levels.items():
         document["factors"][factor] = {level: document["factors"][factor][level] for level in kept}
-    if "inodes" in levels:  # so few that they are used up in a few seconds
+    if "inodes" in levels:  # number of inodes, so few that they are used up in a few seconds
         document["factors"]["inodes"]["few"] = {"hosts.web.disks.contents.inodes": 700}
     document["load"]["stages"] = {"ramp_up": "500 ms", "settle": "2 s", "steady": "10 s"}
     given = {"services.content.population.scale": 0.00004, **parameters}
@@ -51,7 +53,7 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
 
 
 def value(summary: dict[str, Any], *path: str) -> float:
-    """Return the value of an estimate below `storage`."""
+    """Return the value of an estimate below the key `storage` of a summary."""
     node: Any = summary["storage"]
     for key in path:
         node = node[key]
@@ -68,7 +70,7 @@ def test_one_node_on_both_file_systems(bench: Bench) -> None:
     assert set(servers) == {"store-1", "store-2"}
     assert value(found["parallel"], "mounts", "area", "server_calls_per_s") > 1
     assert value(found["parallel"], "mounts", "area", "write_bytes_per_s") > 0
-    # In the other level no user uses the mount; only the observer reads it.
+    # At the other level no user uses the mount, and only the probe reads its counters.
     assert value(found["local"], "mounts", "area", "write_bytes_per_s") == 0
     assert set(found["parallel"]["tiers"]) == {"store-1", "store-2", "area", "content"}
 
@@ -85,7 +87,9 @@ def test_order_of_servers_and_place_of_the_cache(bench: Bench) -> None:
 
 
 def from_server(summary: dict[str, Any]) -> float:
-    """Return the bytes that the host of the mount received from the network, which are nearly all contents."""
+    """Return the bytes that the host of the mount received from the network; nearly all of them are contents
+    of files.
+    """
     return float(summary["hosts"]["web"]["receive_bytes_per_s"])
 
 
@@ -94,8 +98,8 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
     found = small(bench, "content-cache", 20, levels)
     mounts = {level: summary["storage"]["mounts"]["area"] for level, summary in found.items()}
     assert mounts["128_MiB/few"]["cache_files"] < mounts["128_MiB/many"]["cache_files"]
-    # Bytes that the mount reads from its server, relative to the bytes that are read from the mount. The mount's own
-    # count of cached bytes is wrong.
+    # Bytes that the mount reads from its server, divided by the bytes that programs read from the mount. The mount's
+    # own count of cached bytes is wrong.
     read = {
         level: from_server(summary) / value(summary, "asked", "read_bytes_per_s") for level, summary in found.items()
     }
@@ -123,7 +127,7 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
     assert [stored[fate] for fate in ("lost", "different", "unreadable", "unread")] == [0, 0, 0, 0]
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
     reasons = {reason["kind"]: reason for reason in full["verdict"]["reasons"]}
-    # At the time of a sample, the inode of a removed file may be free, so both messages are possible.
+    # At the time of a sample, the inode of a removed file may already be free, so both messages are possible.
     assert re.search(r"had no inodes left|% of its inodes left", reasons["storage_full"]["message"])
     assert disk["free_inodes_least"] < 0.01 * disk["size_inodes"]
     assert failed(found["enough"], "add_document") == 0

@@ -1,4 +1,4 @@
-"""Documents that users stored are read back, with the real engine: losses and changes by a server are detected."""
+"""Documents that users stored are read back, with the real engine: lost and changed documents are detected."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ stored:
 
 @dataclass
 class Shelf:
-    """Contents that a server stores, and the names of contents that it lost or changed after confirming them."""
+    """Contents that a test server stores, and the names of contents that it lost or changed after confirming them."""
 
     held: dict[str, bytes] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
@@ -81,7 +81,7 @@ class Shelf:
     removed: int = 0
 
     def take(self, key: str, content: bytes) -> None:
-        """Store a document, but drop one in eight documents and truncate one in eight."""
+        """Store a document, but discard one in eight documents and truncate one in eight."""
         self.lost.discard(key)
         self.changed.discard(key)
         self.held[key] = content
@@ -227,7 +227,7 @@ def damage(plan: Path, over: threading.Event, harmed: dict[str, set[str]]) -> No
         (target,) = json.loads(plan.read_text())["targets"]
         for path in Path(target["driver"]["root"]).glob("[01]*"):
             fate = "lost" if path.name.startswith("0") else "different"
-            # A user may remove the file at any time; then it must not be recorded as damaged.
+            # A user may remove the file at any time; in this case it must not be recorded as damaged.
             with contextlib.suppress(FileNotFoundError):
                 if len(harmed[fate]) == 3 or path.stat().st_mtime > time.time() - 0.5:
                     continue

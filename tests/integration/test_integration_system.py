@@ -1,4 +1,4 @@
-"""`towtank system up|status|down`: a system that stays up between commands."""
+"""`towtank system up|status|down`: a system that keeps running between commands."""
 
 import json
 import os

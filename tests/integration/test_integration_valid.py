@@ -1,4 +1,4 @@
-"""Loads that are disturbed while they run: none of them may get the verdict valid."""
+"""Loads that are disturbed while they run: no such run may get the verdict valid."""
 
 import json
 import os
@@ -42,11 +42,11 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def silent(connection: socket.socket) -> None:
-    """Send no response."""
+    """Handle a connection without sending a response."""
 
 
 def surplus(connection: socket.socket) -> None:
-    """Send a good response to each request, followed by further bytes."""
+    """Send a correct response to each request, followed by further bytes."""
     while connection.recv(4096):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxmore")
 
@@ -147,7 +147,7 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
     document = json.loads(stdout)
     assert running.returncode == 4
     stalled = next(doubt for doubt in document["doubts"] if doubt["kind"] == "generator_stalled")
-    # The engine is stopped for two of six seconds.
+    # The load generator process is stopped for two of six seconds.
     assert stalled["level"] == "invalid"
     assert stalled["seen"] > 1.8
     assert "the load generator stalled for" in stalled["message"]

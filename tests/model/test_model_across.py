@@ -34,9 +34,9 @@ def configuration(
     curve: ClosedCurve | None = None,
     demand: tuple[float, float] = (DEMAND, OTHER),
 ) -> Configuration:
-    """Return the points of an exact closed system.
+    """Return the points of a configuration of an exact closed system.
 
-    `hosts` contains for each name the CPU time of a transaction, the CPUs and the highest utilization.
+    `hosts` contains, by name, the CPU time of a transaction, the number of CPUs and the highest utilization.
     """
     curve = curve or ClosedCurve(1, THINK)
     rates = curve.throughput(np.array([demand]), np.array(LOADS))[0]
@@ -83,7 +83,7 @@ def test_an_exact_system_is_predicted_exactly() -> None:
 @pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
     # 4 ms of CPU time take 8 ms on half a CPU. So the shared host limits the throughput to 125 transactions/s, while
-    # four nodes would allow 200.
+    # four nodes alone would allow 200.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
     found = predict_across(configuration(hosts), ASKED)
     (data,) = found["shared"]
@@ -96,8 +96,8 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
 
 @pytest.mark.waits
 def test_a_bigger_host_lets_more_pass_at_full_speed() -> None:
-    # 2 ms of work is less than the 10 ms that a quota of 0.1 CPUs allows in a period, and much less than the 40 ms of
-    # 0.4 CPUs.
+    # A transaction takes 2 ms of CPU time. This is less than the 10 ms that a quota of 0.1 CPUs allows in a period, and
+    # much less than the 40 ms of 0.4 CPUs.
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     found = predict_across(few, {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4})
     assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=2e-3)

@@ -1,4 +1,6 @@
-"""A fit of results states that its demands include only the resource use of tiers, not use that belongs to no tier."""
+"""A fitted model of results states that its demands include only the resource use of tiers, not use that belongs to no
+tier.
+"""
 
 from __future__ import annotations
 

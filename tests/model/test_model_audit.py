@@ -1,4 +1,6 @@
-"""Audit of measurements before a fit: the violated law, and the counter that is named as the cause."""
+"""Check of measurements before a model is fitted: the violated operational law, and the counter that is named as the
+cause.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from towtank.model.fitting.observations import observations
 
 
 def good(number: int, users: float) -> Quantities:
-    """Return a run whose users think for 2 s; the system responds in 0.5 s and uses 20 ms of CPU time per
-    transaction.
+    """Return a run that satisfies N = X (R + Z): users think for 2 s, and the system responds in 0.5 s and uses 20 ms
+    of CPU time per transaction.
     """
     rate = users / 2.5
     return Quantities(f"r{number:03d}", users, rate, 0.5, 2.0, users, 0.05, {"web": 0.02 * rate})
@@ -51,13 +53,14 @@ def test_one_wrong_counter_is_named(change: dict[str, float], suspect: str) -> N
 
 
 def test_a_run_with_untimed_transactions_is_neither_held_nor_suspect() -> None:
-    # All transactions take 0.5 s, but the mean of the timed ones is 0.1 s: the law would be violated by 16 %.
+    # All transactions take 0.5 s, but the mean of the timed transactions is 0.1 s. With this mean, N = X (R + Z) would
+    # be violated by 16 %.
     untimed = replace(RUNS[2], response_s=0.1, is_timed=False)
     findings = audit([*RUNS[:2], untimed, *RUNS[3:]])
     assert {finding.name for finding in findings} == {"r001", "r002", "r004", "r005"}
     assert all(not finding.suspect for finding in findings)
-    # A run with untimed transactions is no evidence about other runs either: its think time would make that of the only
-    # other run suspect.
+    # A run with untimed transactions is also no evidence about other runs: otherwise the think time of the only other
+    # run would be suspect.
     alone = replace(RUNS[0], think_s=1.0)
     witness = replace(RUNS[1], is_timed=False)
     assert suspects([alone, witness]) == suspects([alone])
@@ -79,8 +82,8 @@ def test_cpu_time_of_one_tier_that_stands_apart_is_named() -> None:
 
 
 def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
-    # The contents of this store are read once a minute. It uses 445 % more CPU time than in other runs, but this is
-    # only 0.4 % of a CPU.
+    # The stored contents are read once a minute. In this run the store uses 445 % more CPU time than in other runs, but
+    # this is only 0.4 % of a CPU.
     runs = [replace(run, cpus={**run.cpus, "store": 5e-5 * run.throughput}) for run in RUNS]
     busy = replace(runs[2], cpus={**runs[2].cpus, "store": runs[2].cpus["store"] + 0.004})
     assert suspects([*runs[:2], busy, *runs[3:]]) == {}
@@ -89,15 +92,15 @@ def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
 
 
 def test_a_small_difference_of_a_tier_is_background_although_the_tier_itself_is_not() -> None:
-    # The store uses 0.012 instead of 0.008 CPUs. The difference is 1.25 % of the 0.32 CPUs of the web tier, below the
-    # limit of 2 %.
+    # In this run the store uses 0.012 instead of 0.008 CPUs. The difference is 1.25 % of the 0.32 CPUs of the web tier,
+    # below the limit of 2 %.
     runs = [replace(run, cpus={**run.cpus, "store": 5e-4 * run.throughput}) for run in RUNS]
     busy = replace(runs[2], cpus={**runs[2].cpus, "store": 1.5 * runs[2].cpus["store"]})
     assert suspects([*runs[:2], busy, *runs[3:]]) == {}
 
 
 def test_a_wrong_counter_of_a_small_node_is_named() -> None:
-    # The node has 0.1 CPUs and uses 0.032 of them, but its counter shows 1.5 times as much.
+    # The node has 0.1 CPUs and uses 0.032 of them, but in one run its counter shows 1.5 times as much.
     small = [replace(run, cpus={"node": 0.002 * run.throughput}) for run in RUNS]
     wrong = replace(small[2], cpus={"node": 1.5 * small[2].cpus["node"]})
     assert suspects([*small[:2], wrong, *small[3:]]) == {"r003": "CPU of tier node"}
@@ -114,7 +117,7 @@ def test_the_same_factor_in_every_run_points_to_users_or_throughput() -> None:
 
 
 def test_the_same_time_missing_in_every_cycle_points_to_the_think_time() -> None:
-    # Response times grow with the load, so a missing second is not the same factor in each run.
+    # Response times grow with the load, so a cycle that lacks one second is not wrong by the same factor in each run.
     runs = [
         Quantities(f"r{number}", users, users / (2.0 + 0.01 * users), 0.01 * users, 1.0)
         for number, users in enumerate((10.0, 50.0, 200.0, 400.0))
@@ -169,7 +172,7 @@ def test_a_measured_run_whose_law_was_not_checked_is_modelled() -> None:
 def test_a_counter_in_another_unit_is_named_first(
     attribute: str, factor: float, counter: str, unit: str, think_s: float
 ) -> None:
-    """In all runs, which satisfy N = X (R + Z), one of the counters is written in another unit."""
+    """All runs satisfy N = X (R + Z), but then one of the counters is written in another unit."""
     runs = [replace(run, throughput=run.users / (0.5 + think_s), think_s=think_s) for run in RUNS]
     wrong = [replace(run, **{attribute: getattr(run, attribute) * factor}) for run in runs]
     findings = [finding for finding in audit(wrong) if finding.law.startswith("N")]
@@ -178,7 +181,7 @@ def test_a_counter_in_another_unit_is_named_first(
 
 
 def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None:
-    """The points of a benchmark without think time have response times N / X in ms."""
+    """The points of a benchmark without think time have response times N / X, written in ms."""
     load = np.array([1.0, 2.0, 4.0, 8.0])
     rate = np.array([10.0, 19.0, 35.0, 58.0])
     points = observations(load, rate, response=1000 * load / rate)
@@ -188,12 +191,14 @@ def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None
 
 
 def test_a_cycle_that_is_too_long_by_one_time_proposes_no_negative_think_time() -> None:
-    """Every cycle is 3 s too long, which no think time can explain, because the think time is only 2 s."""
+    """Every cycle is 3 s too long. This cannot be an error of the think time, because the think time is only 2 s."""
     runs = [replace(run, response_s=run.response_s + 3.0) for run in RUNS]
     assert all(finding.suspect != "think time" for finding in audit(runs))
 
 
 def test_an_answer_that_takes_no_part_in_the_cycle_is_no_evidence_of_a_unit() -> None:
-    """The law holds without the response time, which is 10 % of the cycle, but this does not prove another unit."""
+    """N = X (R + Z) holds without the response time R, which is 10 % of the cycle. This does not prove that R has
+    another unit.
+    """
     runs = [replace(run, think_s=2.0, response_s=0.21, throughput=run.users / 2.0) for run in RUNS]
     assert not any("was written" in finding.message for finding in audit(runs))

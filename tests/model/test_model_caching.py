@@ -1,4 +1,4 @@
-"""Hit ratios of caches from traces, access logs and laws of popularity, and the remaining load of the disk."""
+"""Hit ratios of caches from traces, access logs and laws of popularity, and the load that remains for the disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def write(folder: Path, text: str, name: str = "trace.csv") -> str:
 
 
 def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
-    # The trace is a b a c a b. A cache of two entries has two hits of a, and 4 of 6 references miss.
+    # The keys of the trace are a b a c a b. In a cache of two entries a has two hits, and the other 4 of 6 references
+    # miss.
     source = write(tmp_path, "time,key,bytes\n0,a,10\n1,b,20\n2,a,10\n3,c,5\n4,a,10\n5,b,20\n")
     request = CacheRequest(entries=(2,), bytes=(15, 35), disk=Disk(reads=3, time_s=0.3))
     document = trace_document(source, request)
@@ -36,12 +37,14 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
         "references_per_s": 1.0,
     }
     small, large = document["limits"]
-    # In 15 bytes, b evicts a, and c and a fit together later. So the only hit is a after c.
+    # In a cache of 15 bytes, b (20 bytes) evicts a, and later a and c fit together. So the only hit is that of a after
+    # c.
     assert small["miss_ratio"] == pytest.approx(5 / 6)
     assert small["byte_miss_ratio"] == pytest.approx(65 / 75)
     assert large["miss_ratio"] == pytest.approx(4 / 6)
     assert large["entry_miss_ratio"] == pytest.approx(4 / 6)
-    # Disk visits V = m r = 2, disk demand D = V S = 0.6 s, disk utilization U = X m S = 1 x 4/6 x 0.3.
+    # With the miss ratio m and r reads, disk visits are V = m r = 4/6 x 3 = 2, and the disk demand is D = V S = 0.6 s.
+    # The disk utilization is U = X m S = 1 x 4/6 x 0.3.
     assert large["disk_visits"] == pytest.approx(2.0)
     assert large["disk_demand_s"] == pytest.approx(0.6)
     assert large["disk_utilization"] == pytest.approx(0.2)
@@ -92,13 +95,13 @@ def test_a_sample_is_near_the_exact_curve(tmp_path: Path) -> None:
         assert exact_row["miss_ratio"] == pytest.approx(other["miss_ratio"], abs=0.02)
         assert other["half_width"] is None or 0 < other["half_width"] < 0.06
     assert 0 < sampled["sampling"]["mean_half_width"] <= sampled["sampling"]["largest_half_width"]
-    # The same trace must give the same sample.
+    # A second call with the same trace must give the same sample.
     assert trace_document(source, CacheRequest(entries=sizes, rate=1.0, samples=4096)) == sampled
 
 
 def test_a_law_in_place_of_a_trace() -> None:
     document = zipf_document(1000, 0.0, CacheRequest(entries=(250, 1000), disk=Disk(reads=2)))
-    # All keys are equally popular, so the hit ratio is exactly the share of keys that fit.
+    # All keys are equally popular, so the hit ratio is exactly the share of keys that fit in the cache.
     assert [row["miss_ratio"] for row in document["curve"]] == pytest.approx([0.75, 0.0], abs=1e-9)
     assert document["curve"][0]["disk_visits"] == pytest.approx(1.5)
     steep = zipf_document(1000, 1.5, CacheRequest(entries=(250,)))
@@ -110,7 +113,7 @@ def test_an_index_that_does_not_fit_is_read_in_part() -> None:
     assert not document["index"]["fits"]
     assert document["index"]["memory_needed_bytes"] == 99 * 10**9
     rows = document["by_skew"]
-    # All pages are equally popular, so the hit ratio is the share of pages that fit.
+    # In the first row all pages are equally popular, so the hit ratio is the share of pages that fit in the cache.
     assert rows[0]["hit_ratio"] == pytest.approx(40 / 75, abs=1e-6)
     assert [row["hit_ratio"] for row in rows] == sorted(row["hit_ratio"] for row in rows)
     assert rows[0]["disk_demand_s"] == pytest.approx(10 * (1 - 40 / 75) * 0.008, rel=1e-5)

@@ -1,4 +1,4 @@
-"""The model document of a report: content, reproducibility, and the reason if there is no model."""
+"""The model document of a report: its content, its reproducibility, and the reason if there is no model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from results_1 import RESULTS_1, copy_of_results_1
 from towtank.model.fitting.capacity import capacity_document
 from towtank.results.kept import finite
 
-# The common document of these tests takes seconds to create.
+# The document that these tests share takes seconds to create, so they run in one process.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("model_capacity")]
 
 
@@ -26,7 +26,7 @@ def test_both_configurations_have_a_curve_with_bands_and_their_bottleneck(docume
     assert document["schema"] == "towtank/capacity-model/1"
     assert document["refused"] is None
     for configuration, demand in zip(document["configurations"], (0.0178, 0.0295), strict=True):
-        # The true demands are the means of the demands in write_results_1, weighted with its mix.
+        # The true demands of the configurations are the means of the demands in write_results_1, weighted with its mix.
         assert configuration["refused"] is None
         low, high = configuration["confidence_interval"]["bottleneck_demand_s"]
         assert low < demand < high
@@ -58,9 +58,10 @@ def test_the_utilization_law_holds_along_the_curve(document: dict[str, Any]) -> 
         content = configuration["utilization"]["content"]
         at = {row["load"]: row["median"] for row in content["curve"]}
         for row in content["measured"]:
-            # The fitted curve agrees with the measured utilization except for noise.
+            # The utilization of the fitted curve agrees with the measured utilization except for noise.
             assert at[row["load"]] == pytest.approx(row["utilization"], rel=0.12)
-        # A part of the tier is reported too; its utilization is below that of the whole tier.
+        # A part of the tier (its database) is reported too; the utilization by this part is below that of the whole
+        # tier.
         part = {row["load"]: row["median"] for row in configuration["utilization"]["content / database"]["curve"]}
         assert all(part[load] <= whole + 1e-9 for load, whole in at.items() if load >= 12)
 

@@ -1,4 +1,6 @@
-"""The closed curve and the convolution, compared with exact rational arithmetic and with each other."""
+"""The closed curve (throughput of a closed network by load) and its convolution, compared with exact rational
+arithmetic and with each other.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,13 @@ def test_convolution_against_rational_numbers() -> None:
     stations = [(Fraction(4), 8), (Fraction(1, 3), 1), (Fraction(3, 2), 3)]
     expected = [float(rate) for rate in exact(60, stations, Fraction(10))]
     found = network_throughput(60, [(float(demand), servers) for demand, servers in stations], 10.0)
-    # The logarithms are a few hundred, which costs two of sixteen digits.
+    # The logarithms used in the computation are a few hundred, which costs two of sixteen digits.
     assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_many_servers_do_not_lose_digits() -> None:
-    # Eight servers with a demand of 4 s, and 10 s of think time. The textbook recursion gives R(80) = -369 s, because
-    # digits are lost. The saturated throughput is 8 / 4 s.
+    # Eight servers with a demand of 4 s, and 10 s of think time. The textbook recursion would give R(80) = -369 s,
+    # because digits are lost. The correct saturated throughput is 8 / 4 s.
     rates = network_throughput(90, [(4.0, 8)], 10.0)
     assert 70 / rates[69] - 10 == pytest.approx(25.0, rel=3e-3)
     assert rates[89] == pytest.approx(2.0, rel=1e-6)

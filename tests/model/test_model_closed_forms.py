@@ -1,4 +1,4 @@
-"""Formulas compared with known values: moments of queues in closed form, and regressions by statsmodels."""
+"""Formulas compared with known values: moments of queues with known closed forms, and regressions by statsmodels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARES = (0.5, 0.9, 0.95, 0.99)
 
 
 def percentiles(folder: Path, stations: dict[str, Any], classes: dict[str, Any], name: str) -> list[float]:
-    """Return percentiles of the response time, which the model approximates from moments."""
+    """Return percentiles of the response time, which are approximated from its moments."""
     path = folder / "model.yaml"
     path.write_text(json.dumps({"classes": classes, "stations": stations}), "utf-8")
     model = load_model(path).document
@@ -83,9 +83,10 @@ def _by_visits(entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Path) -> None:
-    """At a delay each transaction is exponential, so the mixture has 1 - p = a exp(-t / 10 ms) + b exp(-t / 100 ms).
+    """At a delay the time of each transaction is exponential, so that of a mixture has 1 - p = a exp(-t / 10 ms) + b
+    exp(-t / 100 ms).
 
-    a and b are the shares of the transactions.
+    a and b are the shares of the two transactions.
     """
     transactions = {"short": {"share": "80 %"}, "long": {"share": "20 %"}}
     classes = {"a": {"users": 3, "think": "1 s", "transactions": transactions}}
@@ -100,7 +101,7 @@ def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Pa
 
 
 def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
-    """Compared are the p-value of the square and the slope at both ends, from a regression on 1, X and X^2."""
+    """The p-value of the square and the slopes at both ends are compared with a regression on 1, X and X^2."""
     rate = np.array([5.0, 10, 20, 35, 60, 80])
     busy = 0.05 + 0.008 * rate + 2e-5 * rate**2 + 0.01 * np.array([1, -2, 1, 2, -2, 0.5])
     found = demand_from_levels(rate, busy, 2)
@@ -124,10 +125,10 @@ def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
 
 @pytest.mark.parametrize("with_errors", [False, True])
 def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> None:
-    """The error has the variance s^2 f / (f - 2) of a Student's t with f degrees of freedom.
+    """The error of a further measurement has the variance s^2 f / (f - 2) of a Student's t with f degrees of freedom.
 
     s is the standard deviation of the residuals, or of their ratio to the errors of the points if these are known.
-    40,000 draws determine the variance to 2 %.
+    From 40,000 random errors the variance is known to 2 %.
     """
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 40, 48])
     noise = 0.03 * np.array([1, -1, 2, -1, 0.5, -2, 1, 1, -1, -0.5])
@@ -136,12 +137,13 @@ def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> N
     curves = np.tile(fit.throughput(np.array([10.0])), (40_000, 1))
     scatter = further_measurement(fit, np.array([10.0]), curves) - curves
     freedom = len(load) - 3
-    # A load of 10 is midway between the levels 8 and 12, so its relative error is the mean of their errors.
+    # A load of 10 is midway between the levels 8 and 12, so its relative error is the mean of the errors at both
+    # levels.
     shares = fit.points.deviations / fit.points.throughput
     between = (shares[3] + shares[4]) / 2 * fit.throughput(np.array([10.0]))[0]
     scale = float(between if with_errors else fit.points.deviations[0])
     size = math.sqrt(float(fit.misses @ fit.misses) / freedom) * scale
-    # Residuals are drawn after their mean is subtracted, which reduces their variance.
+    # Before residuals are drawn at random, their mean is subtracted, which reduces their variance.
     centred = math.sqrt(1 - len(load) * float(fit.misses.mean()) ** 2 / float(fit.misses @ fit.misses))
     assert float(np.std(scatter)) == pytest.approx(size * centred * math.sqrt(freedom / (freedom - 2)), rel=0.02)
     assert float(np.mean(scatter)) == pytest.approx(0.0, abs=4 * size / 200 * 1.3)
@@ -164,7 +166,8 @@ def test_lack_of_fit_is_the_test_of_two_nested_regressions() -> None:
 def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
     """A demand of 10 ms with an interval of +-1.96 ms has a standard error of 1 ms.
 
-    The line rotates about the mean of the levels: 20 transactions/s and 0.3 busy servers.
+    If the demand varies, the line of busy servers rotates about the mean of the levels: 20 transactions/s and 0.3 busy
+    servers.
     """
     demand = {"value": 0.010, "low": 0.00804, "high": 0.01196}
     levels = [{"throughput": 10.0, "utilization": 0.1}, {"throughput": 30.0, "utilization": 0.2}]
@@ -173,7 +176,8 @@ def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
     busy = _of_line(resource, rates)
     assert busy is not None
     assert busy.mean(axis=0) == pytest.approx([0.3, 0.4, 0.2], rel=0.01)
-    # At 10 transactions/s from the middle, the error is 10 x 1 ms; 20,000 draws determine it to 0.5 %.
+    # At 10 transactions/s from the mean of the levels, the error is 10 x 1 ms; 20,000 random demands determine it to
+    # 0.5 %.
     assert busy.std(axis=0) == pytest.approx([0.0, 0.01, 0.01], rel=0.02, abs=1e-12)
     assert busy[:, 1] - 0.3 == pytest.approx(0.3 - busy[:, 2], rel=1e-9)
     sure = _of_line({**resource, "demand_s": {"value": 0.010, "low": None, "high": None}}, rates)
@@ -195,7 +199,9 @@ def test_cpu_time_that_grows_by_a_fifth_is_named(highest: float, said: bool) -> 
 def test_so_many_models_are_solved_for_intervals(
     models: int, known: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Three draws of two models are six models, which is allowed; three draws of three models are nine, too many."""
+    """Three random replicates of two models are six models, which is allowed; three replicates of three models are
+    nine, which is too many.
+    """
     monkeypatch.setattr(fitted_error, "MODELS_AT_MOST", 6)
     text = {"classes": {"a": {"rate": "5 /s"}}, "stations": {"cpu": {"servers": 1, "demand": {"a": "0.1 s"}}}}
     (tmp_path / "model.yaml").write_text(json.dumps(text), "utf-8")

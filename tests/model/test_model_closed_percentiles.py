@@ -15,10 +15,12 @@ from towtank.model.stations import NODE, stations_of
 
 
 def test_two_users_who_never_think_share_the_server_for_ever() -> None:
-    """The other user is always present, so the time is exponential with mean 2 S; for a single user the mean is S."""
+    """With two users without think time, both are always at the server, so the response time is exponential with mean 2
+    S. For a single user the mean is S.
+    """
     assert sharing_moments(2, 3.0, 1, 0.0) == pytest.approx((6.0, 36.0), rel=1e-12)
     assert sharing_moments(1, 3.0, 1, 5.0) == pytest.approx((3.0, 9.0), rel=1e-12)
-    # With a server for each user, no user waits.
+    # If there is a server for each user, no user waits.
     assert sharing_moments(4, 3.0, 4, 1.0) == pytest.approx((3.0, 9.0), rel=1e-12)
 
 
@@ -39,21 +41,25 @@ def test_two_users_who_think_by_hand() -> None:
 @pytest.mark.parametrize("servers", [1, 4])
 @pytest.mark.parametrize("away_s", [0.5, 10.0, 200.0])
 def test_the_mean_is_that_of_jobs_in_turn(users: int, servers: int, away_s: float) -> None:
-    """Both orders of service have the same mean number of jobs, and by Little's law the same mean time."""
+    """Processor sharing and service in the order of arrival have the same mean number of jobs, and so by Little's law
+    the same mean response time.
+    """
     mean, _ = repairman_moments(users, 1.0, servers, away_s)
     assert sharing_moments(users, 1.0, servers, away_s)[0] == pytest.approx(mean, rel=1e-9)
 
 
 @pytest.mark.parametrize("used", [0.3, 0.8])
 def test_many_users_are_an_open_queue(used: float) -> None:
-    """Coffman, Muntz and Trotter (1970): M/M/1 has mean r = S / (1 - u) and variance r^2 (2 + u) / (2 - u)."""
+    """For many users the moments are those of M/M/1 with processor sharing: mean r = S / (1 - u) and variance r^2 (2 +
+    u) / (2 - u) (Coffman, Muntz and Trotter, 1970).
+    """
     mean, variance = sharing_moments(50_000, 1.0, 1, 50_000 / used)
     assert mean == pytest.approx(1 / (1 - used), rel=2e-3)
     assert variance == pytest.approx(mean**2 * (2 + used) / (2 - used), rel=5e-3)
 
 
 def test_beyond_the_knee_the_time_is_exponential() -> None:
-    """About 490 of 600 users are always at a server whose knee is at 110 users, so each is served at a constant low
+    """The knee is at 110 users. With 600 users about 490 are always at the server, so each is served at a constant low
     rate.
     """
     mean, variance = sharing_moments(600, 0.01, 1, 1.1)
@@ -94,7 +100,7 @@ SEVERAL = {
 def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
     """The number of jobs at a saturated station is nearly constant, also with users of several classes.
 
-    Computed as for an open queue, p95 would be 44 % and p99 74 % too long with 60 users.
+    With the formula for an open queue, p95 of 60 users would be 44 % and p99 74 % too long.
     """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "ps", "demand": {"web": "100 ms", "batch": "200 ms"}}}
@@ -104,7 +110,8 @@ def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str,
     simulated = simulate_models([model], SimulationSettings(precision=0.01, events=4_000_000))["answers"][0]["classes"]
     for each in SEVERAL[case]:
         found = response_percentiles(model, answer, stations_of(answer), each)[0]
-        # Times of open arrivals have a longer tail than a gamma distribution with the same variance.
+        # Response times of open arrivals have a longer tail than a gamma distribution with the same variance, so p99
+        # may differ more.
         for name, share, within in (("p95", 0.95, 0.04), ("p99", 0.99, 0.10 if case == "half open" else 0.06)):
             seen = simulated[each]["response_time_percentiles_s"][name]
             assert found(share) == pytest.approx(seen, rel=within), (each, name)
@@ -112,7 +119,7 @@ def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str,
 
 @pytest.mark.parametrize("case", ["closed", "open", "transactions"])
 def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """Beyond the knee the queue hardly varies, and neither does the time in the queue.
+    """Beyond the knee the length of the queue hardly varies, and neither does the time in the queue.
 
     Computed as for an open queue, p95 of 60 users and 3 users of another class would be twice as long.
     """
@@ -130,7 +137,7 @@ def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case:
 
 
 def p95_of(path: Path, classes: dict[str, dict[str, object]]) -> float:
-    """Return the computed 95th percentile of a class `web` at four servers of 1 s. [s]"""
+    """Return the computed p95 of the response time of a class `web`, at four servers with a demand of 1 s. [s]"""
     stations = {"cpu": {"servers": 4, "discipline": "ps", "demand": "1 s"}}
     path.write_text(json.dumps({"classes": classes, "stations": stations}), "utf-8")
     model = load_model(path).document
@@ -154,7 +161,7 @@ def test_two_classes_alike_are_one(users: int, think: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("names", [["web"], ["web", "batch"]])
 def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_path: Path) -> None:
-    """Each transaction visits one of three nodes, so each node gets a third of the visits."""
+    """Each transaction visits one of three nodes, so each node gets a third of all visits."""
     service = {"servers": 2, "discipline": "ps", "service_time": "100 ms"}
     routes = {"start": {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, **{each: {"end": 1} for each in "abc"}}
     routed = {
@@ -181,21 +188,23 @@ def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_p
 
 
 def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
-    """Beyond the knee the variance of the time is caused by the own service time, and hardly by the queue.
+    """Beyond the knee the variance of the response time is caused by the job's own service time, and hardly by the
+    queue.
 
-    The mean time does not depend on the distribution of service times.
+    The mean response time does not depend on the distribution of service times.
     """
     mean, exponential = sharing_moments(60, 1.0, 1, 1.0)
     for scv in (0.0, 0.25, 4.0):
         _, variance = sharing_moments(60, 1.0, 1, 1.0, scv)
         assert variance == pytest.approx(scv * mean**2 + (1 + scv) / 2 * (exponential - mean**2), rel=1e-9)
     assert sharing_moments(60, 1.0, 1, 1.0, 0.0)[1] < 0.02 * mean**2
-    # A single job varies only by its own service time.
+    # The response time of a single job varies only by its own service time.
     assert sharing_moments(1, 3.0, 1, 5.0, 0.25) == pytest.approx((3.0, 2.25), rel=1e-12)
 
 
 def test_a_wait_that_is_scaled_is_met_more_often_before_it_is_longer() -> None:
-    """A wait of 1 s with probability p has the mean p and the second moment 2 p, if it is exponential.
+    """A wait that occurs with probability p and is exponential with a mean of 1 s has the mean p and the second moment
+    2 p.
 
     If it is scaled to a mean w > p, the probability rises first: the second moment is 2 w up to w = 1, and 2 w^2 above.
     If it is scaled to w < p, every wait becomes shorter: 2 p (w / p)^2.

@@ -1,4 +1,6 @@
-"""Order of service of a fitted curve, determined from measured percentiles: exact cases of the machine repairman."""
+"""Order of service (sharing or order of arrival) of a fitted curve, determined from measured percentiles: exact cases
+of the machine repairman.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,13 @@ def points(p95: Callable[[int], float]) -> list[dict[str, object]]:
 
 
 def test_jobs_that_are_served_in_turn_are_known_by_their_percentiles() -> None:
-    # An independent simulation of 150 users, with 1 % constant service times, gives 0.727 s.
+    # An independent simulation of 150 users gives a p95 of 0.727 s; in it, 1 % of the service time is constant.
     assert in_turn_p95(150) == pytest.approx(0.727, rel=0.01)
     found = curve_tails(points(in_turn_p95), text, "transactions")
     assert found is not None
     assert found.discipline == IN_TURN
-    # A mixture of Erlang distributions is approximated by a gamma distribution, with an error of less than a sixth at
-    # every level.
+    # The exact mixture of Erlang distributions is approximated by a gamma distribution, with an error of less than a
+    # sixth at every level.
     assert all(abs(math.log(ratio)) < 1 / 6 for _, ratio in found.by_level), found.by_level
     assert found.low <= found.ratio <= found.high
 
@@ -64,8 +66,8 @@ def test_jobs_that_share_the_servers_are_known_by_theirs() -> None:
     measured = curve_tails(points(in_turn_p95), lambda _: text(SHARING), "transactions")
     assert measured is not None
     worked_out = {load: in_turn_p95(round(load)) / ratio for load, ratio in measured.by_level}
-    # Beyond the knee the response time under processor sharing is exponential, with a mean of 150 S - Z (service time
-    # S, think time Z).
+    # 150 users are beyond the knee, so the response time under processor sharing is exponential. Its mean is 150 S - Z
+    # (service time S, think time Z).
     assert worked_out[150.0] == pytest.approx(math.log(20) * (150 * SERVICE_S - THINK_S), rel=0.05)
     assert worked_out[150.0] > 2 * in_turn_p95(150)
     found = curve_tails(points(lambda users: worked_out[float(users)]), text, "transactions")
@@ -88,7 +90,7 @@ def test_each_percentile_has_a_ratio_of_its_own() -> None:
     ratio, low, high = found.others["p99"]
     assert set(found.others) == {"p99"}
     assert low < ratio < high
-    # The computed p95 and p99 of a level are from one distribution, so p99 / p95 is between 1 and 2.2.
+    # The computed p95 and p99 of a level are from the same distribution, so p99 / p95 is between 1 and 2.2.
     assert ratio / found.ratio > 513 / 70 / 2.2
     assert found.document()["others"] == {"p99": [ratio, low, high]}
 

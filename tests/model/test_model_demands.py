@@ -1,4 +1,4 @@
-"""Estimates of service demands for systems with known demands."""
+"""Estimates of service demands from measurements of systems whose demands are known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BACKGROUND = 0.08
 
 
 def series(noise: float, mixes: float = 1.0, count: int = 240, seed: int = 3) -> Series:
-    """Return intervals of a system with three classes; with `mixes` 0 the classes keep fixed proportions."""
+    """Return measured intervals of a system with three classes; with `mixes` 0 the classes keep fixed proportions."""
     stream = np.random.default_rng(seed)
     common = stream.uniform(5, 20, (count, 1))
     own = stream.uniform(1, 20, (count, 3))
@@ -63,14 +63,14 @@ def test_classes_in_fixed_proportions_cannot_be_distinguished() -> None:
 
 
 def test_variance_inflation_of_two_classes_by_hand() -> None:
-    # Correlation r = 0.5 gives 1 / (1 - r^2) = 4/3.
+    # The correlation of the two classes is r = 0.5, so the variance inflation is 1 / (1 - r^2) = 4/3.
     rates = np.array([[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]])
     assert variance_inflation(Series(rates[:, 0], rates, None, 1, np.zeros(3))) == pytest.approx([4 / 3, 4 / 3])
 
 
 def test_condition_number_by_hand() -> None:
-    # The columns (1, 1) and (1, 0), scaled to unit length, have the cosine 1/sqrt(2), so the singular values are sqrt(1
-    # +- cosine).
+    # The columns (1, 1) and (1, 0), scaled to unit length, have the cosine 1/sqrt(2). So the singular values are sqrt(1
+    # +- cosine), and the condition number is their ratio.
     single = Series(np.zeros(2), np.array([[1.0], [0.0]]), None, 1, np.zeros(2))
     assert condition_number(single) == pytest.approx(np.sqrt((1 + np.sqrt(0.5)) / (1 - np.sqrt(0.5))))
 
@@ -112,14 +112,14 @@ def test_a_demand_that_grows_with_the_load_is_shown() -> None:
     assert found is not None
     bend = found["load_dependence"]
     assert (bend["depends"], bend["direction"]) == (True, "grows")
-    # The demand is the slope 0.01 + 0.0002 X at both ends.
+    # The demand at both ends is the slope of busy time, 0.01 + 0.0002 X.
     assert bend["demand_at_lowest_s"] == pytest.approx(0.012, rel=0.05)
     assert bend["demand_at_highest_s"] == pytest.approx(0.026, rel=0.05)
 
 
 def test_the_interval_of_the_demand_is_that_of_the_slope() -> None:
-    # The errors +1, -1, -1 and +1 (x 0.01) at X = 1, 2, 3 and 4 do not change the line; s^2 = 4e-4 / 2, S_xx = 5, t(2)
-    # = 4.30265.
+    # The errors +1, -1, -1 and +1 (x 0.01) at X = 1, 2, 3 and 4 do not change the fitted line. So s^2 = 4e-4 / 2, S_xx
+    # = 5, and t(2) = 4.30265.
     rate = np.array([1.0, 2, 3, 4])
     found = demand_from_levels(rate, 0.1 * rate + 0.01 * np.array([1, -1, -1, 1]), 1)
     assert found is not None
@@ -144,8 +144,8 @@ def test_demands_of_a_results_folder(tmp_path) -> None:  # type: ignore[no-untyp
     assert demand["low"] <= mean <= demand["high"]
     classes = configuration["classes"]["content"]["classes"]
     assert set(classes) == set(truth)
-    # Five 95 % intervals: all five contain the true value in three of four such studies, and at least four of them in
-    # nearly all studies.
+    # Of five 95 % intervals, all five contain the true value in three of four such studies, and at least four of them
+    # in nearly all studies.
     assert sum(classes[name]["low"] <= truth[name] <= classes[name]["high"] for name in truth) >= 4
     assert classes["add_document"]["identified"]
 
@@ -184,7 +184,9 @@ def test_the_command_ends_with_4_without_demands(
 
 
 def test_only_a_command_with_out_speaks_of_it(tmp_path: Path) -> None:
-    """A message names the option `--out` only if a user gave it: `size` writes a model file without this option."""
+    """A message names the option `--out` only if the command has it and a user gave it: `size` writes a model file
+    without this option.
+    """
     answer: Any = SimpleNamespace(
         document={}, choice=SimpleNamespace(candidates=[], chosen=None, refused={"closed": "two points"})
     )

@@ -1,4 +1,5 @@
-"""Curves whose demand changes with the load, compared with exact networks and with simulated systems that wake up.
+"""Curves whose demand changes with the load, compared with exact networks and with simulated systems whose idle server
+must wake up.
 
 The tests also check that such a curve is chosen only if the data require it.
 """
@@ -36,7 +37,7 @@ CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 def exact_throughput(users: int, demand: Fraction, rates: list[Fraction], delay: Fraction) -> list[Fraction]:
     """Return the throughput X(n) = G(n-1) / G(n) of a load-dependent station and a delay, in rational numbers.
 
-    G are the normalising constants, from their definition.
+    The normalising constants G are computed from their definition.
     """
     factors = [Fraction(1)]
     for jobs in range(1, users + 1):
@@ -49,7 +50,7 @@ def exact_throughput(users: int, demand: Fraction, rates: list[Fraction], delay:
 
 
 def measured(curve: ClosedCurve, truth: Any, seed: int, users: Any = USERS, spread: float = 0.01) -> Observations:
-    """Simulate measurements of a curve: throughput, response time and busy servers, each with random errors."""
+    """Simulate measurements of a curve: throughput, response time and busy servers, with random errors."""
     noise = np.random.default_rng(seed).standard_normal((3, len(users)))
     parameters = np.array([truth])
     rate = curve.throughput(parameters, users)[0]
@@ -71,7 +72,7 @@ def test_rates_against_rational_numbers() -> None:
     rates = [Fraction(4, 5), Fraction(1), Fraction(3, 2)]
     expected = [float(rate) for rate in exact_throughput(60, Fraction(1, 10), rates, Fraction(3))]
     found = network_throughput(60, [(0.1, tuple(map(float, rates)))], 3.0)
-    # The logarithms are a few hundred, which costs two of sixteen digits.
+    # The logarithms used in the computation are a few hundred, which costs two of sixteen digits.
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -93,8 +94,8 @@ def test_the_utilization_is_its_own_fixed_point(ratio: float) -> None:
     parameters = np.array([[0.02, 0.1, ratio]])
     rate = curve.throughput(parameters, USERS)
     share = curve.busy(parameters, rate) / 2
-    # Utilization is throughput times demand at this utilization, and the throughput is that of the closed curve with
-    # this demand.
+    # At each point the utilization is throughput times the demand at this utilization, and the throughput is that of a
+    # closed curve with this constant demand.
     assert share == pytest.approx(rate * curve.demand_at(parameters, share) / 2, rel=1e-12)
     for number, users in enumerate(USERS):
         demand = float(curve.demand_at(parameters, share[:, number])[0])
@@ -123,7 +124,8 @@ def test_the_demands_come_back_with_intervals_that_hold() -> None:
         hits += [
             document[name][0] <= value <= document[name][1] for name, value in zip(curve.parameters, truth, strict=True)
         ]  # type: ignore[operator]
-    # With 60 sets, a share of 95 % has a standard deviation of 3 %; the limit is three of them lower.
+    # With 60 sets of measurements, a share of 95 % has a standard deviation of 3 %; the limit is three standard
+    # deviations lower.
     assert (hits / 60 >= 0.86).all(), hits
 
 
@@ -146,7 +148,7 @@ def test_use_of_the_bottleneck_distinguishes_background_from_a_demand_that_falls
 
 
 def waking_system(users: int, seed: int, *, service_s: float, wake_s: float, seconds: float) -> tuple[float, ...]:
-    """Simulate a first-come-first-served server and users that think for 1 s; an idle server must wake up first.
+    """Simulate a first-come-first-served server and users who think for 1 s; a server that is idle must wake up first.
 
     The fitted curve does not assume this mechanism. Returns throughput, mean response time and utilization.
     """
@@ -183,7 +185,7 @@ def test_a_server_that_wakes_up_is_predicted_at_the_level_that_was_held_out(serv
         busy=seen[:, 2],
         busy_error=0.005 * seen[:, 2],
     )
-    # The demand falls with the load, because at low utilization many transactions include the wake-up.
+    # The demand falls as the load rises, because at low utilization many transactions include the wake-up.
     assert seen[0, 2] / seen[0, 0] == pytest.approx(service_s + wake_s * (1 - seen[0, 2]), rel=0.05)
     choice = choose(CURVES, points, 1, 1.0, None)
     assert choice.chosen is not None
@@ -194,13 +196,13 @@ def test_a_server_that_wakes_up_is_predicted_at_the_level_that_was_held_out(serv
     assert abs(row["error"]) < 0.05
     assert abs(row["response_error"]) < 0.10
     assert row["within_95"]
-    # A curve with a constant demand has a larger error.
+    # A curve with a constant demand has a larger error at the highest level.
     constant = next(contender for contender in choice.candidates if contender.name == "closed")
     assert abs(fit_error(constant, points)) > abs(row["error"])
 
 
 def fit_error(fitted: Any, points: Observations) -> float:
-    """Return the error of a kind of curve at the highest level, if it is fitted to the levels below."""
+    """Return the error that a kind of curve has at the highest level if it is fitted to the levels below."""
     alone = candidate(fitted.name, points, 1, 1.0, None).held_out
     assert alone is not None
     return float(alone["worst_error"])
@@ -244,5 +246,5 @@ def test_the_joint_criterion_by_hand() -> None:
     found = fit_curve(curve, measured(curve, (0.008, 0.02, 1.3), 2))
     rows = found.solution.residuals.reshape(3, -1)
     squares = float(np.sum(rows[0] ** 2) + np.sum(rows[2] ** 2))
-    # n = 12 values of throughput and busy servers; k = 4 for three parameters and the variance.
+    # n = 12 values of throughput and busy servers, and k = 4 for three parameters and the variance.
     assert joint_aicc(found) == pytest.approx(12 * np.log(squares / 12) + 8 + 40 / 7)

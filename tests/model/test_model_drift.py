@@ -1,5 +1,5 @@
-"""Demands that drift beyond the measured utilizations: bands that allow for the drift have the right coverage, others
-are too narrow.
+"""Demands that drift beyond the measured utilizations: prediction bands that allow for the drift have the right
+coverage, and bands that do not are too narrow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from towtank.model.fitting.replicates import replicates
 
 THINK_S = 1.0
 TRUE = np.array([[0.002, 0.003, 0.0]])
-LOW = np.array([100.0, 200, 300, 400])  # utilization of 0.2, 0.4, 0.6 and 0.79
+LOW = np.array([100.0, 200, 300, 400])  # loads with a utilization of 0.2, 0.4, 0.6 and 0.79
 BEYOND = np.array([800.0])
 SYSTEMS = 120
 
@@ -43,7 +43,8 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
     for _ in range(SYSTEMS):
         fit = fitted(LOW, stream)
         moved = TRUE.copy()
-        # The demand at saturation drifts according to its distance of about 0.2 from the highest measured utilization.
+        # The highest measured utilization is 0.79, so the drift of the demand up to saturation is proportional to 1 -
+        # 0.79.
         moved[0, 0] *= np.exp(drift.DRIFT * stream.standard_normal() * (1 - 0.79))
         truth = fit.curve.throughput(moved, BEYOND)[0, 0]
         drawn = replicates(fit, 200)
@@ -51,7 +52,7 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
         holds += low <= truth <= high
         low, high = percentiles(fit.curve.throughput(drawn, BEYOND)[:, 0], 0.95)
         narrow += low <= truth <= high
-    # With 120 sets, a share of 95 % has a standard deviation of 2 %; the limit is three of them lower.
+    # With 120 systems, a share of 95 % has a standard deviation of 2 %; the limit is three standard deviations lower.
     system = "one server measured up to 79 %, whose demand moves"
     record_share(tabled, "throughput at twice the highest load", system, holds, SYSTEMS, least=0.89)
     assert narrow / SYSTEMS < 0.80
@@ -64,7 +65,7 @@ def test_nothing_is_added_where_it_was_measured() -> None:
     found = drift.drifted(fit, drawn, loads)
     assert found.rates == pytest.approx(fit.curve.throughput(drawn, loads), rel=1e-12)
     assert (found.factors == 1).all()
-    # The bottleneck was always busy at the highest level, so no drift is added.
+    # At the highest measured level the bottleneck was always busy, so no drift is added.
     assert drift.at_saturation(fit, drawn) == pytest.approx(drawn, rel=0.005)
 
 

@@ -1,5 +1,5 @@
-"""Evidence for the kind of limit of a curve, estimates for a class, and services of a chain, compared with values by
-hand.
+"""Evidence for the kind of limit of a curve, estimates for a class, and services of a chain, compared with values
+computed by hand.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 
 
 def test_ends_of_a_curve() -> None:
-    """10 users make 10 /s, so 30 users would make 30 /s ideally; 24 /s is a fifth less.
+    """10 users make 10 /s, so 30 users would ideally make 30 /s; the measured 24 /s are a fifth less.
 
-    The response time is seven times as long.
+    The response time at 30 users is seven times as long as at 10 users.
     """
     assert _reached(ONE).value == pytest.approx(0.8)
     assert _grown(ONE).value == pytest.approx(7.0)
@@ -64,7 +64,7 @@ def test_ends_of_a_curve() -> None:
 
 
 def test_use_and_demand_of_the_cpus() -> None:
-    """0.5 and 1.5 of two CPUs are used; a transaction takes 50 and 62.5 ms of CPU time."""
+    """At the two levels 0.5 and 1.5 of two CPUs are used; a transaction takes 50 and 62.5 ms of CPU time."""
     used, demand = _cpus(ONE)
     assert (used.lowest, used.highest) == (pytest.approx(0.25), pytest.approx(0.75))
     assert used.speaks_for is None
@@ -134,7 +134,8 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
         ([evidence(f"{CPU_TIME} web", 0.1, None)], 1.0, 2 * SHORTFALL, ("contention", None)),
         ([evidence("utilization of web", 0.95, "cpu")], SHARP, 0.0, ("cpu", "web")),
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 2 * SHORTFALL, ("cpu", "web")),
-        # Queues at a utilization of one half explain a growth of the response time by a factor of up to four.
+        # Queues at a utilization of 50 % explain a growth of the response time by a factor of up to four, so there is
+        # no limit.
         ([evidence("utilization of web", 0.5, None)], 3.9, 0.0, ("none", None)),
         (
             [evidence("utilization of web", 0.5, None), evidence(f"{CPU_TIME} web", 0.1, None)],
@@ -142,10 +143,11 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
             0.0,
             ("contention", None),
         ),
-        # A saturated resource is not a limit as long as throughput is not reduced.
+        # A saturated resource is not reported as a limit as long as throughput is not reduced.
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 0.0, ("none", None)),
         ([evidence("use of a", 0.9, "cpu"), evidence("use of b", 0.95, "cpu")], SHARP, 0.0, ("cpu", "b")),
-        # A doubt about the generator outweighs all other evidence, even if no value became worse.
+        # A doubt about the load generator outweighs all other evidence, even if neither throughput nor response time
+        # became worse.
         ([evidence("use of a", 0.9, "cpu"), evidence("share of g", 0.8, "generator")], 1.0, 0.0, ("generator", "g")),
     ],
 )
@@ -158,7 +160,7 @@ def test_what_limits_a_curve(
 def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
     """By Carlstein's rule the block length is (sqrt(6) r / (1 - r^2))^(2/3) n^(1/3), with the lag-1 correlation r.
 
-    Residuals are in measurement order; the length is rounded up and at most a quarter of the series.
+    Residuals are in the order of measurement. The length is rounded up and is at most a quarter of the series.
     """
     stream = np.random.default_rng(4)
     series = np.zeros(60)
@@ -178,7 +180,7 @@ def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
 
 
 def test_the_network_of_a_file_is_checked_with_all_delays() -> None:
-    """One user with a demand of 10 ms, 0.5 s elsewhere and 1 s of think time has a throughput of 1 / 1.51 s.
+    """One user with a demand of 10 ms, 0.5 s in other places and 1 s of think time has a throughput of 1 / 1.51 s.
 
     The throughput of two users is that of the exact machine repairman.
     """

@@ -1,4 +1,4 @@
-"""Model files: every fault is reported with its position, and what-if questions work on the command line."""
+"""Model files: every fault is reported with its position, and what-if questions can be asked on the command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def faults(path: Path, text: str) -> list[str]:
-    """Return the faults that `validate` prints, without the name of the file; `solve` must print the same."""
+    """Return the faults that `validate` prints, without the name of the file; check that `solve` prints the same
+    faults.
+    """
     path.write_text(text, "utf-8")
     found, solved = towtank("validate", path), towtank("model", "solve", path)
     assert (found.returncode, solved.returncode) == (2, 2)

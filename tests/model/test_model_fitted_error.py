@@ -1,4 +1,4 @@
-"""Intervals of fitted models, and shares just below 100 %, as printed by `towtank model`."""
+"""Intervals of the results of fitted models, and shares just below 100 %, as printed by `towtank model`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_intervals_of_a_fitted_queue_are_quantiles_over_its_replicates(tmp_path:
     answer = document_of(capsys, "model", "solve", written(tmp_path, fitted(FACTORS)))
     demands = 0.05 * np.quantile(FACTORS, [0.025, 0.975])
     web, cpu = answer["classes"]["web"]["confidence_interval"], answer["stations"]["cpu"]["confidence_interval"]
-    # The response time is convex in D, so interpolation between two replicates has an error of their squared distance.
+    # The response time is a convex function of D. So interpolation between two replicates has an error in proportion to
+    # the square of their distance.
     assert web["response_time_s"] == pytest.approx(demands / (1 - 10 * demands), rel=1e-4)
     assert cpu["residence_time_s.web"] == pytest.approx(web["response_time_s"])
     assert cpu["utilization"] == pytest.approx(10 * demands, rel=1e-9)
@@ -56,7 +57,7 @@ def test_replicates_without_a_steady_state_leave_the_upper_end_open(tmp_path: Pa
 
 
 def replicates(app: np.ndarray[Any, Any], db: np.ndarray[Any, Any]) -> str:
-    """Return the key `fitted` of a model file, with factors of two demands."""
+    """Return the key `fitted` of a model file, with factors of the demands at `app` and `db` for each replicate."""
     rows = {name: [float(f"{factor:.6g}") for factor in factors] for name, factors in (("app", app), ("db", db))}
     return f"{RANGE}  draws: {{app: {rows['app']}, db: {rows['db']}}}\n"
 
@@ -79,8 +80,8 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
         ends = stations[name]["confidence_interval"]["utilization"]
         assert ends == pytest.approx(np.quantile(loads, [0.025, 0.975]), rel=1e-4)
     assert stations["wan"]["confidence_interval"]["utilization"] == [0, 0]
-    # M/M/2 with processor sharing has a queue length of 2 u / (1 - u^2). The saturated station before it passes on at
-    # most 90 /s.
+    # The saturated station `app` passes on at most 90 /s. The next station is M/M/2 with processor sharing, whose queue
+    # length is 2 u / (1 - u^2).
     used = offered["db"]
     queue = stations["db"]["confidence_interval"]["queue_length"]
     assert queue == pytest.approx(np.quantile(2 * used / (1 - used**2), [0.025, 0.975]), rel=1e-4)
@@ -91,8 +92,8 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
 
 
 def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, capsys: Any) -> None:
-    """Half of the replicates saturate `app`, which the class `batch` does not visit, so its time stays D / (1 - 10
-    D).
+    """In half of the replicates `app` is saturated. The class `batch` does not visit it, so its response time stays D /
+    (1 - 10 D).
     """
     app, db = np.linspace(0.8, 1.2, 200), np.linspace(0.9, 1.1, 200)
     text = (
@@ -107,7 +108,9 @@ def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, 
 
 
 def test_mixed_networks_know_no_queue_of_a_replicate_without_a_steady_state(tmp_path: Path, capsys: Any) -> None:
-    """Closed users of `db` wait behind `app`, which open arrivals saturate in some replicates."""
+    """Closed users of `db` also wait at `app`, which open arrivals saturate in some replicates; these replicates have
+    no queue length.
+    """
     text = (
         "classes: {web: {rate: 90 /s}, users: {users: 5, think: 1 s}}\nstations:\n"
         "  app: {demand: 10 ms, discipline: ps}\n  db: {demand: {users: 5 ms}}\n"
@@ -127,7 +130,7 @@ pools: {threads: {size: 4, holds: [cpu]}}
 def test_the_knee_of_a_closed_class_and_its_pools_have_the_error_of_the_fit(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The knee N* = (D + Z) / D decreases with the demand D; the used units of a pool increase with it."""
+    """The knee N* = (D + Z) / D decreases with the demand D; the number of used units of a pool increases with it."""
     draws = f"{RANGE}  draws: {{cpu: [{', '.join(f'{factor:.6g}' for factor in FACTORS)}]}}\n"
     path = written(tmp_path, CLOSED + draws)
     answer = document_of(capsys, "model", "solve", path)
@@ -143,15 +146,15 @@ def test_the_knee_of_a_closed_class_and_its_pools_have_the_error_of_the_fit(
     monkeypatch.setenv("COLUMNS", "200")
     assert run(["model", "solve", path]) == 0
     text = capsys.readouterr().out
-    # The knee is (0.05 + 1) / 0.05 = 21, with the interval 19.3 to 23.1. Its half width is 1.9, so one digit after the
-    # point is printed.
+    # The knee is (0.05 + 1) / 0.05 = 21, with the interval 19.3 to 23.1. The half width is 1.9, so one decimal is
+    # printed.
     assert "waiting begins to dominate at 21.0 [19.3, 23.1] users" in text
     row = next(line for line in text.splitlines() if "threads" in line)
     assert row.count("[") == 4
 
 
 def test_a_table_shows_an_upper_end_that_is_open(tmp_path: Path, capsys: Any) -> None:
-    """A fifth of the replicates have no steady state, so the upper end of the interval is shown as unbounded."""
+    """A fifth of the replicates have no steady state, so the upper end of the interval is printed as unbounded."""
     assert run(["model", "solve", written(tmp_path, fitted([*FACTORS[:150], *[2.5] * 50]))]) == 0
     assert "100 [82, unbounded] ms" in capsys.readouterr().out
 
@@ -159,13 +162,13 @@ def test_a_table_shows_an_upper_end_that_is_open(tmp_path: Path, capsys: Any) ->
 def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: Any) -> None:
     assert run(["model", "solve", written(tmp_path, fitted(FACTORS))]) == 0
     text = capsys.readouterr().out
-    # The response time is 0.1 s, with the interval from 0.05 * 0.905 / (1 - 0.4525) = 82.6 ms to 121.0 ms. Its half
+    # The response time is 0.1 s, with the interval from 0.05 * 0.905 / (1 - 0.4525) = 82.6 ms to 121.0 ms. The half
     # width is 19 ms, so whole milliseconds are printed.
     assert "100 [83, 121] ms" in text
     assert "from 201 replicates of the fit" in text
     assert run(["model", "solve", written(tmp_path, OPEN.replace("50", "51") + RANGE)]) == 0
     text = capsys.readouterr().out
-    # The response time is 0.051 / 0.49 = 104.08 ms.
+    # The response time is 0.051 / (1 - 0.51) = 104.08 ms.
     assert "104 ms" in text
     assert "104.1 ms" not in text
     assert "is not known here" in text

@@ -1,4 +1,4 @@
-"""Tests of fit and intervals of fitted curves, compared with values by hand."""
+"""Tests of the fit of curves, and intervals of their parameters, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from towtank.model.fitting.utilization_law import highest_throughput
 def proportional(pairs: list[tuple[float, float]], error: float = 1e5) -> Fit:
     """Fit a line through the origin to two repetitions at each of the loads 1, 2 and 3.
 
-    All points have the same error, which is larger than the least error of a throughput, half a percent.
+    All points have the same error, which is larger than half a percent, the smallest error that is assumed for a
+    throughput.
     """
     rates = np.array(pairs).ravel()
     return fit_curve(LINEAR, observations(np.repeat([1.0, 2.0, 3.0], 2), rates, error=np.full(6, error)))
 
 
 def test_lack_of_fit_is_the_f_of_its_definition() -> None:
-    """By hand: slope 268 / 28, residual sum of squares 2616 - 268^2 / 28.
+    """By hand: the slope is 268 / 28, and the residual sum of squares is 2616 - 268^2 / 28.
 
-    Each pair of repetitions differs by 2, so the pure error is 3 x 2 with 3 degrees of freedom. The rest is lack of
-    fit, with 3 levels - 1 parameter (Draper and Smith, section 2.1).
+    The two repetitions at each level differ by 2, so the pure error is 3 x 2 with 3 degrees of freedom. The rest is the
+    lack of fit, with 3 levels - 1 parameter = 2 degrees of freedom (Draper and Smith, section 2.1).
     """
     found = goodness.judge(proportional([(9, 11), (22, 24), (25, 27)]), None)
     test = next(test for test in found.tests if test["test"] == "lack of fit")
@@ -48,7 +49,7 @@ def test_repetitions_that_do_not_differ_are_no_pure_error() -> None:
 
 
 class Saturating:
-    """Curve 1 - exp(-k N); points that are all near 1 determine only a lower end of k."""
+    """Curve 1 - exp(-k N). Points that are all near 1 determine only a lower bound of k."""
 
     name = "saturating"
     parameters = ("k",)
@@ -73,9 +74,9 @@ def saturating(edge: float) -> tuple[float | None, float | None]:
 
 
 def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
-    """The sum of squares stays below its limit for every large k, so the interval of k has no upper end.
+    """The sum of squares is below its limit for every large k, so the interval of k has no upper end.
 
-    A distant bound of the parameter does not change this, but a near bound is the end of the interval.
+    If the parameter k has a distant bound, this does not change; a near bound becomes the end of the interval.
     """
     low, high = saturating(1e12)
     assert low is not None
@@ -85,16 +86,18 @@ def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
 
 
 def test_the_end_of_a_profile_is_where_the_sum_of_squares_has_risen_to_its_limit() -> None:
-    """The profile of a straight line is a parabola, so the interval is Student's: slope +- t s / sqrt(sum N^2)."""
+    """For a straight line, the sum of squares as a function of the slope is a parabola. So the interval is Student's:
+    slope +- t s / sqrt(sum N^2).
+    """
     fit = proportional([(9, 11), (22, 24), (25, 27)])
     slope, spread = 268 / 28, np.sqrt((2616 - 268**2 / 28) / 5 / 28)
     reach = stats.t.ppf(0.975, 5) * spread
-    # `profile_intervals` computes twelve points of the profile and interpolates between them.
+    # `profile_intervals` computes twelve points of the profile and interpolates between them, so a tolerance is needed.
     assert profile_intervals(fit)["lambda"] == pytest.approx((slope - reach, slope + reach), rel=1e-6)
 
 
 def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
-    """The criterion is n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with n = 6 points.
+    """The criterion (AICc) is n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with n = 6 points.
 
     S is the sum of squares; k = 2 for a slope and the variance.
     """
@@ -107,7 +110,7 @@ def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
 def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> None:
     """n = 10 for five levels of throughput and five of utilization.
 
-    k = 4 for demand, time elsewhere, background and the variance.
+    k = 4 for demand, time in other places, background and the variance.
     """
     stream = np.random.default_rng(2)
     curve = ClosedCurve(1, 1.0, with_busy=True)
@@ -127,7 +130,7 @@ def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> Non
 
 @pytest.mark.parametrize(("above", "below"), [(2, 2), (3, 5), (6, 4)])
 def test_the_probability_of_few_runs_is_that_of_counting(above: int, below: int) -> None:
-    """The probability is compared with an enumeration of all orders of the signs."""
+    """The probability of few runs of equal signs is compared with an enumeration of all orders of the signs."""
     counts = [1 + sum(sign != after for sign, after in itertools.pairwise(order)) for order in orders(above, below)]
     for runs in range(2, above + below + 1):
         expected = sum(count <= runs for count in counts) / len(counts)
@@ -140,9 +143,9 @@ def orders(above: int, below: int) -> list[str]:
 
 
 def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
-    """20 /s per user predict 200 /s at 10 users, where 160 /s were measured.
+    """A line of 20 /s per user predicts 200 /s at 10 users, but 160 /s were measured.
 
-    The predicted response time is 10 / 200 s - 10 ms = 40 ms, where 50 ms were measured.
+    The predicted response time is 10 / 200 s - 10 ms = 40 ms, but 50 ms were measured.
     """
     fit = fit_curve(LINEAR, observations(np.array([1.0, 2, 3]), np.array([20.0, 40, 60])))
     above = observations(
@@ -157,13 +160,15 @@ def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
 
 
 def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
-    """U = 0.1 + 0.01 X fills two servers at 190 /s; scattered readings widen the margin above this limit."""
+    """The busy servers 0.1 + 0.01 X reach both servers at X = 190 /s; scattered readings widen the margin above this
+    limit.
+    """
     rates = np.array([20.0, 40, 60, 80, 100, 120])
     scatter = 0.02 * np.array([1, -1, 1, -1, 1, -1])
     points = observations(rates, rates, busy=0.1 + 0.01 * rates)
     exact = highest_throughput(points, 2)
     assert exact is not None
-    # `highest_throughput` searches the upper bound on a grid, so a tolerance is needed.
+    # `highest_throughput` searches the upper bound only at the points of a grid, so a tolerance is needed.
     assert exact == (pytest.approx(190.0), pytest.approx(190.0, rel=0.01))
     scattered = highest_throughput(observations(rates, rates, busy=0.1 + 0.01 * rates + scatter), 2)
     assert scattered is not None
@@ -172,7 +177,7 @@ def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
 
 @pytest.mark.parametrize("sigma", [-0.02, -0.005])
 def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float) -> None:
-    """Points of the scalability law with a negative sigma and 0.5 % of noise must give this sigma."""
+    """Points follow the scalability law with a negative sigma and 0.5 % of noise; the fit must give this sigma."""
     stream = np.random.default_rng(2)
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 48, 64])
     exact = 20 * load / (1 + sigma * (load - 1) + 6e-4 * load * (load - 1))
@@ -185,7 +190,7 @@ def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float
 
 
 def test_points_in_proportion_stay_within_the_bounds() -> None:
-    """Noise rarely makes a proportional system look superlinear: at most 2 of 40 series have a negative sigma."""
+    """Noise rarely makes a proportional system seem superlinear: at most 2 of 40 fits may have a negative sigma."""
     load = np.array([1.0, 2, 4, 8, 16, 32])
     negative = 0
     for seed in range(40):

@@ -1,4 +1,4 @@
-"""Knees of curves with a known knee."""
+"""Knees (loads where throughput stops growing in proportion) of curves with a known knee."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def closed(spread: float = 0.01, seed: int = 4):  # type: ignore[no-untyped-def]
 
 def test_the_knee_of_the_model_is_where_the_asymptotes_meet() -> None:
     found = knees.model_knee(candidate("closed", closed(), 1, 1.9, None))
-    # The knee is (D + Z) / D_max = (0.1 + 1.9) / 0.02, with total demand D, think time Z and largest demand D_max.
+    # The knee is at (D + Z) / D_max = (0.1 + 1.9) / 0.02 = 100 users, with total demand D, think time Z and largest
+    # demand D_max.
     assert found is not None
     assert found["low"] <= 100.0 <= found["high"]
     assert found["load"] == pytest.approx(100.0, rel=0.05)
@@ -40,7 +41,7 @@ def test_the_knee_of_power_by_brute_force() -> None:
 
 
 def test_the_knee_of_power_of_one_server_without_thinking_is_one_job() -> None:
-    # Power is X / R = X^2 / N, with X = 1/S for every N >= 1, so it has no maximum within the range.
+    # Power is X / R = X^2 / N. Here X = 1/S for every N >= 1, so power has no maximum within the range.
     load = np.array([1.0, 2, 4, 8, 16, 32])
     points = observations(load, np.full(6, 10.0) * (1 + 1e-3 * np.array([1, -1, 1, -1, 1, -1])))
     assert knees.power_knee(candidate("closed", points, 1, 0.0, None), 0.0) is None
@@ -64,7 +65,7 @@ def test_a_straight_line_has_no_break_to_a_flatter_one() -> None:
 def test_an_objective_is_passed_between_two_levels() -> None:
     load, seen = np.array([100.0, 200, 300]), np.array([0.2, 0.4, 1.2])
     found = knees.objective_knee(load, seen, np.full(3, 0.05), 0.8, "p95 < 0.8 s")
-    # The limit 0.8 is midway between 0.4 and 1.2.
+    # The limit 0.8 is midway between 0.4 at 200 users and 1.2 at 300 users, so the load is 250.
     assert found is not None
     assert found["load"] == pytest.approx(250.0)
     assert 230 < found["low"] < 250 < found["high"] < 270
@@ -78,7 +79,7 @@ def test_the_distance_knee_has_an_interval_where_errors_are_known() -> None:
     samples = knees.distance_samples(points)
     assert samples is not None
     knee = knees.knee("distance", knees.distance_knee(points.load, points.throughput), samples, "")
-    # The ends are measured loads near the true knee, which is at (0.1 + 1.9) / 0.02 = 100 users.
+    # The ends of the interval are measured loads near the true knee, which is at (0.1 + 1.9) / 0.02 = 100 users.
     assert knee["low"] in USERS
     assert knee["high"] in USERS
     assert knee["low"] <= 100 <= knee["high"]

@@ -1,4 +1,4 @@
-"""A station of a fitted model as the limit of the measured load, in the model file and in sizing."""
+"""A station of a fitted model that limits the measured load: how the model file and sizing report it."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def network(error: float, response: float, *, held_out: bool = True) -> dict[str
 @pytest.mark.parametrize("held_out", [True, False])
 @pytest.mark.parametrize(
     ("error", "response", "limit"),
-    # A network without the pool predicts more throughput than measured, or a response time without the wait for the
-    # pool.
+    # The measured system has a pool. A network without it predicts more throughput than measured, or a response time
+    # without the wait for the pool.
     [(0.15, -0.3, OTHER), (0.08, -0.9, OTHER), (0.05, -0.3, STATION), (-0.15, 0.4, STATION)],
 )
 def test_what_looks_like_contention_is_a_station_where_the_network_foretells_it(

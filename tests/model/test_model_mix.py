@@ -1,4 +1,6 @@
-"""Demands by transaction mix: known demands are recovered, and levels are used as measured."""
+"""Service demands by transaction, from levels with different mixes: known demands are recovered, and levels are used as
+measured.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def test_the_work_of_each_level_is_that_of_its_transactions(index: str) -> None:
         run = next(run for run in measured_levels.runs if run["run"] in point["runs"])
         counts = {name: row["count"] for name, row in run["transactions"].items()}
         costs.append(sum(counts[name] * demands[name] for name in counts) / sum(counts.values()))
-    # Demands of classes from a minute of exponential service times have large errors (tens of per cent). At least half
+    # Demands of classes from a minute of exponential service times have large errors (tens of percent). At least half
     # of the effect of the mix must be found.
     truth = np.array(costs) / np.mean(costs)
     assert np.abs(found.work - truth).max() < 0.5 * np.abs(truth - 1).max() + 0.01
@@ -78,8 +80,8 @@ def test_a_heavier_mix_and_other_programs_are_no_change_of_the_demand() -> None:
         busy_error=0.01 * busy,
     )  # fmt: skip
     assert fit_curve(curve, points).parameters == pytest.approx(truth[0], rel=1e-4)
-    # Other programs use 10 % of the server and background work 1 %, so all times grow by 1 / 0.89 and the saturated
-    # throughput is 0.89 / demand.
+    # Other programs use 10 % of the server and background work 1 %. So 89 % are left: all times grow by 1 / 0.89, and
+    # the saturated throughput is 0.89 / demand.
     top = curve.throughput_in(truth, np.array([2000.0]), asked_once(0.10))[0, 0]
     assert top == pytest.approx((1 - 0.01 - 0.10) / 0.008, rel=1e-6)
 

@@ -1,5 +1,5 @@
-"""Demands of a network drift beyond the measured utilizations, as for a curve; at measured utilizations no error is
-added.
+"""The demands of a network drift beyond the measured utilizations, as those of a curve do; at measured utilizations no
+error is added.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def test_the_demand_of_each_station_moves_as_far_as_it_was_short_of_full_use(net
     expected = DRIFT * (1 - reached(network))
     assert (reached(network) < 0.9).any()
     assert moved.std(axis=0) == pytest.approx(expected, rel=0.06)
-    # With 2,000 independent draws, a correlation of 0.1 is more than four standard errors.
+    # With 2,000 independent random values, a correlation of 0.1 is more than four standard errors.
     assert abs(np.corrcoef(moved.T)[0, 1]) < 0.1
 
 
@@ -43,7 +43,8 @@ def test_nothing_is_added_at_utilizations_that_were_measured(network: Network) -
 
 
 def test_limits_and_predictions_have_the_width_of_the_drift(network: Network) -> None:
-    """The limit of a station is c / D, so its 95 % interval spans 2 x 1.96 standard deviations of the logarithm of D.
+    """The throughput limit of a station is c / D, so its 95 % interval spans 2 x 1.96 standard deviations of the
+    logarithm of D.
 
     c is the number of servers and D the demand.
     """

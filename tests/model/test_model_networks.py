@@ -1,4 +1,6 @@
-"""Networks fitted to measurements: known demands are recovered, and predictions beyond the measurements are judged."""
+"""Networks fitted to measurements: known demands are recovered, and predictions beyond the measurements are accepted or
+rejected.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +44,13 @@ from towtank.model.fitting.networks.written import network_text
 
 BACKGROUND = np.array([0.1, 0.05])
 TRUTH = Parameters(np.array([DEMANDS_S[tier] for tier in TIERS]), BACKGROUND, np.array(ELSEWHERE_S))
-# Factors of the rates in the intervals of a level. Their mean is 1, and they differ between the classes, so that the
-# demands can be distinguished.
+# Factors by which the rates of the classes vary over the intervals of a level. Their mean is 1, and they differ between
+# the classes, so that the demands can be distinguished.
 WAVES = np.array([[1.3, 0.8], [0.7, 1.0], [1.1, 1.4], [0.9, 0.8], [1.0, 1.0], [1.0, 1.0]])
 
 
 def exact() -> Measured:
-    """Return measurements without errors, from the exact solution."""
+    """Return measurements without errors, computed from the exact solution of the network."""
     empty = Measured(
         "exact",
         TRANSACTIONS,
@@ -81,8 +83,8 @@ def test_exact_measurements_give_back_the_network_and_its_answers(known: Measure
     assert [grouping.groups for grouping in network.groupings] == [((0,), (1,))] * 2
     np.testing.assert_allclose(network.parameters.demands, TRUTH.demands, rtol=1e-7)
     np.testing.assert_allclose(network.parameters.background, BACKGROUND, rtol=1e-6)
-    # The delays are determined in three rounds; each round multiplies the error by the share of the response time that
-    # depends on the delays.
+    # The fit determines the delays in three rounds; each round multiplies their error by the share of the response time
+    # that depends on the delays.
     np.testing.assert_allclose(network.parameters.delays, ELSEWHERE_S, rtol=1e-5)
     solved = solve(known, [(network.parameters, condition) for condition in conditions(known)])
     np.testing.assert_allclose(solved.throughput, known.levels().throughput, rtol=1e-7)
@@ -104,8 +106,8 @@ def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Meas
 
 
 def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) -> None:
-    """At the highest level everything takes twice as long because of a lock or a pool, which does not affect lower
-    levels.
+    """At the highest level everything takes twice as long, because of a lock or a pool that does not affect the lower
+    levels. So the lower levels cannot predict it.
     """
     runs = tuple(
         dataclasses.replace(run, counts=run.counts / 2, response_sums=run.response_sums, busy=run.busy / 2)
@@ -147,7 +149,7 @@ def test_transactions_that_always_come_together_are_taken_as_one(known: Measured
         runs.append(dataclasses.replace(run, counts=waves * mean, busy=busy))
     network = fit_network(dataclasses.replace(known, runs=tuple(runs)), count=3)
     assert [grouping.groups for grouping in network.groupings] == [((0, 1),)] * 2
-    # A common demand of both classes fits the mix, and the data determine no further demand.
+    # The data determine only a common demand of both classes, which is correct for the mix.
     np.testing.assert_allclose(network.parameters.demands @ SHARES, TRUTH.demands @ SHARES, rtol=1e-6)
     assert not any(grouping.unsure for grouping in network.groupings)
 
@@ -157,14 +159,16 @@ def test_other_programs_take_their_share_of_the_servers(known: Measured) -> None
     freed = dataclasses.replace(at, others=np.zeros(2))
     held_up, free = (solve(known, [(TRUTH, condition)]) for condition in (at, freed))
     assert held_up.throughput[0] < free.throughput[0]
-    # Half of the only CPU is left for `app`, so its throughput is at most 0.5 / demand.
+    # Other programs leave half of the only CPU to `app`, so the throughput is at most 0.5 / demand.
     crowd = dataclasses.replace(at, users=2000)
     limit = 0.5 / float(TRUTH.demands[1] @ SHARES)
     assert solve(known, [(TRUTH, crowd)]).throughput[0] == pytest.approx(limit, rel=1e-6)
 
 
 def test_a_quota_leaves_so_much_of_a_server() -> None:
-    """With a quota of 0.1 CPUs, a station has 0.1 CPUs less the background load; a high load uses all of it."""
+    """With a quota of 0.1 CPUs, a station has 0.1 CPUs less the background load. At a high load transactions use all of
+    this.
+    """
     whole = exact()
     web, app = whole.stations
     tight = dataclasses.replace(whole, stations=(web, dataclasses.replace(app, part=0.1)))
@@ -179,7 +183,9 @@ def test_a_quota_leaves_so_much_of_a_server() -> None:
 
 @pytest.mark.waits
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """For each demand, at least 24 of 30 intervals must contain the true value (probability 0.998 if 90 % do)."""
+    """For each demand, at least 24 of 30 intervals must contain the true value. If 90 % of all intervals do, this has a
+    probability of 0.998.
+    """
     inside = np.zeros((len(TIERS), len(TRANSACTIONS)))
     mixes = np.zeros(len(TIERS))
     sets = 30
@@ -248,7 +254,7 @@ def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, 
     kept = load_model(out).fitted
     assert kept is not None
     assert kept.held_out_interval == pytest.approx([low, high], rel=1e-3)
-    # The model file and the JSON document agree at the highest level.
+    # The model file and the JSON document state the same result at the highest level.
     answer = solve_models([load_model(out).document])[0]["answer"]["classes"]["users"]
     row = next(row for row in configuration["predictions"] if row["load"] == LEVELS[-1])
     assert answer["throughput_per_s"] == pytest.approx(row["throughput"]["curve"], rel=1e-6)
@@ -268,7 +274,8 @@ def test_sizing_takes_the_network_where_tiers_can_be_distinguished(folder: Path)
     assert "web, app can be distinguished" in found["trust"]["model_why"]
     tiers = found["answer"]["tiers"]
     assert set(tiers) == set(TIERS)
-    # By the exact network, app needs 100 / (1 + R) * 20.6 ms = about 2 CPUs, so the next bottlenecks are in both tiers.
+    # By the exact network, `app` needs 100 / (1 + R) * 20.6 ms = about 2 CPUs, so both tiers are among the next
+    # bottlenecks.
     assert {bottleneck["station"] for bottleneck in found["bottlenecks"]} == set(TIERS)
     plain, halved, bought = (row["classes"]["users"] for row in found["what_if"])
     assert halved["response_time_s"] < plain["response_time_s"] < bought["response_time_s"]
@@ -328,8 +335,8 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
 
 @pytest.mark.waits
 def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
-    """40 runs of one interval have throughputs from 80 to 120 /s, so the error of the mean is 12 / sqrt(40) = 1.9
-    /s.
+    """40 runs with one interval each have throughputs from 80 to 120 /s, so the standard error of the mean is 12 /
+    sqrt(40) = 1.9 /s.
     """
     rates = np.linspace(80.0, 120.0, 40)
     one = np.ones((1, 1))
@@ -371,13 +378,15 @@ def test_shares_of_a_level_at_which_nothing_ended_are_those_of_all_levels() -> N
 
 
 def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
-    """Some draws of a hardly used disk have a demand of zero, so its capacity has no upper end."""
+    """In some random replicates a hardly used disk has a demand of zero, so its capacity has no upper end."""
     assert _carried({"value": 3571.4, "low": 1200.0, "high": None}) == "3,600 [1,200, unbounded]"
     assert _carried({"value": 3571.4, "low": None, "high": None}) == "3,571 [unbounded, unbounded]"
 
 
 def test_errors_of_a_network_have_the_ends_of_what_was_measured_or_predicted() -> None:
-    """By hand: 9 relative to 8 to 12 is 9 / 12 - 1 to 9 / 8 - 1; 9 to 11 relative to 8 is 9 / 8 - 1 to 11 / 8 - 1."""
+    """By hand: the value 9 relative to the interval from 8 to 12 is 9 / 12 - 1 to 9 / 8 - 1. The interval from 9 to 11
+    relative to the value 8 is 9 / 8 - 1 to 11 / 8 - 1.
+    """
     assert _error_against((8.0, 12.0), 9.0) == (-0.25, 0.125)
     assert _error_against((None, 12.0), 9.0) == (-0.25, None)
     assert error_of_band((9.0, 11.0), 8.0) == (0.125, 0.375)

@@ -1,4 +1,4 @@
-"""Assumptions about CPUs under a quota that a model states."""
+"""Assumptions about CPUs under a quota that a fitted model states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def configuration(allotted: float, virtual: float | None, *used_up: float | None
 
 
 def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
-    """A request of 10 ms takes 10 ms when it runs alone, but 13.3 ms in the model."""
+    """A request with 10 ms of CPU time takes 10 ms when it runs alone. In the model, two servers of 0.75 CPUs, it takes
+    13.3 ms.
+    """
     (found,) = quota_assumptions(configuration(1.5, 1.5, 0.0, 0.25, None))
     assert found["assumes"] == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
     assert found["tested"].startswith(

@@ -1,4 +1,4 @@
-"""Busy time, series of runs, and scatter that a mix explains, compared with values by hand."""
+"""Busy time, series of runs, and scatter that a mix explains, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SECONDS = 4
 
 
 def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
-    """Return observations of a tier with two parts, one of which was not observed, and of disks that do not all exist
-    at the end.
+    """Return observations of a tier with two parts, one of which was not observed, and of disks, some of which do not
+    exist at the end.
     """
     parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
     tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}
@@ -38,7 +38,7 @@ def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
 
 
 def test_busy_time_is_reported_by_resource_part_and_disk() -> None:
-    """With a quota of half a CPU, 0.3 s of CPU time keep the only server busy for 0.6 s."""
+    """With a quota of half a CPU, 0.3 s of CPU time keep the tier's only server busy for 0.6 s."""
     starts = np.arange(SECONDS, dtype=float)
     measurement = SimpleNamespace(starts=starts, ends=starts + 1, lengths=np.ones(SECONDS))
     disks = {"vda": [0.2] * SECONDS, "idle": [0.01] * SECONDS, "gone": [0.2] * SECONDS}
@@ -70,20 +70,20 @@ def test_intervals_of_runs_are_pooled_as_rates() -> None:
     assert series.responses is not None
     assert np.isnan(series.responses[2, 0])
     assert series.responses[5] == pytest.approx([0.5, 0.5])
-    # Two classes and a background need nine intervals; with fewer, no series is returned.
+    # Demands of two classes and a background need at least nine intervals; with fewer, no series is returned.
     assert pooled([first, run_series("r2", {"b": [6, 4, 2]}, [1.2, 1.0, 0.8])], "cpu", 2, timed=True) is None
 
 
 def test_scatter_of_a_run_is_what_its_own_demands_leave() -> None:
-    """Demands fitted to a run itself explain all of its scatter; demands of the other run do not."""
+    """Demands that are fitted to a run explain all of its scatter; equal demands of all classes explain none."""
     rates = np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 2.0]])
     demands = [np.array([0.1, 0.3]), np.array([0.4, 0.1])]
     busy = np.concatenate([rates @ demand for demand in demands])
     series = Series(busy, np.vstack([rates, rates]), None, 1, np.repeat([0.0, 1.0], 3))
     assert _scatter(series, demands) == pytest.approx(0.0, abs=1e-12)
-    # The scatter is relative to the scatter that equal demands leave.
+    # The scatter that remains is stated relative to the scatter with equal demands of all classes.
     assert _scatter(series, [np.ones(2)] * 2) == pytest.approx(1.0)
-    # The demands explain one of the two runs, so half of the scatter is left.
+    # The given demands explain the scatter of one of the two runs, so half of the scatter is left.
     assert _scatter(series, [demands[0], np.ones(2)]) == pytest.approx(0.5)
 
 
@@ -113,7 +113,7 @@ def test_a_class_needs_twenty_transactions_in_all() -> None:
 
 
 def measured_of(rates: np.ndarray, busy: np.ndarray, response_s: tuple[float, ...]) -> Measured:
-    """Return one level with intervals of one second, with a response time for each class."""
+    """Return measurements of one level with intervals of one second; each class has the given response time."""
     classes = tuple(f"c{number}" for number in range(rates.shape[1]))
     run = Run(0, np.ones(len(busy)), rates, rates * np.array(response_s), busy[:, None])
     station = Station("cpu", 1, ("content",))
@@ -123,7 +123,7 @@ def measured_of(rates: np.ndarray, busy: np.ndarray, response_s: tuple[float, ..
 
 @pytest.mark.parametrize("size", [1.0, 1e-6, 1e6])
 def test_groups_do_not_depend_on_how_busy_a_resource_is(size: float) -> None:
-    """Demands of 1 and 3 with little noise are separate groups, whatever the unit of busy time."""
+    """Demands of 1 and 3 with little noise form separate groups, in whatever unit busy time is given."""
     stream = np.random.default_rng(6)
     rates = stream.uniform(1, 20, (200, 2))
     busy = size * (rates @ np.array([1e-3, 3e-3]) + 1e-4 * stream.standard_normal(200))
@@ -132,7 +132,9 @@ def test_groups_do_not_depend_on_how_busy_a_resource_is(size: float) -> None:
 
 
 def test_an_exact_line_joins_what_noise_would_not() -> None:
-    """Two classes in fixed proportions form one group; rounding errors of an exact line must not separate them."""
+    """Two classes in fixed proportions cannot be distinguished, so they form one group. Rounding errors of an exact
+    line must not separate them.
+    """
     stream = np.random.default_rng(6)
     first = stream.uniform(1, 20, 60)
     rates = np.stack([first, 2 * first], axis=1)
@@ -143,8 +145,8 @@ def test_an_exact_line_joins_what_noise_would_not() -> None:
 def test_a_parameter_more_must_be_worth_its_penalty() -> None:
     """Demands are in the ratio of the response times, 1 : 2 : 4, with noise.
 
-    In 14 intervals, two groups of equal demands reduce 14 ln(sum of squares) by only 0.8. The penalty
-    2 x 14 (k + 1) / (14 - k - 2) is 8.4 for two groups and 5.1 for one group.
+    With 14 intervals, two groups of equal demands instead of one group reduce 14 ln(sum of squares) by only 0.8. The
+    penalty 2 x 14 (k + 1) / (14 - k - 2) rises from 5.1 for one group to 8.4 for two groups.
     """
     stream = np.random.default_rng(52)
     rates = stream.uniform(1, 20, (14, 3))

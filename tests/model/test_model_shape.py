@@ -1,4 +1,4 @@
-"""Kind of limit of a system, determined from numbers that only one kind of limit changes."""
+"""Kind of limit of a system, determined from values that only one kind of limit changes."""
 
 from __future__ import annotations
 
@@ -68,12 +68,13 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "faults": 400.0}, "memory", "web"),
         ({**LIMITED, "cpu": 1.95, "saturated": True}, "generator", None),
         ({**LIMITED, "cpu": 0.9, "envelope": 0.95}, "generator", None),
-        # A container may use only 0.9 of two assumed CPUs; other cases have known CPUs of the host or of the container.
+        # A container may use only 0.9 of the two CPUs that are otherwise assumed. In the other cases the CPUs of the
+        # host or of the container are known.
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6}, "quota", "web"),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "group": "/web"}, "contention", None),
-        # The same evidence on another machine, from the probe of that machine.
+        # The same evidence about another machine, from the probe on that machine.
         ({**LIMITED, "cpu": 0.9, "far": {"disks": {"sdb": {"utilization": 0.97}}}}, "disk", "disk sdb on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"pressure": {"memory_some": 0.5}}}, "memory", "the host on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"throttled": {"web": 0.6}}}, "quota", "web"),
@@ -89,7 +90,7 @@ def test_each_kind_of_limit(highest: dict[str, Any], kind: str, resource: str | 
 
 
 def pool_of_ten() -> Configuration:
-    """Return measurements of ten connections that are held for 50 ms, so they carry 200 /s.
+    """Return measurements of a pool of ten connections that are held for 50 ms each, so it allows 10 / 0.05 = 200 /s.
 
     10 users do not wait; 18 users without think time wait 40 ms.
     """
@@ -103,15 +104,15 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found["kind"] == "contention"
     assert "44 % below the proportional line" in found["sentence"]
     assert "no limit" not in found["sentence"]
-    # 14 users wait 20 ms. At a utilization of 45 %, M/M/1 would take 1.8 times the service time, and two servers 1.25
-    # times.
+    # With 14 users each waits 20 ms, so the response time is 1.4 times as long. At a utilization of 45 %, M/M/1 would
+    # take 1.8 times the service time, and two servers 1.25 times.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
     assert classify(levels)["kind"] == "contention"
 
 
 def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
-    """Return measurements of 10 and of `users` users, who think for 10 s before each transaction of 50 ms.
+    """Return measurements of 10 users and of `users` users, who think for 10 s before each transaction of 50 ms.
 
     A transaction uses 2 ms of CPU time; there are two CPUs.
     """
@@ -122,10 +123,10 @@ def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
 
 
 def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_hardly_falls_short() -> None:
-    """Ten connections that are held for 50 ms carry 200 /s. 2,200 users who think for 10 s offer 219 /s and wait 0.95
-    s.
+    """A pool of ten connections that are held for 50 ms allows 200 /s. 2,200 users who think for 10 s would make 219
+    /s, and wait 0.95 s.
 
-    Throughput is only 8.6 % too low, and the CPUs are 80 % idle.
+    Throughput is only 8.6 % lower than this, and the CPUs are 80 % idle.
     """
     levels = with_think_time(2200, {"x": 200.0, "r": 2200 / 200 - 10})
     found = classify(levels)
@@ -138,9 +139,8 @@ def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_har
 
 
 def test_changes_have_the_digits_that_their_intervals_support() -> None:
-    """Times with an error of 10 % grow by a factor of 18 (15.6 to 20.7); 60 instead of 100 /s are 40 % less.
-
-    Throughput has an error of 5 %.
+    """Response times with an error of 10 % grow by a factor of 18 (15.6 to 20.7). A throughput of 60 instead of 100 /s
+    is 40 % less, and has an error of 5 %.
     """
     levels = configuration(LOW, {**LIMITED, "cpu": 1.95})
     for point, rate, time in zip(levels.points, (10.0, 60.0), (0.05, 0.9), strict=True):
@@ -153,7 +153,7 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
         "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below"
         in (found["sentence"])
     )
-    # The relative errors of 10 % are added in squares: 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
+    # The relative errors of 10 % of both response times are added in squares: 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
     ends = [18 * math.exp(sign * math.sqrt(0.02)) for sign in (-1, 1)]
     assert found["evidence"][0]["at_highest_interval"] == pytest.approx(ends, rel=3e-4)
     low, high = found["evidence"][1]["at_highest_interval"]
@@ -162,8 +162,8 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
 
 
 def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> None:
-    """Two CPUs at 85 %, regarded as a single CPU of twice the speed, take 1 / (1 - 0.85) = 6.7 times the service
-    time.
+    """Two CPUs at a utilization of 85 % are treated as a single CPU of twice the speed. Its response time is 1 / (1 -
+    0.85) = 6.7 times the service time.
     """
     rise = 1 / (1 - 0.85)
     found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
@@ -174,7 +174,8 @@ def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> No
 
 @pytest.mark.parametrize(("servers", "users", "think"), [(1, 7, 5.0), (1, 16, 17.0), (2, 10, 5.0), (4, 5, 0.5)])
 def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: int, users: int, think: float) -> None:
-    """A closed M/M/m queue with a service time of 1 s, for one user and for a utilization of 60 to 90 %.
+    """The measurements are those of a closed M/M/m queue with a service time of 1 s, for one user and at a utilization
+    of 60 to 90 %.
 
     With a think time of 5 s, 7 users at one server wait so long that their throughput is 25 % below 7 times that of one
     user, although the CPU is not a limit yet.
@@ -190,11 +191,12 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     assert found["kind"] == "none", found["sentence"]
     if users == 7:
         assert "which queues at CPUs of this utilization explain" in found["sentence"]
-    # If throughput is lower than response times explain, users think longer, or the generator starts them late.
+    # The throughput is lower than response times explain, so users think longer, or the generator starts their requests
+    # late.
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)
     assert classify(levels)["kind"] == "contention"
-    # If the CPUs are less busy than such a queue requires, users wait for another resource.
+    # The CPUs are less busy than a queue that explains the response times requires, so users wait for another resource.
     seen["throughput_per_s"], seen["tiers"] = estimate(rate), {"web": {"cpus_used": estimate(rate / 4)}}
     assert classify(levels)["kind"] == ("contention" if rate * (think + 1) < 0.9 * users else "none")
 
@@ -209,7 +211,7 @@ def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known()
 
 
 def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
-    # For a server that Towtank did not start, the disk of the machine is observed, but not the server's CPUs.
+    # If Towtank did not start a server, the probe observes the disks of the machine, but not the server's CPU use.
     levels = configuration(LOW, {**LIMITED, "cpu": 0.9})
     for point in levels.points:
         point["tiers"] = {}

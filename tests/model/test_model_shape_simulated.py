@@ -1,4 +1,4 @@
-"""Kinds of limits, each classified from the simulated measurements of a system with a known limit."""
+"""Kinds of limits, each determined from simulated measurements of a system with a known limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.model.fitting.shape import classify
 
 USERS = (5, 150)
 FAST = SimulationSettings(precision=0.03, replications=4)
-# Disk reads because of page faults, per transaction, in the system with too little memory.
+# Disk reads per transaction that page faults cause in the system with too little memory.
 FAULTS_OF_SHORT_MEMORY = 1.5
 
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -29,7 +29,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "pools": {"lock": {"size": 1, "holds": ["cpu", "backend"]}},
     },
     "disk": {"stations": {"cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"}, "sda": {"demand": "15 ms"}}},
-    # Every transaction reads evicted pages again, so too little memory saturates the disk.
+    # With too little memory, every transaction reads evicted pages again, which saturates the disk.
     "memory": {
         "stations": {
             "cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"},
@@ -45,7 +45,7 @@ def estimate(value: float) -> dict[str, Any]:
 
 
 def simulated(system: dict[str, Any], users: int, folder: Path) -> dict[str, Any]:
-    """Simulate the system with the given number of users, and return the result."""
+    """Simulate a system with the given number of users, and return the result."""
     path = folder / f"{users}.yaml"
     path.write_text(json.dumps({"classes": {"web": {"users": users, "think": "1 s"}}, **system}), "utf-8")
     return dict(simulate_models([load_model(path).document], FAST)["answers"][0])
@@ -76,7 +76,7 @@ def configuration(kind: str, folder: Path, *, envelope: float | None = None) -> 
                     "pressure": {},
                     "context_switches_per_s": 10 * rate,
                 },
-                # Rate of the generator as a share of its calibrated rate, `envelope` transactions per second.
+                # Rate of the generator divided by its calibrated rate, which is `envelope` transactions per second.
                 "generator": {"saturated": False, "envelope_share": None if envelope is None else rate / envelope},
                 "services": {
                     "web": {"lock_waiting": {"kind": "gauge", "mean": answer["pools"]["lock"]["waiting"]}}
@@ -100,7 +100,7 @@ def test_a_simulated_system_shows_its_limit(kind: str, resource: str | None, tmp
 
 
 def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path) -> None:
-    # Two CPUs carry 66.7 transactions/s of 30 ms each, which is 95 % of a generator's calibrated rate of 70.
+    # Two CPUs allow 66.7 transactions/s of 30 ms each, which is 95 % of the generator's calibrated rate of 70 /s.
     found = classify(configuration("cpu", tmp_path, envelope=70.0))
     assert found["kind"] == "generator"
 
@@ -108,7 +108,7 @@ def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path
 def test_a_lock_is_seen_by_who_waits_for_it(tmp_path: Path) -> None:
     found = classify(configuration("contention", tmp_path))
     waiting = next(evidence for evidence in found["evidence"] if evidence["what"] == "lock_waiting of web")
-    # The lock allows 50 transactions/s of 20 ms each. With a think time of 1 s, 50 of 150 users think and one holds the
-    # lock.
+    # The lock allows 50 transactions/s of 20 ms each. With a think time of 1 s, 50 of 150 users think, one holds the
+    # lock, and the other users wait for it.
     assert waiting["at_highest"] == pytest.approx(150 - 50 - 1, rel=0.1)
     assert waiting["at_lowest"] < 1

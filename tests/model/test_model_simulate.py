@@ -1,5 +1,5 @@
-"""`towtank model simulate`: published networks without a product form, comparisons with other simulators, the
-command.
+"""`towtank model simulate`: published networks without a product form, comparisons with other simulators, and the
+command itself.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ def test_v26_discriminatory_processor_sharing():
 
 
 def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
-    """Ciw simulates a network that no analytic method solves.
+    """The simulator Ciw and Towtank's simulator agree on a network that no analytic method solves.
 
-    Service times differ by class, stations serve in the order of arrival, and two servers are followed by one.
+    Service times differ by class, jobs are served in the order of arrival, and a station with two servers is followed
+    by a station with one.
     """
     ciw = pytest.importorskip("ciw")
     mean = {"short": (0.2, 0.3), "long": (1.0, 0.6)}
@@ -118,7 +119,7 @@ def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
     answer = simulated(model(classes, stations))
     for name, found in times.items():
         middle = sum(found) / len(found)
-        # The tolerance is six standard errors of the five Ciw runs, plus 1 %.
+        # The tolerance is six standard errors of the mean of five Ciw runs, plus 1 %.
         error = (sum((value - middle) ** 2 for value in found) / 4 / 5) ** 0.5
         assert answer["classes"][name]["response_time_s"] == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
@@ -170,20 +171,21 @@ def test_simpy_agrees_on_impatience_heavy_tails_and_retries():
     runs = [impatient_in_simpy(seed, 20_000) for seed in range(6)]
     stations = {"s": {"demand": 1.0, "distribution": "lognormal", "scv": 4.0}}
     patience = {"timeout": "3 s", "retries": 1, "retry_delay": "500 ms", "on_timeout": "cancel"}
-    # Long times are rare, so a stricter precision is requested: the run reaches 0.1 %, a tenth of the tolerance below.
+    # Long times are rare, so a stricter precision is requested from the simulator. The run reaches 0.1 %, a tenth of
+    # the tolerance below.
     settings = SimulationSettings(precision=0.02)
     found = simulated(model({"jobs": {"rate": 0.8, **patience}}, stations), settings)["classes"]["jobs"]
     figures = [found[name] for name in ("throughput_per_s", "failed_per_s", "response_time_s")]
     for figure, values in zip(figures, zip(*runs, strict=True), strict=True):
         middle = sum(values) / len(values)
-        # Each SimPy run begins and ends with an empty system. The tolerance is six standard errors of the six runs,
-        # plus 1 %.
+        # Each SimPy run begins and ends with an empty system, which is an error too. So the tolerance is six standard
+        # errors of the mean of six runs, plus 1 %.
         error = (sum((value - middle) ** 2 for value in values) / 5 / 6) ** 0.5
         assert figure == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
 
 def test_what_differs_in_the_ninth_digit_is_simulated_alike():
-    # Fits with the BLAS kernels of different CPUs agree on about nine digits.
+    # BLAS uses different code on different CPUs, so fits agree on about nine digits only.
     def of(demand: float) -> dict[str, Any]:
         content = model({"jobs": {"users": 20, "think": 1.0}}, {"cpu": {"demand": demand}})
         return simulated(content, SimulationSettings(precision=0.05))["classes"]["jobs"]
@@ -211,7 +213,9 @@ def test_the_command_prints_its_precision(tmp_path, capsys):
 
 
 def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys, monkeypatch):
-    """The service time is 1 s at half load; some transactions exceed the timeout of 2 s, and are reported as a rate."""
+    """The service time is 1 s, and the utilization one half. Some transactions exceed the timeout of 2 s; their rate is
+    reported.
+    """
     monkeypatch.setenv("COLUMNS", "200")
     file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
     assert run(["model", "simulate", file, "--events", "200000"]) == 0
@@ -238,7 +242,7 @@ def test_the_command_compares_alternatives(tmp_path, capsys):
 
 def test_faults_of_the_alternative_are_reported_at_its_file(tmp_path, capsys):
     file, other = write(tmp_path, MM1), tmp_path / "other.yaml"
-    # The solver accepts this number of users, but the simulator does not.
+    # The solver accepts this large number of users, but the simulator does not.
     other.write_text("classes:\n  web: {users: 2000000, think: 1 s}\nstations: {cpu: {demand: 1 s}}\n", "utf-8")
     assert run(["model", "simulate", file, "--compare", str(other)]) == 2
     assert capsys.readouterr().err == (
@@ -323,7 +327,9 @@ classes:
 
 
 def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, capsys):
-    """A queue at half load has a response time of 2 s; a delay of 0.5 s uses 0.25 of three connections on average."""
+    """A queue with a service time of 1 s and a utilization of one half has a response time of 2 s; a delay of 0.5 s
+    uses 0.25 of three connections on average.
+    """
     file = write(tmp_path, TIERS)
     found = {"cpu": 0, "db": 0, "connections": 0}
     for seed in range(30):
@@ -341,7 +347,7 @@ def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, c
             found[name] += low <= truth <= high
         assert known["connections"]["waiting_time_s.web"] is not None
         assert known["cpu"]["utilization_by_class.web"][1] <= 1.0
-    # The probability that fewer than 24 of 30 intervals at 95 % contain the true value is 0.001.
+    # If intervals contain the true value in 95 % of cases, fewer than 24 of 30 do with a probability of 0.001.
     assert min(found.values()) >= 24, found
 
 

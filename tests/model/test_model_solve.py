@@ -1,4 +1,6 @@
-"""Properties of `model solve` that hold for any network: operational laws, and agreement with brute-force solutions."""
+"""Properties of the results of `model solve` for any network: operational laws, and agreement with brute-force
+solutions.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,8 @@ def test_speeds_that_depend_on_the_load_are_those_of_the_markov_chain(rates):
 
 def test_mixed_classes_at_many_servers_are_those_of_the_markov_chain():
     demands = [[0.5, 0.2], [0.6, 0.3]]
-    # The probability of more than 25 jobs of the open class is below 1e-12 (it uses 0.42 of 2 servers and 0.21 of one).
+    # The chain is cut off at 25 jobs of the open class; the probability of more is below 1e-12 (it uses 0.42 of 2
+    # servers and 0.21 of one).
     chances = sharing_network([3, 0], [1.0, 0.0], demands, [servers(2), servers(1)], arrivals=(0.0, 0.7), most=25)
     stations = {
         f"s{k}": {"discipline": "ps", "servers": count, "demand": {"a": demands[0][k], "b": demands[1][k]}}
@@ -114,8 +117,8 @@ def random_closed(seed: int, **station: Any) -> dict[str, Any]:
 def test_approximations_are_near_the_exact_answer_and_all_within_bounds(seed):
     content = random_closed(seed)
     exact, linearizer, schweitzer = (solved(content, name) for name in ("exact", "linearizer", "bard-schweitzer"))
-    # Chandy and Neuse (1982) report errors below 1 % for the Linearizer, and of several per cent for Bard and
-    # Schweitzer.
+    # Chandy and Neuse (1982) report errors below 1 % for the Linearizer, and of several percent for the method of Bard
+    # and Schweitzer.
     assert throughputs(linearizer) == pytest.approx(throughputs(exact), rel=0.01)
     assert throughputs(schweitzer) == pytest.approx(throughputs(exact), rel=0.06)
     assert [answer["exact"] for answer in (exact, linearizer, schweitzer)] == [True, False, False]
@@ -162,7 +165,7 @@ def test_throughput_grows_with_users_towards_the_slowest_station():
         found = throughputs(answer)[0]
         assert answer["exact"] is True
         assert answer["checks"]["population"] < 1e-10
-        # At saturation, further users change the result by less than the precision of a double.
+        # At saturation, further users change the result by less than the precision of a floating-point number.
         assert before * (1 - 1e-12) <= found <= 128 * (1 + 1e-12)
         before = found
     assert before == pytest.approx(128, rel=1e-9)
@@ -206,7 +209,8 @@ def test_a_pool_is_near_the_markov_chain(size):
     content = model({"jobs": {"users": 12, "think": 1.0}}, stations)
     content["pools"] = {"threads": {"size": size, "holds": ["cpu", "disk"]}}
     answer = solved(content)
-    # The error of decomposition is at most 1 % here; without any wait for the pool the result is exact.
+    # The approximation (decomposition) has an error of at most 1 % here; if no user waits for the pool, the result is
+    # exact.
     assert throughputs(answer) == pytest.approx([rate], rel=1e-9 if size == 12 else 0.01)
     assert answer["exact"] is (size == 12)
     pool = answer["pools"]["threads"]
@@ -229,7 +233,7 @@ def test_a_pool_under_arrivals_is_refused_where_it_cannot_keep_up():
     content = model({"jobs": {"rate": 9.0}}, {"cpu": {"servers": 4, "demand": 0.1}})
     content["pools"] = {"lock": {"size": 1, "holds": ["cpu"]}}
     assert solved(content)["pools"]["lock"]["utilization"] == pytest.approx(0.9, rel=1e-9)
-    # A pool with a single unit is an M/M/1 queue with a service time of 0.1 s.
+    # A pool with a single unit admits one job at a time, so the system is an M/M/1 queue with a service time of 0.1 s.
     assert solved(content)["classes"]["jobs"]["response_time_s"] == pytest.approx(1.0, rel=1e-9)
     content["classes"]["jobs"]["rate"] = "11 /s"
     with pytest.raises(StudyError, match=r"pools\.lock: must have a utilization below 1 .* got 1\.1000"):
@@ -240,8 +244,8 @@ def test_two_equal_branches_of_a_fork_are_those_of_nelson_and_tantawi():
     content = model({"jobs": {"rate": 5.0}}, {"a": {"demand": 0.1}, "b": {"demand": 0.1}})
     content["forks"] = {"both": {"branches": ["a", "b"]}}
     answer = solved(content)
-    # Nelson and Tantawi: R_2 = (12 - rho)/8 R_1, with rho = 1/2 and the response time of one branch R_1 = 0.1/(1 -
-    # 1/2).
+    # For two parallel branches (Nelson and Tantawi), R_2 = (12 - rho)/8 R_1, with rho = 1/2 and the response time of
+    # one branch R_1 = 0.1/(1 - 1/2).
     assert answer["classes"]["jobs"]["response_time_s"] == pytest.approx(11.5 / 8 * 0.2, rel=1e-12)
     assert answer["exact"] is False
 
@@ -300,8 +304,8 @@ def test_open_ranks_and_their_order_in_the_station():
     station = {"discipline": "priority", "preemptive": True, "priority": ["b", "a"], "demand": 1.0}
     answer = solved(model(classes, {"s": station}))
     assert answer["exact"] is True
-    # With service time S, the response time of the first priority is S/(1 - rho_1), and of the second S/((1 - rho_1)(1
-    # - rho)).
+    # With service time S, the response time of the class with the first priority is S/(1 - rho_1), and that of the
+    # second class is S/((1 - rho_1)(1 - rho)).
     assert answer["classes"]["b"]["response_time_s"] == pytest.approx(1 / 0.7, rel=1e-12)
     assert answer["classes"]["a"]["response_time_s"] == pytest.approx(1 / (0.7 * 0.3), rel=1e-12)
 
@@ -309,7 +313,7 @@ def test_open_ranks_and_their_order_in_the_station():
 def test_a_full_station_thins_what_comes_after_it():
     stations = {"door": {"capacity": 1, "demand": 0.5}, "desk": {"demand": 0.1}}
     answer = solved(model({"jobs": {"rate": 2.0}}, stations))
-    # An M/M/1/1 queue with load 1 loses half of its arrivals.
+    # An M/M/1/1 queue (one server, no place to wait) with an offered load of 1 loses half of its arrivals.
     assert answer["stations"]["door"]["loss_probability"] == pytest.approx(0.5, rel=1e-12)
     assert answer["stations"]["desk"]["utilization"] == pytest.approx(0.1, rel=1e-12)
     assert answer["exact"] is False
@@ -334,9 +338,9 @@ def test_exact_is_refused_where_there_is_none():
 
 
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
-    """Eight users have priority over three others, all with a service time of 1 s.
+    """Eight users have priority over three other users; all have a service time of 1 s.
 
-    For the three users, the simulated time is 3,550 s and the solved time 83 s.
+    For the three users, the simulated response time is 3,550 s, and the solver's is 83 s.
     """
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}

@@ -1,4 +1,4 @@
-"""CSV files of other tools: their columns, and the report of every fault."""
+"""Tables of measurements from other tools in CSV files: their columns, and the report of every fault."""
 
 from __future__ import annotations
 

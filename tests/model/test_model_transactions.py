@@ -1,4 +1,6 @@
-"""Transactions of a class, compared with a brute-force Markov chain and with laws that hold exactly."""
+"""Results of the solver by transaction of a class, compared with a brute-force Markov chain and with laws that hold
+exactly.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,9 @@ def shop(**station: Any) -> dict[str, Any]:
 
 
 def moves(state: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], float]]:
-    """Return the next states of the shop with their rates, if the processors are shared.
+    """Return the next states of the shop and their rates, with processor sharing at the stations.
 
-    A user is at a station with a transaction, or thinks (None).
+    In a state, each user is at a station with a transaction, or thinks (None).
     """
     found = []
     for place, user in enumerate(state):
@@ -76,7 +78,8 @@ def test_how_time_is_parted_changes_nothing_for_the_class(at_once: int) -> None:
     shared = sum(share * parted["transactions"][name]["response_time_s"] for name, share in SHARES.items())
     assert shared == pytest.approx(plain["response_time_s"], rel=1e-12)
     slow, before = parted["transactions"]["buy"], plain["transactions"]["buy"]
-    # In order of arrival, the wait of a job does not depend on its own work, so long jobs are faster than with sharing.
+    # If jobs are served in the order of arrival, the wait of a job does not depend on its own work. So long jobs are
+    # faster than with processor sharing.
     assert slow["response_time_s"] < before["response_time_s"]
 
 

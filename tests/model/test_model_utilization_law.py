@@ -1,5 +1,5 @@
-"""The utilization law limits curves: no limit above servers / demand, and a doubt about one curve through two
-systems.
+"""The utilization law limits fitted curves: no limit above servers / demand, and a doubt about one curve through the
+measurements of two systems.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIMIT = (SERVERS - BACKGROUND) / DEMAND_S
 
 
 def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
-    """Return hourly measurements of a system whose demand is smaller in the first half.
+    """Return hourly measurements of a system whose demand is smaller in the first half of the series.
 
     The load varies with the time of day, and throughput follows Amdahl's law.
     """
@@ -36,14 +36,16 @@ def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
 
 
 def test_all_servers_are_busy_at_the_throughput_of_the_utilization_law() -> None:
-    """By hand: U = 0.1 + 15.2 ms X reaches 8 servers at (8 - 0.1) / 0.0152 = 520 /s."""
+    """By hand: the number of busy servers 0.1 + 15.2 ms X reaches 8 at X = (8 - 0.1) / 0.0152 = 520 /s."""
     value, most = highest_throughput(seen(), SERVERS) or (0.0, 0.0)
     assert value == pytest.approx(LIMIT, rel=0.03)
     assert value < most < 1.1 * LIMIT
 
 
 def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
-    """The limit of Amdahl's law for these points is 1.2 / 0.0006 = 2,000 /s, four times the capacity of the CPUs."""
+    """The limit of Amdahl's law fitted to these points is 1.2 / 0.0006 = 2,000 /s, four times the capacity of
+    the CPUs.
+    """
     choice = choose(("amdahl",), seen(), SERVERS, 0.5, None)
     assert choice.chosen is None
     assert "utilization law" in choice.why
@@ -53,8 +55,8 @@ def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
 
 
 def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
-    """A lock limits throughput to 100 /s, below the 520 /s of the CPUs, so the utilization law does not reject the
-    curve.
+    """A lock limits throughput to 100 /s. This is below the 520 /s of the CPUs, so the utilization law does not reject
+    the curve.
     """
     load = np.arange(2.0, 62.0, 2.0)
     rates = 10 * load / (1 + 0.1 * (load - 1)) * np.exp(0.005 * np.random.default_rng(2).standard_normal(len(load)))
@@ -76,7 +78,7 @@ def straight(seed: int = 1) -> Any:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_prediction_is_above_all_servers_busy(seed: int) -> None:
-    """A straight line would predict 497 /s for 4,000 users, but eight CPUs carry only 400 /s at 20 ms each."""
+    """A straight line would predict 497 /s for 4,000 users, but eight CPUs allow only 8 / 20 ms = 400 /s."""
     chosen = choose(("linear", "closed"), straight(seed), SERVERS, 8.0, None).chosen
     assert chosen is not None
     assert chosen.name == "closed"
@@ -115,7 +117,8 @@ def test_two_regimes_in_one_curve_are_a_doubt() -> None:
     judgement = Judgement()
     judge_one_system(judgement, seen(change=1.3))
     assert judgement.level == "doubtful"
-    # The reading shows the change at the correct point, the 31st, although the fitted line lies between both systems.
+    # The system changes at the 31st point. The test must find this point although the fitted line lies between both
+    # systems.
     assert "at point 31 " in judgement.reasons[0][1]
 
 

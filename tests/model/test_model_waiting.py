@@ -1,4 +1,4 @@
-"""Percentiles of the wait with service in the order of arrival, compared with known distributions."""
+"""Percentiles of the waiting time with service in the order of arrival, compared with known distributions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from towtank.model.stations import stations_of
 
 
 def percentiles_of(folder: Path, *names: str) -> Callable[[float], float]:
-    """Return the percentiles of the wait of jobs that visit the given M/M/1 stations.
+    """Return the percentiles of the waiting time of jobs that visit the given M/M/1 stations.
 
-    Each station is 50 % busy with jobs of 1 s.
+    Each station is busy for 50 % of the time, with jobs of 1 s.
     """
     path = folder / "model.yaml"
     stations = {name: {"servers": 1, "discipline": "fcfs", "demand": {"jobs": "1 s"}} for name in names}

@@ -18,7 +18,8 @@ from towtank.observe.service_metrics import JETTY, JVM
 
 LOGS = Path(__file__).parents[1] / "data" / "gc"
 ALLOCATED = 60000 * (16384 + 16)
-# Tolerance: the JVM itself allocated about 5 MB at its start, and the log has sizes in whole MiB.
+# Relative tolerance for the allocated bytes: the JVM itself allocated about 5 MB at its start, and the log has sizes in
+# whole MiB.
 OWN_SHARE = 0.02
 MIB = 2**20
 PAUSES = {
@@ -84,7 +85,8 @@ def test_a_concurrent_cycle_of_g1_is_counted_once() -> None:
         counts.take(line)
     assert counts.concurrent_s == pytest.approx(0.002831)
     assert counts.pauses == {"remark": 1, "cleanup": 1, "young": 1}
-    # 50 MiB were allocated before the first line, and 29 MiB between the clean-up and the next collection.
+    # 50 MiB were allocated before the first line of the log, and 29 MiB between the clean-up and the next collection.
+    # The sum is 79 MiB.
     assert (counts.allocated, counts.used, counts.committed) == (79 * MIB, 34 * MIB, 96 * MIB)
     assert counts.take_longest() == pytest.approx(0.000513)
     assert counts.take_longest() == 0

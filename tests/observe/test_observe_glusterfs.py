@@ -1,4 +1,6 @@
-"""Files of a GlusterFS 10.3 mount below `.meta` are read as numbers; a blocked mount delays nothing."""
+"""Files of a GlusterFS 10.3 mount below `.meta` are read as numbers. A mount that blocks does not delay the other
+scrapers.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def test_what_is_no_such_text_is_a_failure() -> None:
 
 
 def recorded(folder: Path) -> Path:
-    """Write the recorded files of a mount into a folder, and return the folder."""
+    """Write the recorded `.meta` files of a GlusterFS mount into a folder, and return the folder."""
     texts = {
         "asked/private": ASKED,
         "cache/private": PRIVATE,
@@ -96,7 +98,7 @@ def test_all_files_are_read_again_and_again(tmp_path: Path) -> None:
 
 
 def readers(path: Path) -> list[str]:
-    """Return the command lines of all processes that contain the path of a file."""
+    """Return the command lines of all processes whose command line contains the path of a file."""
     lines = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):

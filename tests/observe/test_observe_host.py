@@ -1,4 +1,4 @@
-"""Properties of recorded hosts and of this host."""
+"""Tests of the properties of a host, from recorded files of /proc and /sys and on the machine that runs the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of metrics, compared with real samples, and the page generated from these tables."""
+"""The tables of metrics are compared with the keys of real samples, and with the page generated from these tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def names(table: Table) -> set[str]:
 
 
 def keys(sample: dict[str, Any], prefix: str = "") -> set[str]:
-    """Return the keys of all numbers; a key of an inner object is joined to its parent's with a dot."""
+    """Return the keys of all numbers in nested objects. The key of an inner object follows the key of its parent and a
+    dot.
+    """
     found = set()
     for key, value in sample.items():
         found |= keys(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key}
@@ -37,7 +39,7 @@ def test_the_tables_name_what_the_probe_samples() -> None:
     assert keys(sample["cpus"][0]) == names(metrics.CPUS)
     assert keys(sample["disks"]["vda"]) == names(metrics.DISKS)
     assert keys(sample["networks"]["eth0"]) == names(metrics.NETWORKS)
-    # The recorded /proc contains no limits of processes, so the keys derived from limits are missing.
+    # The recorded /proc contains no limits of processes, so its samples have no keys that are derived from limits.
     of_limits = {"open_files_of_fullest", "open_files_limit", "user_tasks", "user_tasks_limit"}
     assert of_limits < names(metrics.GROUPS)
     assert keys(sample["groups"]["content"]) == names(metrics.GROUPS) - of_limits

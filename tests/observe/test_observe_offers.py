@@ -1,4 +1,4 @@
-"""Report on a machine, with each requirement that can be missing."""
+"""Tests of the report on the measurements that a machine offers, with each requirement missing in turn."""
 
 from __future__ import annotations
 

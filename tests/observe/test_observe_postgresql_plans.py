@@ -1,4 +1,6 @@
-"""Expensive statements of a private PostgreSQL, with their plans; an index is advised only if it would help."""
+"""The most expensive statements of a private PostgreSQL server, with their plans. An index is advised only if it would
+help.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +51,15 @@ def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def conclude(dsn: str, statements: list[tuple[str, str | int]]) -> dict:
-    """Return the conclusion about the statements executed between the first scrape and the end."""
+    """Return the scraper's conclusion about the statements executed between the first scrape and the end."""
     scraper = PostgresqlScraper("database", dsn)
     try:
         scraper.scrape()
         with psycopg.connect(dsn, autocommit=True) as client:
             for statement, value in statements:
                 client.execute(statement, [value])
-            # Without the flush, scan counts appear in the statistics a second later, or when the session has ended.
+            # Without this flush, PostgreSQL adds scan counts to its statistics up to a second later, or when the
+            # session ends.
             client.execute("SELECT pg_stat_force_next_flush()")
         return scraper.conclude()
     finally:
@@ -71,8 +74,8 @@ def test_a_statement_that_reads_a_whole_table_for_few_rows_gets_advice(dsn: str)
     assert any("Seq Scan on document" in line for line in kind["plan"])
     assert any("Index" in line for line in by_query["SELECT kind FROM document WHERE number = $1"]["plan"])
     assert reported["seconds"] == pytest.approx(sum(statement["seconds"] for statement in reported["statements"]))
-    # `number` has an index. For the condition on `size`, the planner expects a third of the rows, so an index would not
-    # help.
+    # `number` has an index. For the condition on `size`, the planner expects a third of the rows, so an index on `size`
+    # would not help.
     assert [(index["table"], index["columns"], index["queryid"]) for index in reported["advice"]] == [
         ("document", ["kind"], kind["queryid"])
     ]
@@ -98,7 +101,8 @@ def test_earlier_statements_are_left_out_and_the_index_ends_the_advice(dsn: str)
 
 
 def test_a_partial_index_that_the_generic_plan_cannot_use_ends_the_advice_where_it_is_used(dsn: str) -> None:
-    # The planner uses the values that psycopg sends, but the statistics contain the statement without them.
+    # The planner used the values that psycopg sent, but the statistics contain the statement with placeholders in place
+    # of the values.
     statement = "SELECT count(*) FROM document WHERE kind = 'kind 7' AND size > 0"
     with psycopg.connect(dsn, autocommit=True) as client:
         client.execute("CREATE INDEX of_one_kind ON document (size) WHERE kind = 'kind 7'")

@@ -1,4 +1,4 @@
-"""A recorded metrics page of a content server is read; faulty servers are reported."""
+"""A recorded metrics page of a content server in the Prometheus format is read, and faults of servers are reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @contextmanager
 def server(answer: Answer) -> Iterator[str]:
-    """Serve requests with the given function on a free port of loopback; yield the URL."""
+    """Answer requests with the given function on a free port of the loopback interface, and yield the URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -113,7 +113,7 @@ def test_pages_come_over_one_connection() -> None:
 def test_a_kept_connection_that_the_server_closed_is_opened_again() -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         page(PAGE)(handler)
-        handler.close_connection = True  # the server does not announce that it closes the connection
+        handler.close_connection = True  # The response lacks the header that announces the end of the connection.
 
     with server(answer) as url:
         scraper = PrometheusScraper("content", "content_server", url)
@@ -172,7 +172,7 @@ def test_a_page_that_drips_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> No
         handler.send_response(200)
         handler.send_header("Content-Length", "100000")
         handler.end_headers()
-        with suppress(OSError):  # the scraper disconnects before the page is complete
+        with suppress(OSError):  # The scraper disconnects before the page is complete, so writing fails.
             while not released.wait(0.02):
                 handler.wfile.write(b"a 1\n")
         handler.close_connection = True

@@ -14,7 +14,7 @@ from towtank.observe.nginx import MembersLog
 from towtank.observe.scraper import series
 from towtank.observe.service_metrics import HAPROXY, HTTPD, NGINX, OPENLDAP, REDIS
 
-# Apache httpd 2.4.71, without some lines
+# Response of Apache httpd 2.4.71, without some lines.
 HTTPD_PAGE = """\
 127.0.0.1
 ServerVersion: Apache/2.4.71 (Debian)
@@ -40,9 +40,9 @@ ProxyBalancer[1]Worker[0]Name: http://127.0.0.1:18102
 ProxyBalancer[1]Worker[0]Status: Init Err
 ProxyBalancer[1]Worker[0]Elected: 4
 """
-# nginx 1.22.1
+# Response of nginx 1.22.1.
 NGINX_PAGE = "Active connections: 3 \nserver accepts handled requests\n 16 15 31 \nReading: 0 Writing: 1 Waiting: 2 \n"
-# HAProxy 2.6.12, without the columns after the eleventh
+# Response of HAProxy 2.6.12, without the columns after the eleventh.
 HAPROXY_INFO = "Name: HAProxy\nMaxconn: 300\nCurrConns: 2\nCumConns: 6\nCumReq: 7\nIdle_pct: 99\nnode: vm\n\n"
 HAPROXY_STAT = """\
 # pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,bout,hrsp_2xx,hrsp_5xx
@@ -52,7 +52,7 @@ members,web-2,3,3,1,1,,3,249,519,2,1
 members,BACKEND,3,3,1,1,30,5,415,865,4,1
 
 """
-# Redis 7.0.15, without most lines
+# Response of Redis 7.0.15, without most lines.
 REDIS_INFO = """\
 # Clients\r
 connected_clients:2\r
@@ -68,7 +68,7 @@ cmdstat_get:calls=6,usec=30,usec_per_call=5.00,rejected_calls=0,failed_calls=0\r
 # Keyspace\r
 db0:keys=12,expires=0,avg_ttl=0\r
 """
-# OpenLDAP 2.5.13
+# Response of OpenLDAP 2.5.13.
 LDAP_ENTRIES = [
     ("cn=Monitor", {"monitoredInfo": ["OpenLDAP: slapd 2.5.13"]}),
     ("cn=Search,cn=Operations,cn=Monitor", {"monitorOpInitiated": ["5"], "monitorOpCompleted": ["4"]}),
@@ -127,7 +127,8 @@ def test_the_log_of_members_is_read_once_and_lines_in_halves_are_whole(tmp_path:
     other = series("nginx_member_requests_unclear_total", member="other")
     assert log.counts() == {member("web-1"): 2, member("web-2"): 1, other: 0}
     with path.open("ab") as stream:
-        stream.write(b"0\n-\n1\n")  # continues the incomplete line: the result is 10, which is not a valid member
+        # These bytes complete the unfinished line "1" to "10", which is not the number of a member.
+        stream.write(b"0\n-\n1\n")
     assert log.counts() == {member("web-1"): 2, member("web-2"): 2, other: 2}
     path.unlink()
     with pytest.raises(ScrapeError, match=r"members\.log"):

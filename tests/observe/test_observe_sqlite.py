@@ -1,4 +1,4 @@
-"""A real database file that grows (in both journal modes), is replaced, or is missing."""
+"""Tests with a real SQLite database file that grows (in both journal modes), is replaced, or is missing."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_writers_are_not_kept_waiting(scraper: SqliteScraper) -> None:
     with closing(fill(scraper.path)) as connection:
         scraper.scrape()
         connection.execute("PRAGMA busy_timeout = 0")
-        connection.execute("INSERT INTO documents VALUES ('y')")  # raises an exception if another process holds a lock
+        # This statement raises an exception if another process holds a lock on the database.
+        connection.execute("INSERT INTO documents VALUES ('y')")
 
 
 def test_a_database_that_was_replaced_is_opened_again(scraper: SqliteScraper, tmp_path: Path) -> None:

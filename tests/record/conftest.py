@@ -29,7 +29,7 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def authority() -> Authority:
-    """Certificate authority of the proxies in the tests of recordings."""
+    """Certificate authority that the recording proxies use in the tests."""
     return new_authority()
 
 
@@ -45,7 +45,7 @@ def secure_site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Running]]:
-    """Return a function that starts proxies; they stop at the end of the test."""
+    """Return a function that starts recording proxies. All of them stop at the end of the test."""
     with ExitStack() as stack:
 
         def start(
@@ -83,7 +83,7 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    # The path is short because browsers create sockets in this folder, and paths of sockets are limited.
+    # The path is short because browsers create Unix sockets in this folder, and the length of socket paths is limited.
     with tempfile.TemporaryDirectory(prefix="tr-", dir="/tmp") as scratch:
         environment = {**os.environ, "TOWTANK_STATE": str(tmp_path / "state"), "TMPDIR": scratch}
         made = Bench(tmp_path, Path(scratch), environment)

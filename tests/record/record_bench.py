@@ -18,7 +18,7 @@ from towtank.record.proxy import Proxy
 
 @dataclass
 class Running:
-    """A proxy that runs in a thread of this process."""
+    """A recording proxy that runs in a thread of this process."""
 
     proxy: Proxy
     path: Path
@@ -33,7 +33,9 @@ class Running:
         return f"http://{self.address}"
 
     def entries(self, at_least: int = 0) -> list[dict[str, Any]]:
-        """Wait until the archive has enough entries, and return them; an exchange is stored shortly after its end."""
+        """Wait until the archive has the expected number of entries, and return the entries. The proxy stores an
+        exchange shortly after its end.
+        """
         until(lambda: self.proxy.recorder.archive.count >= at_least)
         entries: list[dict[str, Any]] = json.loads(self.path.read_text())["log"]["entries"]
         return entries
@@ -41,7 +43,7 @@ class Running:
 
 @dataclass
 class Bench:
-    """A folder, and commands that run in it; their temporary files are in `scratch`."""
+    """A working folder and the commands that run in it. The commands write their temporary files to `scratch`."""
 
     folder: Path
     scratch: Path
@@ -49,13 +51,13 @@ class Bench:
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start a command in a new session."""
+        """Start a command in a new session, so that signals to the test do not reach it."""
         process = start_towtank(self.folder, self.environment, *arguments)
         self.started.append(process)
         return process
 
     def towtank(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+        """Run a `towtank` command and wait for its end."""
         process = self.start(*arguments)
         out, errors = process.communicate(timeout=240)
         return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
@@ -76,7 +78,7 @@ class Bench:
         return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
 
     def left(self) -> list[str]:
-        """Return processes and temporary files that remain after the commands have ended."""
+        """Return the processes and temporary files that still exist after the commands have ended."""
         marker = str(self.scratch).encode()
         found = [str(path) for path in self.scratch.iterdir() if "chromium" in path.name]
         for entry in Path("/proc").iterdir():

@@ -39,7 +39,7 @@ LOGIN = """<!doctype html><title>Log in</title><form method="post" action="/logi
 
 
 class Site(ThreadingHTTPServer):
-    """Server of the site; it records sessions, requests, and refused requests."""
+    """Server of the recorded site. It keeps its sessions, all requests, and the requests that it refused."""
 
     daemon_threads = True
 
@@ -55,7 +55,7 @@ class Site(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """URL of the server."""
+        """URL of the recorded site."""
         return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
 

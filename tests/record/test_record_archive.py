@@ -17,7 +17,7 @@ from towtank.errors import StudyError
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange
 
-# This text is longer than any stream buffer.
+# This text is longer than any stream buffer, so writing it causes at least one write to the file.
 LONG = "x" * 300_000
 
 
@@ -32,7 +32,7 @@ class _Exchange:
 
 
 def exchange(text: str) -> Exchange:
-    """Return an exchange that has only the parts that an archive reads."""
+    """Return an HTTP exchange with only those parts that the archive reads."""
     return cast(Exchange, _Exchange(text))
 
 

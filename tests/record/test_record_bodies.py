@@ -1,4 +1,4 @@
-"""Bodies: decompression is bounded, and text is decoded with its charset."""
+"""Bodies of recorded exchanges: the decompressed size is limited, and text is decoded with its charset."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def captured(data: bytes) -> Capture:
         ("gzip", gzip.compress(TEXT, mtime=0), TEXT),
         ("X-Gzip", gzip.compress(TEXT, mtime=0), TEXT),
         ("deflate", zlib.compress(TEXT), TEXT),
-        # some servers send this form: RFC 1951 without the frame of RFC 1950
+        # Some servers send this form: raw deflate (RFC 1951) without the zlib frame (RFC 1950).
         ("deflate", zlib.compress(TEXT)[2:-4], TEXT),
         ("gzip", b"no gzip at all", None),
         ("br", b"\x1b\x00", None),

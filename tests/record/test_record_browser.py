@@ -1,4 +1,6 @@
-"""Sessions in a headless browser: pages, clicks and forms; no processes or files of the browser remain."""
+"""Tests with sessions in a headless browser: pages, clicks and forms. No processes or files of the browser may
+remain.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
-# The sandbox of Chromium does not work for root.
+# Chromium cannot use its sandbox if it runs as root.
 SANDBOX = ["--no-sandbox"] if os.geteuid() == 0 else []
 SCRIPT = """schema: towtank/browser-script/1
 steps:
@@ -78,7 +80,7 @@ def test_pages_over_tls_and_the_think_time_between_them(bench: Bench, secure_sit
 
 def test_a_page_that_cannot_be_reached(bench: Bench) -> None:
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))  # bound without listening, so connections are refused
+        free.bind(("127.0.0.1", 0))  # This port is bound but does not listen, so connections to it are refused.
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
         ended = bench.towtank("record", "browser", *SANDBOX, url, "--out", "w.yaml")
     assert ended.returncode == 6

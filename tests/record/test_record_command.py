@@ -1,4 +1,6 @@
-"""`towtank record`: sessions become workloads that run against the same server; nothing is lost or left behind."""
+"""The command `towtank record` turns recorded sessions into workloads that run against the same server. It loses no
+exchange, and leaves no files or processes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ NAVIGATES = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"}
 
 
 def log_in(site: Site, address: str, *, then: Callable[[httpx.Client], object] = lambda _: None) -> None:
-    """Log in like a browser: get the form, send it with its token, follow the redirect, and load data as scripts do."""
+    """Log in to the site like a browser: get the form, send the form with its token, follow the redirect, and load data
+    as scripts do.
+    """
     with httpx.Client(proxy=f"http://{address}", timeout=30) as browser:
         page = browser.get(f"{site.url}/login", headers=NAVIGATES).text
         token = page.partition('name="csrf" value="')[2].partition('"')[0]
@@ -41,7 +45,7 @@ def log_in(site: Site, address: str, *, then: Callable[[httpx.Client], object] =
 
 
 def drive(bench: Bench, site: Site, workload: str) -> dict[str, Any]:
-    """Run a workload against the site, which records the requests that it refuses."""
+    """Run a workload against the site. The site records the requests that it refuses."""
     site.refused.clear()
     asked = len(site.asked)
     address = site.url.removeprefix("http://")

@@ -1,4 +1,6 @@
-"""An invalid message of the browser ends all calls that wait for a response, before their time limit."""
+"""An invalid message of the browser immediately ends all calls that wait for a response, without waiting for their time
+limit.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.waits
 
 
 class _Browser:
-    """Stand-in for a browser; the test writes its messages to a pipe."""
+    """Stand-in for a browser. The test writes the messages of the browser to a pipe."""
 
     def __init__(self) -> None:
         self.reads, self.says = os.pipe()

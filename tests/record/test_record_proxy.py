@@ -50,7 +50,7 @@ def header(side: dict[str, Any], name: str) -> str:
 
 
 def talk(proxy: Running, text: bytes) -> bytes:
-    """Send bytes to a proxy; return its whole response."""
+    """Send bytes to a proxy, and return the whole response of the proxy."""
     with socket.create_connection(proxy.proxy.address, timeout=30) as connection:
         connection.sendall(text)
         connection.shutdown(socket.SHUT_WR)
@@ -68,9 +68,10 @@ def test_an_exchange_is_kept_as_it_was(site: Site, run_proxy: Start) -> None:
     assert header(entry["request"], "x-mine") == "7"
     assert entry["time"] == pytest.approx(
         entry["timings"]["wait"] + entry["timings"]["receive"],
-        abs=0.0021,  # each time is rounded to a microsecond
+        abs=0.0021,  # Each of the times in the sum is rounded to a microsecond.
     )
-    # The response was compressed on the wire and is text in the archive; the client received the original bytes.
+    # The server sent a compressed response. The archive contains its text, and the client received the original
+    # compressed bytes.
     assert header(entry["response"], "content-encoding") == "gzip"
     assert entry["response"]["content"]["text"] == answer.text
 

@@ -1,4 +1,4 @@
-"""Scripts of browser sessions: all faults are reported together with their lines."""
+"""Tests of scripts of browser sessions: all faults in a script are reported together with their line numbers."""
 
 from __future__ import annotations
 

@@ -29,11 +29,12 @@ _FACTORS = {
     "": 1.0,
 }
 _INTERVAL = r"(?: [\[(][^\])]*[\])])?"
-# Pattern of values such as `54.4 (48 to 60.7) /s`, `311 ms` and `54.4 [48, 60.7] /s`.
+# Pattern of numbers with a unit and an optional interval, such as `54.4 (48 to 60.7) /s`, `311 ms` and `54.4 [48, 60.7]
+# /s`.
 _VALUE = rf"(?P<number>{_NUMBER}){_INTERVAL} (?P<unit>{_UNIT})"
 _CELL = re.compile(rf"^(?P<number>{_NUMBER}){_INTERVAL}\s?(?P<unit>{_UNIT})?(?: †)?$")
 Key = tuple[str, str, float]
-"""Quantity, configuration and load of a number."""
+"""Identification of a number in a report: its quantity, its configuration and its load."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Number:
     half_digit: float
 
     def agrees(self, other: Number) -> bool:
-        """Return True if both numbers may be roundings of one value."""
+        """Return True if both numbers may be roundings of the same value."""
         return abs(self.value - other.value) <= (self.half_digit + other.half_digit) * (1 + 1e-6) + 1e-12
 
 
@@ -71,7 +72,7 @@ def _number(place: str, number: str, unit: str) -> Number:
 
 # Patterns of sentences with numbers, by name of the quantity; each pattern begins after the name of the configuration.
 _AT = rf"at (?P<load>{_NUMBER}) users"
-# The headline may answer objectives before it states the throughput.
+# The headline may state results about objectives before it states the throughput.
 _ANSWER = r"(?:, the system [^;]*;|,)"
 _SENTENCES: tuple[tuple[str, str], ...] = (
     ("throughput", rf"{_ANSWER} throughput reaches {_VALUE} {_AT}"),
@@ -119,7 +120,8 @@ def _of_sentence(place: str, sentence: str, labels: list[str]) -> Iterator[tuple
                 yield (quantity, label, load), _number(place, found[number], found[unit])
 
 
-# Columns of tables, by caption: the quantity of each column, or the column that contains the name of the quantity.
+# For each table caption, the quantity in each column. A column may instead be named that contains the names of the
+# quantities.
 _STATISTICS = {
     "mean": "response time",
     "median": "p50",
@@ -158,7 +160,9 @@ _LOADS = ("Virtual users", "At", "Users")
 
 
 def _cells(titles: list[str], row: tuple[str, ...]) -> dict[str, str]:
-    """Return the cells by column title; if several columns have the same title, the first counts."""
+    """Return the cells of a table row by column title. If several columns have the same title, the first column is
+    used.
+    """
     cells: dict[str, str] = {}
     for title, cell in zip(titles, row, strict=True):
         cells.setdefault(title, cell)
@@ -166,7 +170,7 @@ def _cells(titles: list[str], row: tuple[str, ...]) -> dict[str, str]:
 
 
 def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
-    """Yield the numbers in the tables of models, of percentages and of knees."""
+    """Yield the numbers in the tables of models, of percentages and of knees of the throughput curve."""
     titles, ends, place = [column.title for column in table.columns], models.ends(results), f"table {table.caption}"
     alone = label_of(results.configurations[0]) if len(results.configurations) == 1 else ""
     for row in table.rows:
@@ -189,9 +193,10 @@ def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
 
 
 def _derived(numbers: dict[Key, list[Number]]) -> Iterator[tuple[Key, Number]]:
-    """Derive further quantities from the numbers.
+    """Derive further quantities from the numbers of a report.
 
-    They are the highest utilization and the largest error of all levels, and the share of a part in its tier.
+    These are the highest utilization and the largest error over all load levels, and the share of each part in its
+    tier.
     """
     of_levels = {"utilization of ": "highest utilization of ", "held-out error": "largest held-out error"}
     largest: dict[Key, Number] = {}
@@ -201,7 +206,7 @@ def _derived(numbers: dict[Key, list[Number]]) -> Iterator[tuple[Key, Number]]:
     for (name, label, load), shown in numbers.items():
         for start, whole in of_levels.items():
             if name.startswith(start) and load != _NO_LOAD:
-                # Figures contain values without rounding, so their value is used if there is one.
+                # Numbers in figures are not rounded, so the number of a figure is preferred for the derivation.
                 exact = min(shown, key=lambda number: number.half_digit)
                 key = (whole + name.removeprefix(start), label, _NO_LOAD)
                 worst = largest.get(key)
@@ -253,7 +258,7 @@ _QUANTITIES = (
 
 
 def _of_comparisons(table: Table) -> Iterator[tuple[Key, Number]]:
-    """Yield both values of each row in the table of comparisons."""
+    """Yield both compared values of each row in the table of comparisons."""
     for row in table.rows:
         shown, at, change, *values = (cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row)
         patterns = ((re.fullmatch(pattern, shown), name) for pattern, name in _QUANTITIES)
@@ -273,10 +278,10 @@ def _panels(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _of_figure(figure: Figure) -> Iterator[tuple[Key, Number]]:
-    """Yield the points in figures of throughput, response time and percentiles."""
+    """Yield the numbers of the points in figures of throughput, response time and percentiles."""
     place = f"figure {figure.name}"
     for key_of_model, value in models.of_figure(figure):
-        # Knees in figures are rounded to three digits.
+        # Figures round the loads of knees to three digits.
         error = 0.5 * 10 ** (math.floor(math.log10(abs(value))) - 2) if value else 0.0
         yield key_of_model, Number(place, value, error)
     for panel in _panels(figure.spec or {}):
@@ -314,8 +319,8 @@ def _sentences(document: Document) -> Iterator[tuple[str, str]]:
             texts: list[str] = []
             if isinstance(block, Paragraph):
                 texts = [_plain(block.content)]
-                # Patterns expect `With` and a configuration at the beginning, but a sentence of a model begins with the
-                # configuration.
+                # The patterns expect a sentence to begin with `With` and a configuration. A sentence about a model
+                # begins with the configuration, so `With` is added.
                 texts += [f"With {texts[0]}"] if section.name == "trust" else []
             elif isinstance(block, Callout):
                 texts = [_plain(content) for content in block.content]
@@ -349,7 +354,7 @@ def collect(document: Document, results: Results) -> dict[Key, list[Number]]:
 
 
 def disagreements(numbers: dict[Key, list[Number]]) -> list[str]:
-    """Return all pairs of numbers for one quantity that cannot be roundings of the same value."""
+    """Return all pairs of numbers that state the same quantity but cannot be roundings of the same value."""
     return [
         f"{key}: {first.value:g} in {first.place}, {second.value:g} in {second.place}"
         for key, shown in numbers.items()

@@ -26,7 +26,7 @@ FACTORS_OF_MEAN = {"view_properties": 0.5, "open_all_searches": 2.0, "download":
 
 
 def estimate(value: float, half: float = 0.05, method: str = "batch means") -> dict[str, Any]:
-    """Return an estimate with an interval of a given relative half width."""
+    """Return an estimate with an interval that has the given relative half width."""
     return {
         "value": value,
         "low": value * (1 - half),
@@ -38,7 +38,7 @@ def estimate(value: float, half: float = 0.05, method: str = "batch means") -> d
 
 
 def doubt(kind: str = "start_lag", level: str = "suspect") -> dict[str, Any]:
-    """Return a doubt in the form of the analysis."""
+    """Return a doubt about a result, in the form in which the analysis writes it."""
     return {
         "kind": kind,
         "level": level,
@@ -62,7 +62,7 @@ def response_time(users: int, index: str) -> float:
 
 
 def times(mean: float) -> dict[str, Any]:
-    """Return the statistics of a response time."""
+    """Return the statistics of response times with the given mean."""
     return {
         "mean": estimate(mean),
         "min": mean / 5,
@@ -75,7 +75,7 @@ def times(mean: float) -> dict[str, Any]:
 
 
 def tiers(users: int, index: str) -> dict[str, Any]:
-    """Return the tiers of a point: one tier with a database part."""
+    """Return the tiers of a measured point: one tier, of which a part is a database."""
     used = throughput(users, index) * DEMAND_S[index]
     part = {
         "cpus_used": estimate(used * DATABASE_SHARE[index]),
@@ -96,9 +96,10 @@ def tiers(users: int, index: str) -> dict[str, Any]:
 
 
 def transactions(users: int, index: str) -> dict[str, Any]:
-    """Return the transactions of a point, each with the mean response time multiplied by a factor.
+    """Return the transactions of a measured point. The mean response time of each is that of the point, multiplied by a
+    factor.
 
-    Without the index, searches are slow.
+    Without the index, the factor of searches is high.
     """
     found = {}
     for name, factor in FACTORS_OF_MEAN.items():
@@ -113,7 +114,7 @@ def transactions(users: int, index: str) -> dict[str, Any]:
 
 
 def point(users: int, index: str, run: str, verdict: str) -> dict[str, Any]:
-    """Return one point of the study summary."""
+    """Return one measured point (a configuration at a load) of the study summary."""
     return {
         "users": users,
         "load": float(users),
@@ -130,14 +131,14 @@ def point(users: int, index: str, run: str, verdict: str) -> dict[str, Any]:
 
 
 def stages() -> list[dict[str, Any]]:
-    """Return the stages of every run, as in the engine's header."""
+    """Return the load stages of every run, in the form of the engine's header."""
     edges = (("ramp_up", 0, 10), ("settle", 10, 15), ("steady", 15, 35), ("ramp_down", 35, 40))
     return [{"name": name, "phase": name, "start_s": start, "end_s": end} for name, start, end in edges]
 
 
 def timeline(users: int, index: str) -> dict[str, Any]:
-    """Return a timeline of forty seconds: the number of users rises for ten seconds, is constant, and falls in the last
-    five.
+    """Return a timeline of forty seconds. The number of users rises for ten seconds, stays constant, and falls in the
+    last five seconds.
     """
     seconds = [float(second) for second in range(1, 41)]
     active = [users * min(1.0, t / 10, max(0.0, (40 - t) / 5)) for t in seconds]
@@ -159,7 +160,7 @@ def timeline(users: int, index: str) -> dict[str, Any]:
 
 
 def run_summary(run: str, users: int, index: str, verdict: str) -> dict[str, Any]:
-    """Return `summary.json` of a run."""
+    """Return the content of `summary.json` of a run."""
     rate, mean = throughput(users, index), response_time(users, index)
     return {
         "schema": "towtank/run-summary/1",
@@ -212,7 +213,7 @@ def run_summary(run: str, users: int, index: str, verdict: str) -> dict[str, Any
 
 
 def run_manifest(run: str, number: int, users: int, index: str) -> dict[str, Any]:
-    """Return `run.json`."""
+    """Return the content of `run.json` of a run."""
     start = 1_795_197_901_000_000_000 + number * 60_000_000_000
     return {
         "schema": "towtank/run/1",
@@ -239,7 +240,7 @@ def run_manifest(run: str, number: int, users: int, index: str) -> dict[str, Any
 
 
 def study() -> dict[str, Any]:
-    """Return the description of the study."""
+    """Return the description of the synthetic study."""
     return {
         "name": "content-users",
         "title": "Content server: users and the search index",
@@ -268,9 +269,9 @@ def results(
     verdicts: dict[str, str] | None = None,
     missing: tuple[str, ...] = (),
 ) -> Results:
-    """Return a study with one run for each point.
+    """Return the results of a study with one run for each measured point.
 
-    `verdicts` contains the verdicts by run, valid by default. Runs in `missing` did not take place.
+    `verdicts` contains the verdict of each run; runs without an entry are valid. Runs in `missing` did not take place.
     """
     verdicts = verdicts or {}
     points: dict[str, list[dict[str, Any]]] = {index: [] for index in indices}
@@ -305,8 +306,8 @@ def results(
 
 
 def recorded(run: RunResult) -> Recorded:
-    """Return the responses of a run for each second: two thirds are near the mean, one third takes about three times as
-    long.
+    """Return the responses of a run in each second. Two thirds have about the mean response time, and one third takes
+    about three times as long.
     """
     timeline = run.summary["timeline"]
     cells = []
@@ -320,16 +321,16 @@ def recorded(run: RunResult) -> Recorded:
 
 
 def with_recordings(made: Results) -> Results:
-    """Return the results with recordings of the runs that are drawn over time."""
+    """Return the results with recordings for those runs that the report shows over time."""
     return replace(made, recorded={run.run_id: recorded(run) for run in runs_over_time.drawn(made)})
 
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&{{ 7*7 }}"
-"""Name that closes any HTML element or string around it, and begins a new one."""
+"""Name that would close any surrounding HTML element or string, and begin a new one, if it were not escaped."""
 
 
 def hostile(evil: str = EVIL) -> Results:
-    """Return a study in which every user-defined name is hostile."""
+    """Return a study in which every user-defined name contains HTML and quotes that must be escaped."""
     made = results()
     document = json.dumps([made.manifest, made.summary, [(r.run_id, r.manifest, r.summary) for r in made.runs]])
     for name in (

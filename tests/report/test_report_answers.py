@@ -1,7 +1,7 @@
-"""Every kind of claim is answered, for each outcome, in the report, the terminal, Markdown and the copied summary.
+"""For each outcome, every kind of claim is answered in the report, the terminal, Markdown and the copied summary.
 
 By its asymptotic bounds, the synthetic system has 100 /s with the index and 62.5 /s without it at 120 users. Its mean
-response time grows from 10 ms to 200 ms at 120 users (Little's law). Every estimate has an error of 5 %.
+response time with the index grows from 10 ms to 200 ms at 120 users (Little's law). Every estimate has an error of 5 %.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ AT_MOST = {"search_index": "present", "users": "120"}
 PAIR = {"of": "throughput", "at": {"search_index": "absent", "users": "120"}, "to": {"search_index": "present"}}
 ALL = {**PAIR, "at": {"search_index": "absent", "users": "all"}}
 OVER = {"over": "users", "at": PRESENT}
-# For each kind of claim: the measure, conditions that are confirmed, refuted and undecided, and the number found.
+# For each kind of claim: the measure; a condition that the results confirm, one that they refute, and one that they
+# leave undecided; and the number in the answer.
 KINDS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
     "value": ({"value": {"of": "mean", "at": AT_MOST}}, "> 150 ms", "> 250 ms", "> 205 ms", "200"),
     "ratio": ({"ratio": PAIR}, "< 0.9", "> 0.9", "> 0.62", "0.62"),
     "difference": ({"difference": PAIR}, "< 0 /s", "> 0 /s", "> -38 /s", "-38"),
     "levels": ({"ratio": ALL}, "< 1.2", "> 0.9", "< 0.99", "0.81"),
     "rises": ({"trend": {"of": "mean", **OVER}}, "rises", "stays", "", "20"),
-    # Throughput is 62.5 /s at 90 and at 120 users.
+    # Without the index, throughput is 62.5 /s both at 90 and at 120 users.
     "rise to a limit": ({"trend": {"of": "throughput", **OVER, "at": ABSENT}}, "", "falls", "rises", "2.1"),
     "highest": ({"highest": {"of": "throughput", **OVER}}, "at 120", "at 30", "", "120"),
     "lowest": ({"lowest": {"of": "mean", **OVER}}, "at 30 or 60 or 90", "at 120", "at 30", "30 (or 60"),
@@ -53,7 +54,7 @@ def asked(kind: str, outcome: str) -> dict[str, Any]:
 
 
 def studied(claim: dict[str, Any], **made: Any) -> Results:
-    """Return the synthetic study with one claim; no variation from run to run is assumed."""
+    """Return the synthetic study with one claim. The study assumes no variation from run to run."""
     found = made.pop("found", None) or synthetic.results(**made)
     study = {**found.study, "claims": [claim], "run_to_run": 0.0}
     judged = claims.judge(study, [run.summary for run in found.runs if run.summary])
@@ -62,7 +63,7 @@ def studied(claim: dict[str, Any], **made: Any) -> Results:
 
 
 def without_intervals() -> Results:
-    """Return the study with estimates that have no interval."""
+    """Return the study with all intervals of its estimates removed."""
     found = synthetic.results()
 
     def bare(part: Any) -> Any:
@@ -110,7 +111,9 @@ PLACES: dict[str, Callable[[Results], str]] = {
 
 
 def answers(results: Results) -> dict[str, str]:
-    """Return the answer in each place where it is shown, without typographic characters."""
+    """Return the answer from each output that shows it (report, terminal, Markdown, copied summary), without
+    typographic characters.
+    """
     made = {place: answer(results) for place, answer in PLACES.items()}
     return {
         place: text.replace("\N{NO-BREAK SPACE}", " ").replace("−", "-").replace(" †", "")
@@ -147,7 +150,8 @@ def test_an_answer_has_expectation_number_interval_and_verdict(kind: str, outcom
         assert ("Do: repeat the runs" in text) == (outcome == "undecided"), place
 
 
-# A claim over several levels has an interval from the levels, also if their estimates have none.
+# The answer to a claim over several levels has an interval computed from the levels, even if the estimate at each level
+# has none.
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "levels"])
 def test_a_claim_without_intervals_is_not_answered(kind: str) -> None:
     results = studied(asked(kind, "refuted"), found=without_intervals())
@@ -157,7 +161,8 @@ def test_a_claim_without_intervals_is_not_answered(kind: str) -> None:
         assert "Do: repeat the runs (--repetitions)." in text, place
 
 
-# Reasons why a claim cannot be tested: parameters of the study, change of the claim, reason, next step.
+# Reasons why a claim cannot be tested: parameters of the study, modification of the claim, expected reason, expected
+# next step.
 OBSTACLES: dict[str, tuple[dict[str, Any], str, str]] = {
     "invalid": (
         {"verdicts": dict.fromkeys(RUNS, "invalid")},
@@ -228,7 +233,8 @@ def test_of_many_claims_those_that_are_not_confirmed_stand_first_in_the_summary(
 
 
 def test_claims_with_the_same_reason_and_next_step_share_a_note() -> None:
-    # Three of four claims have no run. One of them has a longer reason, which begins with the reason of the other two.
+    # Three of the four claims have no run. The reason of one of them is longer, and begins with the reason of the other
+    # two.
     found = synthetic.results(verdicts=dict.fromkeys(RUNS[:4], "invalid"))
     written = [asked("ratio", "confirmed"), asked("value", "refuted"), asked("highest", "refuted")]
     written.append({"says": SAYS, "not_testable": "there is one node"})

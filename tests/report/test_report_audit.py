@@ -1,4 +1,4 @@
-"""Section on the audit of the load, and windows in the table of objectives."""
+"""Tests of the report section on the audit of the load, and of the time windows in the table of objectives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ UNTESTED = {"test": "think time", "group": "editors", "stage": None, "why": "no 
 
 
 def results(tests, untested=()):
-    """Return a study of two runs; the first has the given audit, and the audit of the second has no finding."""
+    """Return a study of two runs. The first run has the given audit, and the audit of the second run has no finding."""
     found = synthetic.results(levels=(30,))
     first, *others = found.runs
     summary = {**first.summary, "audit": document(tests, untested)}

@@ -1,4 +1,6 @@
-"""Sections on load balancers and databases: their content for known summaries, and no section without data."""
+"""Report sections on load balancers and databases: their content for known summaries. A summary without such data gives
+no section.
+"""
 
 from __future__ import annotations
 

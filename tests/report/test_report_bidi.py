@@ -25,7 +25,7 @@ NAMES = [HEBREW, ARABIC, TURNED]
 FSI, PDI = "\u2068", "\u2069"
 _FOREIGN = re.compile("[\u0590-\u08ff\u202a-\u202e]")
 # Script that checks each line of text: letters outside of `bdi` must run from left to right in the order of the text.
-# It returns the lines in the wrong order.
+# The script returns the lines with letters in the wrong order.
 _ORDER = """(() => {
   const wrong = [];
   let compared = 0;
@@ -56,7 +56,7 @@ _ORDER = """(() => {
 
 
 class Texts(HTMLParser):
-    """Collects texts outside of `bdi`, scripts and drawings, and all attributes."""
+    """Collects all attributes of a page, and its texts outside of `bdi` elements, scripts and drawings."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -122,7 +122,8 @@ def strings(part: Any) -> list[str]:
         (f"a {HEBREW} {ARABIC} b", f"a <bdi>{HEBREW} {ARABIC}</bdi> b"),
         (f"dir/{HEBREW}.txt.", f"dir/{HEBREW}.txt.".replace(f"dir/{HEBREW}.txt", f"<bdi>dir/{HEBREW}.txt</bdi>")),
         (f"{TURNED} is full", f"<bdi>{TURNED}</bdi> is full"),
-        # An isolate that a word opens is closed at the end of the word, and a superfluous closing character is removed.
+        # If a word opens a directional isolate, the isolate is closed at the end of the word. A closing character
+        # without an isolate is removed.
         ("a\u2067b c", f"<bdi>a\u2067b{PDI}</bdi> c"),
         (f"a{PDI}\u202eb c", "<bdi>a\u202eb</bdi> c"),
     ],

@@ -25,7 +25,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded(report: Path) -> tuple[str, list[str]]:
-    """Return the HTML of a report after scrolling past all figures, and the log and requests of the tab."""
+    """Scroll past all figures of a report in a browser tab. Return the final HTML, the log and the requests of
+    the tab.
+    """
 
     async def found(tab: Tab) -> tuple[str, list[str]]:
         await tab.load_live(report)

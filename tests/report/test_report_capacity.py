@@ -1,4 +1,6 @@
-"""Sections on the model: values and drawings of the figures, tables, and a line of text if there is no model."""
+"""Report sections on the capacity model: data and drawings of its figures, its tables, and the sentence without a
+model.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from towtank.report.figures import FIGURES, MAIN, capacity_curve, residuals, uti
 from towtank.report.pictures import static_svg
 from towtank.report.source import Results, load
 
-# The document that these tests share takes seconds to create.
+# The document is created once for all tests of this file, because its creation takes seconds.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_capacity")]
 
 
@@ -48,7 +50,8 @@ def test_the_curve_has_points_bands_and_the_level_held_out(results: Results) -> 
     assert {row["load"] for row in numbers.predicted} == {72.0}
     assert {row["kind"] for row in numbers.knees} >= {"model"}
     assert all(row["low_95"] <= row["low_80"] <= row["fitted"] for row in numbers.curve)
-    # The throughput of a closed curve approaches its limit from below. Curve and limit use the same parameters.
+    # The throughput of a closed curve approaches the capacity limit from below. The curve and the limit use the same
+    # parameters.
     limits = {each["label"]: each["limit_throughput"] for each in results.model["configurations"]}
     tops = [row for row in numbers.curve if row["quantity"] == "throughput" and row["load"] == 90]
     assert len(tops) == len(limits) == 2
@@ -60,7 +63,9 @@ _DIGITS = re.compile(r"(?<![\w#.,])[\d,]*\.\d+")
 
 
 def test_text_alternatives_have_few_digits_and_exact_loads(results: Results) -> None:
-    """Text alternatives of figures have few digits; only axis limits, which belong to the drawing, have more."""
+    """Numbers in text alternatives of figures have few digits. Only axis limits, which belong to the drawing, may have
+    more.
+    """
     many = synthetic.results((30, 60, 1234))
     makers = [capacity_curve.figure, utilization_by_load.figure, residuals.figure, *(make for _, make in FIGURES)]
     figures = [make(results) for make in makers] + [make(many) for _, make in (MAIN, *FIGURES)]
@@ -99,7 +104,8 @@ def test_names_of_knees_do_not_cover_each_other(results: Results) -> None:
 
 
 def fitted(*levels: tuple[float, float, float | None, float]) -> dict[str, Any]:
-    """Return a fit of levels, each with load, measured throughput, standard error, and throughput of the curve.
+    """Return a fitted model with the given levels: load, measured throughput, its standard error, and throughput
+    predicted by the curve.
 
     Users think for 1 s.
     """
@@ -112,7 +118,8 @@ def fitted(*levels: tuple[float, float, float | None, float]) -> dict[str, Any]:
 
 
 def test_a_curve_that_misses_a_level_by_two_standard_errors_says_so() -> None:
-    # At 160 users, 55.1 /s were measured with a standard error of 1.59, while the curve has 67.1 /s.
+    # At 160 users, the measured throughput is 55.1 /s with a standard error of 1.59 /s, while the fitted curve predicts
+    # 67.1 /s.
     configuration = fitted((20, 19.2, 0.72, 18.9), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 67.1))
     (callout,) = misfits.callouts([configuration])
     said = callout.content[0][0].text
@@ -145,7 +152,7 @@ def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:
     wanted = [row for configuration in modelled for row in configuration["points"] if row["fitted_throughput"]]
     assert len(found.rows) == len(wanted) > 0
     assert {row[5] for row in found.rows} <= {"yes", "no", "no error known"}
-    # Values of the curve, and its response times if there are any, have an interval.
+    # Each predicted throughput of the curve, and each predicted response time if there is any, has an interval.
     assert all("[" in row[3] for row in found.rows)
     assert all("[" in row[7] for row in found.rows if row[7] != "–")
     assert any("[" in row[7] for row in found.rows)
@@ -165,7 +172,7 @@ def test_predicted_against_measured_stands_in_a_table(results: Results) -> None:
 def test_demands_are_told_by_resource_and_by_transaction(results: Results) -> None:
     found = tables(demand_table.build(results))
     rows = {(row[0], row[1]): row for row in found["Demands of the mean transaction by resource"].rows}
-    # The demand and the background have intervals.
+    # The fitted service demand and the fitted background load have intervals.
     assert all("[" in cell for cell in rows["search_index present", "content"][3:5])
     by_class = found["Demands by transaction: search_index absent, content"]
     assert len(by_class.rows) == 5
@@ -178,7 +185,8 @@ def test_what_it_rests_on_names_assumptions_and_other_curves(results: Results) -
     tried = found["Compared curves"].rows
     assert any(row[1].endswith("(chosen)") for row in tried)
     linear = next(row for row in tried if row[1] == "linear")
-    # The half width has two digits in per cent, so the value and both ends are printed in whole per cent.
+    # The half width of the interval is 10 % or more, so the value and both ends of the interval are printed in whole
+    # per cent.
     assert re.fullmatch(r"\+\d\d \[−?\d+,\s\d\d\] %", linear[4])
 
 

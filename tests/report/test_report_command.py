@@ -1,4 +1,4 @@
-"""`towtank report` writes a file for any content of a results folder."""
+"""The command `towtank report` writes a file, regardless of the content of the results folder."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ RUNS = 8
 
 @pytest.fixture
 def results(tmp_path: Path, kept_model: Path) -> Path:
-    """Copy of the committed results folder, because the analysis writes into the folder."""
+    """A copy of the committed results folder, because the analysis writes into the folder that it reads."""
     return copy_with_model(tmp_path / "results-1", kept_model)
 
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Command line with only the command `report`."""
+    """The command line with `report` as its only command."""
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     return app.run
 
 
 def plain(path: Path) -> str:
-    """Return the text of a page without its scripts and tags."""
+    """Return the text of an HTML page without scripts and tags."""
     page = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", path.read_text("utf-8"), flags=re.DOTALL)
     return re.sub(r"<[^>]+>", " ", page)
 

@@ -1,4 +1,4 @@
-"""Connections in the report: recorded values are shown, and no section if nothing was recorded."""
+"""The report section on connections shows the recorded values. It does not exist if nothing was recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A fault in one part of a report is contained: a sentence replaces the part, and all other parts are complete."""
+"""An internal error in one part of a report affects only this part: a sentence replaces it, and the rest of the report
+is complete.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from towtank.report.source import Results, load
 
 
 class BrokenError(RuntimeError):
-    """Error raised by the tests."""
+    """The error that the tests raise inside a part of the report."""
 
 
 def fail(*_: Any, **__: Any) -> None:
@@ -32,7 +34,7 @@ def fail(*_: Any, **__: Any) -> None:
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Command line with only the command `report`; fault files are written to the folder of the test."""
+    """The command line with `report` as its only command. Its fault files are written to the folder of the test."""
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -41,7 +43,7 @@ def towtank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of a results folder, too few for a model."""
+    """A results folder with two runs, which are too few to fit a model."""
     folder = Path(shutil.copytree(RESULTS_1, tmp_path_factory.mktemp("small") / "results-1"))
     for run in sorted((folder / "runs").iterdir())[2:]:
         shutil.rmtree(run)
@@ -54,7 +56,7 @@ def read(small: Path) -> Results:
 
 
 def break_part(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    """Let one part raise an error, wherever it is created."""
+    """Make one part of the report raise an error, in every module that creates this part."""
     make = containment._make
 
     def make_or_fail(name: str, *arguments: Any, **keywords: Any) -> Any:
@@ -119,7 +121,8 @@ def test_every_other_part_of_the_command_may_fail(
     for part in dict.fromkeys(parts.attempted):
         out = tmp_path / "out.html"
         out.unlink(missing_ok=True)
-        # Stored documents are removed, because a stored document is not made again and so cannot fail.
+        # Stored documents are removed. Otherwise the command would reuse them, and the replaced function would not be
+        # called.
         for kept in ("study-summary.json", "model.json", "study-sizing.json"):
             (small / kept).unlink(missing_ok=True)
         with monkeypatch.context() as patch:
@@ -136,7 +139,7 @@ def test_people_find_the_report_in_the_last_line(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.html"
-    # A stored model would not be fitted again, so it is removed.
+    # The stored model is removed, because the report would otherwise reuse it and not call the fit.
     (small / "model.json").unlink(missing_ok=True)
     monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     break_part(monkeypatch, "capacity model")

@@ -1,4 +1,4 @@
-"""Sections of the report: the statements that they must make, and statements that they must not make."""
+"""Tests of the sections of a report: statements that they must contain, and statements that they must not contain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from towtank.report.source import Results, RunResult
 
 
 def words(section: Section) -> str:
-    """Return the whole text of a section."""
+    """Return the whole text of a report section."""
     parts: list[str] = []
     for block in section.blocks:
         if isinstance(block, Paragraph):
@@ -67,7 +67,7 @@ def rows(section: Section, caption: str) -> list[tuple[str, ...]]:
 
 
 def with_summary(results: Results, **changes: Any) -> Results:
-    """Return the results, with some parts of the study summary replaced."""
+    """Return the results with some parts of the study summary replaced."""
     return dataclasses.replace(results, summary={**results.summary, **changes})
 
 
@@ -335,7 +335,7 @@ def test_configuration_shows_what_differed() -> None:
 
 
 def with_settings(results: Results, of_run: Callable[[RunResult], dict[str, Any]]) -> Results:
-    """Return the results with other settings of the only service."""
+    """Return the results with changed settings of the only service."""
     runs = [
         dataclasses.replace(run, manifest={**run.manifest, "settings": {"content": of_run(run)}})
         for run in results.runs
@@ -568,7 +568,7 @@ def test_quantities_have_names_in_words(metric: str, name: str) -> None:
 
 def test_comparison_shows_units_and_ratio() -> None:
     shown = rows(observations.build(synthetic.results()), "Comparison")
-    # At 120 users, 2 * 0.2 s with the index and 8 * 0.92 s without it: 18.4 times as long.
+    # The first duration at 120 users is 2 * 0.2 s with the index and 8 * 0.92 s without it, so the ratio is 18.4.
     assert shown[3][1:] == (
         "120",
         "search_index present → absent",

@@ -1,4 +1,4 @@
-"""SQL statements are shortened by replacing long lists; other parts remain."""
+"""The report shortens SQL statements by replacing long lists of values. The rest of a statement remains."""
 
 from __future__ import annotations
 

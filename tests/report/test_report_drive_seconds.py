@@ -1,4 +1,4 @@
-"""The figure of a `drive`: requests and response time in each second."""
+"""Tests of the figure for a `towtank drive`: requests and response time in each second."""
 
 from __future__ import annotations
 

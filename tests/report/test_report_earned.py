@@ -1,7 +1,8 @@
-"""Every kind of statement must agree with the verdict of its runs.
+"""Every kind of statement in a report must agree with the verdict of its runs.
 
 One configuration is valid. The runs of the other configuration have the tested verdict, and numbers that no other run
-has. A valid run gives a value, a suspect run gives a value and its doubt, and an invalid run gives no value.
+has. A report must state the number of a valid run, the number of a suspect run with its doubt, and no number of an
+invalid run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ OBJECTIVES = [
 
 
 def summary_of(run: str, users: int, index: str, verdict: str) -> dict[str, Any]:
-    """Return a run summary in the form that the analysis of a study reads."""
+    """Return a run summary in the form in which the analysis of a study reads it."""
     made = synthetic.run_summary(run, users, index, verdict)
     rate, mean = synthetic.throughput(users, index), synthetic.response_time(users, index)
     weights = synthetic.WEIGHTS.items()
@@ -114,7 +115,7 @@ def of_report(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def of_summary(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of the analysis, which the JSON of a run and the Python API also contain."""
+    """Yield the sentences of the analysis, which are also part of the JSON of a run and of the Python API."""
     for sentence in str(results.summary["headline"]).split(". "):
         yield "headline", sentence
     for observation in results.summary["observations"]:
@@ -146,7 +147,7 @@ SOURCES: dict[str, Callable[[Results], Iterator[tuple[str, str]]]] = {
     "terminal": of_terminal,
     "markdown": of_markdown,
 }
-# Kinds of statements that must contain a number of the runs without the index, if these runs are not invalid.
+# Kinds of statements that must contain a number from the runs without the index, unless these runs are invalid.
 KINDS = {
     "report": {
         "bullet of observations",
@@ -176,7 +177,7 @@ KINDS = {
 
 
 def own(source: str, verdict: str) -> list[tuple[str, str]]:
-    """Return the statements that contain a number of the runs without the index."""
+    """Return the statements that contain a number from the runs without the index."""
     made = ((kind, plain(text)) for kind, text in SOURCES[source](STUDIED[verdict]))
     return [(kind, text) for kind, text in made if OWN.search(text)]
 

@@ -1,4 +1,6 @@
-"""Every run has a timeline: invalid runs come first, twelve timelines are in the body, and all others are folded."""
+"""Every run has a timeline in the report. Invalid runs come first, twelve timelines are shown, and the remaining
+timelines are in a folded section.
+"""
 
 from __future__ import annotations
 

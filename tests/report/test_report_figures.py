@@ -1,4 +1,4 @@
-"""Figures: their computed values, and their drawings."""
+"""Tests of figures: their computed values, and their drawings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from towtank.report.source import Results
 
 
 def find(points: list[series.Point], configuration: str, load: float) -> series.Point:
-    """Return the only point of a configuration at a load."""
+    """Return the only point of a configuration at the given load."""
     (point,) = [p for p in points if p.configuration == configuration and p.load == load]
     return point
 
@@ -75,7 +75,7 @@ def test_scaling_is_relative_to_the_lowest_level() -> None:
 
 
 def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_base() -> None:
-    # The level of 30 users is valid only without the index, so it is not the common base.
+    # The level of 30 users is valid only without the index, so both configurations cannot use it as their base.
     numbers = scaling.compute(synthetic.results(verdicts={"r001": "invalid"}))
     assert numbers.common == 60
     for label in ("search_index present", "search_index absent"):
@@ -92,7 +92,9 @@ def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
 
 
 def test_scaling_needs_a_level_above_its_base() -> None:
-    """If only the highest level is valid in both configurations, every line would be a single point at 1."""
+    """If only the highest level is valid in both configurations, the line of each would be a single point at a scaling
+    of 1. No such figure is drawn.
+    """
     verdicts = dict.fromkeys(("r001", "r002", "r003"), "invalid")
     assert scaling.compute(synthetic.results(verdicts=verdicts)).common == synthetic.LEVELS[-1]
     assert scaling.figure(synthetic.results(verdicts=verdicts)) is None
@@ -107,7 +109,7 @@ def test_the_numbers_of_a_figure_have_no_value_of_an_invalid_run(make: Callable[
     stated = [cell for row in cells for cell in row if re.search(r"\d (?:ms|s|/s|KiB/s|%)$|\]", cell)]
     ideal = ["89.1 /s"] if make is answer.figure else []
     assert [cell for cell in stated if cell not in ideal] == []
-    # A cross marks the invalid run, except in the figure of percentiles, which omits invalid runs.
+    # A cross marks the invalid run in every figure except the figure of percentiles, which omits invalid runs.
     assert bool(cells) == (make is not percentiles.figure)
 
 
@@ -125,8 +127,8 @@ def test_a_point_alone_is_named_once_in_text_alternatives(make: Callable[[Result
 
 
 def test_scaling_has_the_intervals_of_ratios() -> None:
-    # Both throughputs have an error of 5 % with 19 degrees of freedom, so the error of their ratio is about sqrt(2)
-    # times as large. The base itself has no interval.
+    # Each of the two throughputs has an error of 5 % with 19 degrees of freedom, so the error of their ratio is about
+    # sqrt(2) times as large. The point at the base load has no interval.
     numbers = scaling.compute(synthetic.results())
     top = find(numbers.points, "search_index present", 120)
     assert top.low is not None
@@ -137,7 +139,7 @@ def test_scaling_has_the_intervals_of_ratios() -> None:
 
 def test_response_time_has_mean_and_p95() -> None:
     numbers = response_time.compute(synthetic.results())
-    # Without the index, R = N / X - Z is 120 / 62.5 - 1 = 0.92 s.
+    # Without the index, 120 users with a think time Z of 1 s have R = N / X - Z = 120 / 62.5 - 1 = 0.92 s.
     assert find(numbers.points["mean"], "search_index absent", 120).value == pytest.approx(0.92)
     assert find(numbers.points["p95"], "search_index absent", 120).value == pytest.approx(0.92 * 2.2)
     assert numbers.unit == "s"
@@ -159,7 +161,7 @@ def test_disk_of_an_invalid_run_sums_its_disks() -> None:
 def test_cpu_splits_a_tier_into_its_parts_and_the_rest() -> None:
     numbers = cpu_by_tier.compute(synthetic.results())
     at_top = {s.part: s.cpus for s in numbers.slices if s.configuration == "search_index absent" and s.load == 120}
-    # The tier uses its only CPU fully, and 60 % of it is used by the database.
+    # The tier uses its only CPU fully. The database uses 60 % of this CPU.
     assert at_top == {"content: database": pytest.approx(0.6), "content: rest": pytest.approx(0.4)}
     assert numbers.capacity == 1
 
@@ -194,8 +196,9 @@ def test_cpu_part_above_its_tier_leaves_no_negative_rest() -> None:
 
 def test_transactions_compare_at_the_lowest_and_highest_common_load() -> None:
     numbers = transactions.compute(synthetic.results(verdicts={"r004": "invalid"}))
-    assert numbers.loads == [30, 90]  # 120 users are valid only without the index
-    assert numbers.transactions[0] == "open_all_searches"  # the transaction with the longest time is first
+    assert numbers.loads == [30, 90]  # The level of 120 users is valid only without the index.
+    # The figure lists the transaction with the longest response time first.
+    assert numbers.transactions[0] == "open_all_searches"
 
 
 def test_transactions_means_by_value() -> None:
@@ -208,7 +211,8 @@ def test_transactions_means_by_value() -> None:
 
 @pytest.mark.parametrize(("levels", "logarithmic"), [((30,), False), ((90,), True)])
 def test_transactions_use_a_logarithmic_scale_only_when_they_must(levels: tuple[int, ...], logarithmic: bool) -> None:
-    # The means differ by a factor of 26 at 30 users (128 ms and 5 ms), and by 704 at 90 users (3.52 s and 5 ms).
+    # At 30 users, the longest and the shortest mean differ by a factor of 26 (128 ms and 5 ms). At 90 users, they
+    # differ by a factor of 704 (3.52 s and 5 ms).
     assert transactions.compute(synthetic.results(levels=levels)).logarithmic is logarithmic
 
 
@@ -222,7 +226,7 @@ def test_transactions_at_both_loads_have_one_unit_and_one_scale() -> None:
 
 
 def with_low(low: float) -> Results:
-    """Return the synthetic study in which the interval of one transaction has the given lower end. [s]"""
+    """Return the synthetic study in which the interval of the mean of one transaction has the given lower end. [s]"""
     results = synthetic.results()
     point = results.summary["configurations"][0]["points"][0]
     mean = point["transactions"]["view_properties"]["mean_s"]
@@ -232,7 +236,7 @@ def with_low(low: float) -> Results:
 
 @pytest.mark.parametrize(("low", "arrows", "shortest_ms"), [(0.0001, 0, 0.1), (0.0, 1, 1.0)])
 def test_no_interval_of_a_transaction_is_cut_without_a_sign(low: float, arrows: int, shortest_ms: float) -> None:
-    # The mean of this transaction is 5 ms; the longest mean is 7.36 s.
+    # The mean response time of the changed transaction is 5 ms. The longest mean of all transactions is 7.36 s.
     results = with_low(low)
     numbers = transactions.compute(results)
     spec: Any = transactions.draw(numbers)
@@ -301,7 +305,7 @@ def test_times_far_apart_have_a_logarithmic_axis_that_says_so() -> None:
 def test_runs_that_do_not_count_set_no_scale() -> None:
     axis = panel.time_axis("mean [ms]", [at(1, 2.0), at(2, 10.0, half=2.0), at(3, 9000.0, "invalid")])
     assert axis["scale"]["domainMax"] == pytest.approx(12.0 * 1.04)
-    # If there are only invalid points, the scale must include them, because their crosses need a position.
+    # If all points are invalid, the scale must include them, because their crosses need a position.
     assert panel.time_axis("mean [ms]", [at(3, 9000.0, "invalid")])["scale"]["domainMax"] > 9000
 
 
@@ -315,7 +319,8 @@ def test_a_cross_tells_its_configuration_without_colour() -> None:
 def test_point_is_as_weak_as_the_weakest_run_in_it() -> None:
     assert series.point_state({"verdicts": ["valid", "valid"]}) == "valid"
     assert series.point_state({"verdicts": ["valid", "suspect"]}) == "suspect"
-    assert series.point_state({"verdicts": ["valid", "invalid"]}) == "valid"  # the estimate omits the invalid run
+    # The estimate is computed without the invalid run.
+    assert series.point_state({"verdicts": ["valid", "invalid"]}) == "valid"
     assert series.point_state({"verdicts": ["invalid"]}) == "invalid"
     assert series.point_state({}) == "invalid"
 
@@ -353,7 +358,8 @@ def with_cpus(results: Results, cpus: float) -> Results:
 
 
 def test_the_bound_of_the_demands_is_the_highest_throughput() -> None:
-    # The demands are 10 and 16 ms, so one CPU can carry 100 and 62.5 transactions per second.
+    # The CPU demands are 10 and 16 ms per transaction, so one CPU can process 1 / 0.010 = 100 and 1 / 0.016 = 62.5
+    # transactions per second.
     numbers = throughput.compute(with_cpus(synthetic.results(), 1.0))
     assert numbers.highest == {
         "search_index present": pytest.approx(100.0),
@@ -384,17 +390,17 @@ def test_the_figure_that_answers_has_response_times_below_throughput() -> None:
     assert figure.title == "Throughput and mean response time against virtual users"
     shown = texts(static_svg(figure.spec or {}))
     assert {"throughput [1/s]", "ideal scaling", "mean response time [ms], logarithmic"} <= {*shown}
-    # The name of each configuration is shown once, and invalid runs are crosses in both panels.
+    # The name of each configuration is shown once for both panels. Both panels show invalid runs as crosses.
     assert shown.count("search_index present") == 1
     assert shown.count("✕") == 2
     assert figure.table is not None
     (row,) = [row for row in figure.table.rows if row[:2] == ("search_index absent", "120")]
-    # R = N / X - Z is 120 / 62.5 - 1 = 0.92 s.
+    # Without the index, the response time is R = N / X - Z = 120 / 62.5 - 1 = 0.92 s.
     assert row[3].replace("\N{NO-BREAK SPACE}", " ") == "920 [870, 970] ms"
 
 
 def test_knees_are_drawn_if_a_limit_is_reached_below_the_highest_load() -> None:
-    # The knee (D + Z) / D is at 101 users with the index and 63.5 without it, with an error of 5 % each.
+    # The knee (D + Z) / D is at 101 users with the index and at 63.5 users without it. Each knee has an error of 5 %.
     knees = answer.compute(synthetic.results()).knees
     assert [(knee["configuration"], round(knee["load"], 1)) for knee in knees] == [
         ("search_index present", 101.0),
@@ -436,9 +442,9 @@ def test_percentiles_are_those_of_the_points_that_count() -> None:
 
 
 def modelled(*levels: tuple[float, float, float]) -> Results:
-    """Return a study with a fitted curve of one configuration; the error of a measured throughput is 1 /s.
+    """Return a study with a fitted curve of one configuration. The error of each measured throughput is 1 /s.
 
-    Each level has a load, a measured and a fitted throughput.
+    Each level has a load, a measured throughput and a fitted throughput.
     """
     points = [
         {
@@ -491,7 +497,8 @@ def test_many_configurations_are_rows_of_a_matrix_without_what_they_share(many: 
 
 def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
     numbers = transactions.compute(many)
-    # In this study every fifth transaction becomes slower by up to a factor of two, in the order of the configurations.
+    # In this study, every fifth transaction becomes slower from one configuration to the next, by up to a factor of
+    # two.
     assert len(numbers.drawn) == transactions.DRAWN_AT_MOST
     assert {int(name.split("_")[1]) % 5 for name in numbers.drawn} == {0}
     figure = transactions.figure(many)
@@ -573,7 +580,7 @@ def test_names_of_factors_and_tiers_come_from_the_data() -> None:
 
 
 def renamed(results: Results) -> Results:
-    """Return the same study with other names for the second factor and the tier."""
+    """Return the same study with new names for the second factor and the tier."""
     import json  # noqa: PLC0415
 
     def swap(document: Any) -> Any:
@@ -599,7 +606,7 @@ def at_one_load(verdicts: dict[str, str] | None = None) -> Results:
 
 @pytest.mark.parametrize("module", [throughput, response_time, disk, cpu_by_tier])
 def test_at_one_load_configurations_are_rows_in_their_order(module: Any) -> None:
-    # The first run is invalid: a configuration without a valid run keeps its place among the rows.
+    # The first run is invalid. Its configuration has no valid run, but keeps its position among the rows.
     figure = module.figure(at_one_load({"r001": "invalid"} if module is not cpu_by_tier else None))
     assert "configuration, at 60 virtual users" in figure.title
     drawn = [text for text in texts(static_svg(figure.spec)) if text.startswith("search_index")]

@@ -1,4 +1,5 @@
-"""The first screen of a report is compared with a stored picture, and the length and size of reports are limited.
+"""The first screen of a report is compared with a stored picture. The length and size of reports must stay below their
+limits.
 
 The picture is reduced to a quarter of its width and height, so that the fonts of other machines change it little. After
 an intended change of the page, replace the stored picture by the new picture, whose path the failure prints.
@@ -27,7 +28,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mar
 KEPT = Path(__file__).parent / "first-screen.png"
 WIDTH, HEIGHT = 1280, 900
 # Largest allowed mean difference of the pixels, and largest allowed share of blocks whose mean differs by more than 3 %
-# of the scale. Other fonts only shift letters, while a missing table shifts everything below it.
+# of the scale. Other fonts only move letters, while a missing table moves all content below the table.
 MEAN_AT_MOST, BLOCKS_AT_MOST = 0.02, 0.06
 MANY_BYTES_AT_MOST = 3_000_000
 MANY_SCREENS_AT_MOST, KEPT_SCREENS_AT_MOST = 12, 11
@@ -78,7 +79,7 @@ window.addEventListener("load", () => {
 
 
 def said(folder: Path, page: str, script: str) -> Any:
-    """Return the result of a script in a page.
+    """Run a script in a page, and return its result.
 
     The content security policy of the page is removed, because it would block the script.
     """
@@ -101,7 +102,7 @@ def screen_of(folder: Path, page: str, *options: str) -> Path:
 
 
 def compared(folder: Path, picture: Path) -> Any:
-    """Compare a picture with the stored picture; write the reduced picture into the folder of the test."""
+    """Compare a picture with the stored picture. Write the reduced picture into the folder of the test."""
     images = "".join(
         f'<img id="{name}" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}">'
         for name, path in (("seen", picture), ("kept", KEPT))
@@ -136,7 +137,7 @@ def test_a_dark_first_screen_is_found(tmp_path: Path, page: str) -> None:
 
 
 def screens(folder: Path, page: str) -> float:
-    """Return the length of a page in screens of 900 pixels, at a width of 1280 pixels."""
+    """Return the length of a page at a width of 1280 pixels, in screens of 900 pixels."""
     found = said(folder, page, _LENGTH)
     return float(found["height"]) / HEIGHT
 

@@ -1,4 +1,6 @@
-"""Texts in figures have the width that the layout assumes, with the fonts of any machine."""
+"""The drawn width of texts in figures is compared with the width that the layout assumes, for any fonts of the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _WIDTHS = {
     "r": 333, "m": 833, "w": 722, "-": 333, "(": 333, ")": 333,
 }  # fmt: skip
 MEAN_AT_MOST, SINGLE_AT_MOST = 0.03, 0.10
-# Script that returns each text with its drawn width relative to its font size.
+# Script that returns each text of a figure with its drawn width, relative to its font size.
 _TEXTS = """[...document.querySelectorAll(".static svg text, .live svg text")].flatMap((text) => {
   const shown = text.textContent, width = text.checkVisibility() ? text.getComputedTextLength() : 0;
   const { fontSize, fontWeight } = getComputedStyle(text);

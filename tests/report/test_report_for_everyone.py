@@ -1,4 +1,4 @@
-"""Accessibility of the report at all widths, on paper, and as a downloaded file."""
+"""Tests of the accessibility of the report at all widths, on paper, and as a downloaded file."""
 
 from __future__ import annotations
 
@@ -57,14 +57,15 @@ def page(document: Document) -> str:
 
 
 def said(folder: Path, page: str, script: str, *options: str, axe: bool = False) -> Any:
-    """Return the result of a script in a page.
+    """Run a script in a page, and return its result.
 
     The content security policy of the page is removed, because it would block the script.
     """
     library = (files("axe_core_python") / "axe.min.js").read_text("utf-8") if axe else ""
     scripts = "".join(f"<script>{each}</script>" for each in (library, _SAY, script))
     path = folder / "page.html"
-    # The libraries in the page contain this tag in a string, so the last occurrence is the tag of the page.
+    # The libraries in the page also contain this tag, as part of a string. The last occurrence is the tag of the page
+    # itself.
     before, end, after = _POLICY.sub("", page).rpartition("</body>")
     path.write_text(f"{before}{scripts}{end}{after}", "utf-8")
     # On a busy machine, Chromium's virtual time may end before its other processes have responded, so loading is
@@ -150,7 +151,8 @@ _HEARD = """window.addEventListener("load", () => setTimeout(async () => {
 def test_what_a_button_did_is_heard_and_seen(tmp_path: Path, page: str) -> None:
     found = said(tmp_path, page, _HEARD)
     text, live, is_there, width = found["before"]
-    # The live region must exist, visually hidden, before a message is written to it.
+    # Screen readers read a message only if the live region existed before it. So the region must exist, visually
+    # hidden, before a message is written.
     assert (text, live, is_there, width) == ("", "polite", True, 1)
     assert found["said"] == [
         ["Copied: Copy summary, report", "Copied", "Copy summary: report"],

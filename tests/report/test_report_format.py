@@ -1,4 +1,4 @@
-"""Format of numbers for readers: digits, units, separators and intervals."""
+"""Format of numbers in a report: digits, units, separators and intervals."""
 
 from __future__ import annotations
 
@@ -75,12 +75,13 @@ def test_more_or_fewer_than_three_digits_are_shown_as_the_error_allows(low: floa
 
 def test_a_value_that_is_not_zero_is_not_rounded_to_zero() -> None:
     assert people.plain_of({"value": 4.3, "low": 0.5, "high": 90.0}) == "4.3"
-    # The interval contains zero, so no digit of the value is significant.
+    # The interval of the value contains zero, so no digit of the value is significant.
     assert people.plain_of({"value": 4.3, "low": -80.0, "high": 90.0}) == "0"
 
 
 def test_the_error_of_a_prediction_has_the_digits_that_its_band_supports() -> None:
-    # 54.1 differs from 54.4 by -0.6 %, with an error of 10 %, so whole per cent are printed.
+    # 54.1 differs from 54.4 by -0.6 %, with an error of 10 %. The error is large, so the difference is printed in whole
+    # per cent.
     assert people.error_of(54.1, (48.6, 59.9), 54.4) == "−1 [−11,\N{NO-BREAK SPACE}10] %"
     assert people.error_of(105.8, (104.8, 107.4), 104.0) == "+1.7 [0.8,\N{NO-BREAK SPACE}3.3] %"
     assert people.error_of(100.1, (80.0, 120.0), 100.0) == "0 [−20,\N{NO-BREAK SPACE}20] %"

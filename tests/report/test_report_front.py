@@ -1,5 +1,5 @@
-"""The first screen of a report: order of its parts, answers for each verdict of the runs, and the order of all
-sections.
+"""Tests of the first screen of a report: the order of its parts, its answers for each verdict of the runs, and the
+order of all sections.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from towtank.report.source import Results
 
 
 def front(results: Results) -> Section:
-    """Return the section that is the first screen."""
+    """Return the section that the report shows on its first screen."""
     (section,) = [section for section in build_document(results).sections if section.part == ANSWER]
     return section
 
 
 def name(block: Block) -> str:
-    """Return a name for a block of the first screen."""
+    """Return a short name that identifies a block of the first screen."""
     if isinstance(block, Paragraph):
         return block.content[0].text.strip(" .")
     if isinstance(block, Callout):
@@ -47,7 +47,7 @@ def words(block: Block) -> str:
 
 
 def answered(results: Results) -> list[str]:
-    """Return the sentences of the answer."""
+    """Return the sentences in which the first screen answers the question of the study."""
     (callout,) = [block for block in front(results).blocks if name(block) == "headline"]
     assert isinstance(callout, Callout)
     return [plain("".join(run.text for run in content)) for content in callout.content]
@@ -99,7 +99,7 @@ def test_the_contents_are_folded_and_name_the_parts() -> None:
     [("confirmed", "Confirmed", "0.62 ["), ("refuted", "Refuted", "0.62 ["), ("undecided", "Not answered", "0.62 [")],
 )
 def test_a_claim_has_its_answer_beside_what_was_expected_and_found(outcome: str, answer: str, found: str) -> None:
-    # At 120 users, 62.5 /s without the index and 100 /s with it have a ratio of 0.625.
+    # At 120 users, throughput is 62.5 /s without the index and 100 /s with it, so the ratio is 0.625.
     row = row_of_claim(studied(asked("ratio", outcome)))
     assert row[2] == asked("ratio", outcome)["holds"]
     assert row[3].startswith(found)

@@ -1,4 +1,4 @@
-"""Section on hosts: its numbers, and no section without hosts whose size is configured."""
+"""The report section on hosts: its numbers, and its absence if no host has a configured size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTML page: one complete and safe file, which is identical for identical results."""
+"""Tests of the HTML page: a single complete and safe file, which is identical for identical results."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from towtank.report.html import css_string, numbering, render
 from towtank.report.source import Results
 from towtank.report.theme import short
 
-# Names of XML namespaces and of the Vega schema are only identifiers and are never loaded.
+# URLs of XML namespaces and of the Vega schema are only identifiers. A browser never loads them.
 _IDENTIFIERS = re.compile(r"https?://(www\.w3\.org|vega\.github\.io/schema)/")
 _NO_CONTENT = {"meta", "link", "br", "hr", "img", "input"}
-# For each table element, the elements whose start tag closes it. The next table contains the elements whose end tag
+# For each table element, the elements whose start tag closes it. The table after this lists the elements whose end tag
 # closes it.
 _ENDED_BY_START = {"td": {"td", "tr"}, "tr": {"tr"}}
 _ENDED_BY_END = {"td": {"tbody"}, "tr": {"tbody"}}
 
 
 class Page(HTMLParser):
-    """Elements, texts and references of a page."""
+    """Collects the elements, texts and references of an HTML page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ def test_every_figure_has_words_picture_and_numbers(document: Document, page: Pa
     pictures = [attributes for attributes in page.all("div") if attributes.get("class") == "picture"]
     assert len(pictures) == 13
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in pictures)
-    # The picture as a whole has a description, so screen readers must skip its inner elements.
+    # The picture as a whole has a description. Screen readers must therefore skip the elements inside the picture.
     insides = [each for each in page.all("div") if each.get("class") in ("static", "live")]
     assert all(attributes["aria-hidden"] == "true" for attributes in insides)
     numbers = [each["data-of"] for each in page.all("details") if each.get("class") == "numbers"]
@@ -265,7 +265,8 @@ def test_hostile_names_stay_text() -> None:
     assert not any("onerror" in attributes for _, attributes in page.elements)
     assert [script for script in page.scripts if script.startswith("alert")] == []
     assert evil in page.text
-    # 9 specifications, and the scripts for runtime, replacement of pictures, and buttons
+    # The page has 9 specifications of figures, and scripts for the runtime, the replacement of pictures, and the
+    # buttons.
     assert len(page.all("script")) == 9 + 3
 
 

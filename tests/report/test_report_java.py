@@ -1,5 +1,5 @@
-"""Section on Java virtual machines: one row for each JVM, sums over all kinds of pauses, and no section without a
-JVM.
+"""The report section on Java virtual machines: a row for each JVM, sums over all kinds of pauses, and no section
+without a JVM.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ from towtank.results import kept
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Record the folders for which a model is fitted; the fit itself is replaced."""
+    """Replace the fit of models by a function that records the folders for which a model is requested. Return this
+    record.
+    """
     folders: list[Path] = []
 
     def make(folder: Path) -> dict[str, Any]:

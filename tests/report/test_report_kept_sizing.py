@@ -1,4 +1,4 @@
-"""The sizing answer for a study is computed once, and again only if one of its inputs changes."""
+"""The sizing answer for a study is stored. It is computed again only if one of its inputs changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RECORDED = ["12  study.json\n"]
 
 
 class Question:
-    """Results folder of a study with a sizing question; counts how often the answer is computed."""
+    """Results folder of a study with a sizing question. It counts how often the sizing answer is computed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,7 +42,9 @@ class Question:
         (self.folder / "files" / "sizing.yaml").write_text(question)
 
     def size(self, *_arguments: Any) -> dict[str, Any]:
-        """Count an answer and return it; this replaces a search that takes seconds."""
+        """Count a computation of the sizing answer, and return a fixed answer. This function replaces a search that
+        takes seconds.
+        """
         self.made.append(1)
         if self.error is not None:
             raise ModelError(self.error)
@@ -88,7 +90,7 @@ def test_without_hashes_nothing_kept_is_used(asked: Question) -> None:
 
 
 class Tomorrow(datetime):
-    """Clock that is at a later day."""
+    """A clock that is set to a later day."""
 
     @classmethod
     def now(cls, tz: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Section on the limit (statements, table, values of its figure), and section on backlog."""
+"""Report section on the capacity limit (statements, table, values of its figure), and report section on backlog."""
 
 from __future__ import annotations
 

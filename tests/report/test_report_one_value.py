@@ -17,7 +17,7 @@ from towtank.report.content.methods import KNEES, VALUES
 from towtank.report.document import Bullets, Document, Figure, Run, Table
 from towtank.report.source import Results, load
 
-# Analysing the committed results folder takes seconds.
+# The committed results folder is analysed once for all tests of this file, because the analysis takes seconds.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_one_value")]
 SHAPES: dict[str, Callable[[], Results]] = {
     "full": synthetic.results,
@@ -44,12 +44,12 @@ def test_the_kept_results_have_one_value_for_each_quantity(kept: Results, docume
     assert without_reason(document, numbers) == []
     kinds = {number.place.split()[0] for shown in numbers.values() for number in shown}
     assert kinds == {"sentence", "table", "figure"}
-    # Two configurations at four loads have these quantities, each in several places of the report.
+    # The report states each of these quantities in several places, for two configurations at four loads.
     for quantity in ("throughput", "response time", "p95", "p50", "p99"):
         at = [key for key in numbers if key[0] == quantity]
         assert len(at) == 8, quantity
         assert all(len(numbers[key]) >= 3 for key in at), quantity
-    # These quantities also have a value for each configuration and load.
+    # The report also states a value of these quantities for each configuration and load.
     for quantity, least in (("utilization of content", 2), ("residual of the curve", 3)):
         at = [key for key in numbers if key[0] == quantity]
         assert len(at) == 8, quantity
@@ -125,7 +125,7 @@ def test_another_value_in_a_sentence_is_found(kept: Results, document: Document)
 
 
 def with_table(document: Document, caption: str, old: str, new: str) -> Document:
-    """Return the document with some cells of a table changed, which may be the table of a figure."""
+    """Return the document with some cells of a table changed. The table may be the table of a figure."""
     for block in blocks(document):
         table = block.table if isinstance(block, Figure) else block
         if isinstance(table, Table) and table.caption == caption:

@@ -1,4 +1,6 @@
-"""A study over the arrival rate: tables and figures show points, transactions and comparisons at their rates."""
+"""Study with arrival rates as load: tables and figures show points, transactions and comparisons at their arrival
+rates.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ RATES = (20, 40, 80)
 
 
 def renamed(found: Any, *, bare: bool) -> Any:
-    """Return the document with `rate` instead of `users`; with `bare`, the key `load` is removed."""
+    """Return the document with the key `rate` in place of `users`. If `bare` is true, the key `load` is removed."""
     if isinstance(found, dict):
         return {
             "rate" if key == "users" else key: renamed(value, bare=bare)
@@ -32,7 +34,7 @@ def renamed(found: Any, *, bare: bool) -> Any:
 
 
 def open_results(*, bare: bool = False) -> Results:
-    """Return the synthetic study with an arrival rate instead of users."""
+    """Return the synthetic study with arrival rates in place of numbers of users."""
     study = synthetic.results(RATES)
     summary = renamed(json.loads(json.dumps(study.summary).replace('"users"', '"rate"')), bare=bare)
     runs = []

@@ -1,4 +1,6 @@
-"""Figures of runs over time: heat map, utilization with its limit, other programs, errors by kind and transaction."""
+"""Figures of runs over time: heat map, CPU utilization with its limit, other programs, errors by kind and by
+transaction.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +56,16 @@ def test_the_median_of_every_second_lies_in_its_cell(measurement: Measurement, r
     compared = 0
     for start, cells in by_start.items():
         median = medians.get(start)
-        # A second that a stage edge divides has two bins but one column, so it is skipped.
+        # If the boundary of two stages is inside a second, this second has two bins but only one column, so it is
+        # skipped.
         if median is None or (measurement.middles.astype(int) == int(start)).sum() != 1:
             continue
         half, below = sum(cell.per_s for cell in cells) / 2, 0.0
         for cell in sorted(cells, key=lambda cell: cell.low_s):
             below += cell.per_s
             if below >= half - 1e-9:
-                # The quantile is the upper edge of a histogram bucket, which is at most 0.1 % too high.
+                # The recorded quantile is the upper edge of a histogram bucket, which is at most 0.1 % above the true
+                # quantile.
                 assert cell.low_s * 0.999 <= median <= cell.high_s * 1.001
                 compared += 1
                 break
@@ -97,7 +101,8 @@ def test_errors_have_kinds_and_transactions(tmp_path: Path) -> None:
     found = runs_over_time.recorded(measurement)
     assert set(found.errors_by_kind) == {"timeout", "status"}
     assert set(found.errors_by_transaction) == {"a", "b"}
-    # Each of two users ends one transaction per second, so six transactions fail in three seconds.
+    # Each of two users completes one transaction per second. All of them fail for three seconds, so six transactions
+    # fail.
     for rates in (found.errors_by_kind, found.errors_by_transaction):
         assert sum(rate or 0.0 for values in rates.values() for rate in values) == pytest.approx(6.0)
         assert all(len(values) == measurement.bins for values in rates.values())
@@ -113,7 +118,7 @@ def changed(run: RunResult, **parts: Any) -> RunResult:
 
 
 def one_run(verdict: str = "valid", **parts: Any) -> Results:
-    """Return a study with one run, with some parts of its summary replaced."""
+    """Return a study with a single run, with some parts of the run's summary replaced."""
     base = synthetic.results(levels=(30,), indices=("present",), verdicts={"r001": verdict})
     return dataclasses.replace(base, runs=(changed(base.runs[0], **parts),))
 

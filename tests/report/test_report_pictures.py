@@ -1,5 +1,5 @@
-"""The pictures of a report are drawn once, and stored with the results as long as they belong to their
-specifications.
+"""The pictures of a report are drawn once and stored with the results. A stored picture is used as long as its
+specification is unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DRAWN = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>'
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Record the specifications of which pictures are drawn."""
+    """Record the specifications for which a picture is drawn, and return this record."""
     specs: list[dict[str, Any]] = []
 
     def draw(spec: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Verdict on a prediction: position of the measurement relative to the band of the prediction."""
+"""The verdict on a prediction depends on the position of the measured value relative to the band of the prediction."""
 
 from typing import Any
 

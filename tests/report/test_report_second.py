@@ -1,4 +1,6 @@
-"""A second report of the same results only reads files: no analysis, fit, drawing or process."""
+"""If the same results are reported a second time, the command only reads files: it runs no analysis, fit, drawing or
+process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The report shows new log lines of services during the load, next to the verdicts of runs with failures or doubts."""
+"""The report shows log lines that services wrote during the load, next to the verdicts of runs with failures
+or doubts.
+"""
 
 from __future__ import annotations
 

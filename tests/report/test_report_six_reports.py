@@ -1,7 +1,7 @@
-"""Six kinds of reports in Chromium.
+"""Tests of six kinds of reports in Chromium.
 
-They are accessible at all widths and in all colours, send no requests, and work without scripts, on paper and with the
-keyboard.
+The reports are accessible at all widths and in all colours, send no requests, and work without scripts, on paper and
+with the keyboard.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPEN = "for (const part of document.querySelectorAll('details')) part.open = tr
 _SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _UNKNOWN = """[...document.querySelectorAll("a[href^='#']")].map((link) => link.hash.slice(1))
   .filter((target) => !document.getElementById(decodeURIComponent(target)))"""
-# Script that returns the font sizes of the texts in figures, which are scaled with the figure. [px]
+# Script that returns the font sizes at which texts in figures are shown. They include the scale of the figure. [px]
 _TEXTS_PX = """[...document.querySelectorAll("figure .live svg")].flatMap((picture) => {
   const scale = picture.getBoundingClientRect().width / picture.viewBox.baseVal.width;
   return [...picture.querySelectorAll("text")].filter((text) => text.textContent.trim())
@@ -58,7 +58,7 @@ _REACHABLE = """[...document.querySelectorAll("a[href], button, summary, [tabind
 
 
 def searched() -> Results:
-    """Return a study whose only run searched for the limit."""
+    """Return a study whose only run searched for the highest load that meets the objectives."""
     made = synthetic.results(levels=(120,), indices=("present",))
     run = dataclasses.replace(made.runs[0], summary={**made.runs[0].summary, "limit": LIMIT, "backlog": BACKLOG})
     configuration = {**made.summary["configurations"][0], "found_limit": LIMIT}
@@ -83,8 +83,8 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return document, path
 
 
-# The report with every kind of mark is tested in all colours at all widths, and the other reports once at each width
-# and in each colour.
+# The report with every kind of graphical mark is tested in each combination of colours and width. The other reports are
+# tested once at each width and once in each colour.
 EVERYWHERE = "disturbed"
 SOMEWHERE = [(320, "forced"), (768, "dark"), (1280, "light"), (1920, "dark")]
 
@@ -117,7 +117,7 @@ def test_the_page_fits_asks_for_nothing_and_leads_somewhere(report: tuple[Docume
         seen: dict[str, Any] = {"unknown": await tab.evaluate(_UNKNOWN), "sideways": {}, "contents": {}}
         for width in (*WIDTHS, NARROW):
             await tab.look(width)
-            # Styles and scripts have adapted to the width only after the next frame, so two frames are awaited.
+            # Styles and scripts adapt to the new width only after the next frame, so the script waits for two frames.
             await tab.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
             seen["sideways"][width] = await tab.evaluate(_SIDEWAYS)
             seen["contents"][width] = await tab.evaluate("document.querySelector('nav details').open")
@@ -185,8 +185,8 @@ def test_the_keyboard_reaches_all_that_can_be_used(report: tuple[Document, Path]
         await tab.evaluate("window.reached = new Set(); 0")
         missed = "window.wanted.filter((each) => !window.reached.has(each)).map((each) => each.outerHTML.slice(0, 120))"
         left: list[str] = []
-        # A busy browser loses keys until its page has the focus, so the keys are repeated. After the last element the
-        # focus returns to the first.
+        # A busy browser loses key presses until its page has the focus, so the key is pressed repeatedly. After the
+        # last element the focus returns to the first element.
         for number in range(1, 4 * (count + 1) + 1):
             for kind in ("keyDown", "keyUp"):
                 await tab.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)

@@ -1,5 +1,5 @@
-"""Section on storage: values of both ends of a mount, a row for each server of a mount, and no section without
-recordings.
+"""Report section on storage: values of the client and the servers of a mount, a row for each server, and no section
+without recordings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Section on documents that were confirmed as stored: a row for each run, and the names of lost documents."""
+"""Report section on documents whose storage the server confirmed: a row for each run, and the names of lost
+documents.
+"""
 
 from __future__ import annotations
 

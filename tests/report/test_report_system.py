@@ -1,5 +1,5 @@
-"""Drawing of a system with hosts: a group of copies is drawn once, with load generator, nodes and links between
-hosts.
+"""Drawing of a system with hosts: load generator, nodes and links between hosts. A group of identical hosts is drawn
+once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run(number: int, manifest: dict[str, Any], **factors: str) -> RunResult:
 
 
 def copied(count: int, link: str = "bridge") -> dict[str, Any]:
-    """Return the manifest of a run with the given number of servers, and with the generator on the given host."""
+    """Return the manifest of a run with the given number of servers, and with the load generator on the given host."""
     numbers = range(1, count + 1)
     return {
         "hosts": {name: {"link": link} for name in ("client", *(f"server-{number}" for number in numbers))},
@@ -57,14 +57,14 @@ def results(system: dict[str, Any], *runs: RunResult) -> Results:
 
 
 def texts(figure: Figure) -> list[str]:
-    """Return all texts of a drawing, in the order of the SVG."""
+    """Return all texts of a drawing, in the order in which the SVG contains them."""
     assert figure.svg is not None
     found = ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}text")
     return [box.text or "" for box in found]
 
 
 def frames(figure: Figure) -> dict[str, int]:
-    """Return the number of boxes inside each frame, by label of the frame."""
+    """Return the number of boxes inside each frame of the drawing, by label of the frame."""
     assert figure.svg is not None
     shapes = [*ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}rect")][1:]
     outlines = [shape for shape in shapes if "stroke-dasharray" in shape.attrib and shape.get("fill") == "#f7f7f7"]
@@ -139,7 +139,7 @@ def test_a_generator_outside_of_a_host_is_not_drawn_inside() -> None:
     manifest = {"hosts": {"server": {}}, "tiers": {"database": {"kind": "postgresql", "host": "server"}}}
     figure, _ = shown(results(alone, run(1, manifest)))
     assert frames(figure) == {"host server": 1}
-    # Copied hosts, in the form of a study's description.
+    # Identical hosts, in the form of the description of a study.
     several = {**COPIED, "hosts": {"server-1": {"provider": "namespaces"}}, "generator": {}}
     manifest = {name: host for name, host in copied(2).items() if name != "generator_host"}
     del manifest["hosts"]["client"]

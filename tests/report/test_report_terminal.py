@@ -1,4 +1,4 @@
-"""Text that `towtank run` prints at its end."""
+"""Tests of the text that `towtank run` prints when it ends."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from towtank.report.terminal import print_outcome
 
 
 def printed(summary: dict[str, Any], path: Path | None = Path("results/x/report.html"), width: int = 160) -> str:
-    """Return the printed text, without colours."""
+    """Return the text printed for a study, without colours."""
     stream = io.StringIO()
     print_outcome(Console(file=stream, width=width, highlight=False), summary, path)
     return stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
 
 
 def summary(**changes: Any) -> dict[str, Any]:
-    """Return the summary of the synthetic study, with changes."""
+    """Return the summary of the synthetic study, with the given changes."""
     return {**synthetic.results().summary, **changes}
 
 
@@ -62,9 +62,10 @@ def test_what_no_tier_used_stands_beside_the_tiers() -> None:
     ],
 )
 def test_cpu_time_of_no_tier_is_not_below_zero_within_its_error(used: dict[str, float], shown: str) -> None:
-    """The host counts CPU time in ticks and groups count it exactly, so the difference may be slightly negative.
+    """The kernel counts the CPU time of the host in ticks and that of control groups exactly. So the difference, the
+    CPU time outside all tiers, may be slightly negative.
 
-    A value below zero by more than its error shows a fault and is printed as it is.
+    A value that is below zero by more than its error indicates a fault, and is printed unchanged.
     """
     changed = summary()
     for configuration in changed["configurations"]:

@@ -16,9 +16,13 @@ from towtank.results.stream_forms import has_form
 
 STUDIES = int(os.environ.get("TOWTANK_STUDIES", "36"))
 PARTS = 12
-"""Number of test parameters over which the studies are distributed, so that several workers can test them."""
+"""Number of test parameters over which the studies are distributed, so that several pytest workers can share the
+studies.
+"""
 ONCE_FAULTY = (70, 150, 277, 311, 375, 853, 1052, 1067, 1104, 1427, 3622, 4046)
-"""Seeds among the first 5,000 whose studies once made a command fail, one seed for each kind of failure."""
+"""Seeds of studies that once made a command fail, among the first 5,000 seeds. Each seed stands for a different kind of
+failure.
+"""
 
 
 @pytest.mark.certify

@@ -1,4 +1,4 @@
-"""Documents of former versions are read with the present names of keys."""
+"""Documents that former versions wrote are read with the present names of keys."""
 
 from __future__ import annotations
 

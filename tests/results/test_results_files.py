@@ -1,4 +1,4 @@
-"""Files are replaced atomically; only regular files are replaced."""
+"""Files are replaced atomically. Anything that is not a regular file is not replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derived documents: numbers that JSON cannot represent, and files that contain no document."""
+"""Tests of stored derived documents: numbers that JSON cannot represent, and files that contain no document."""
 
 from __future__ import annotations
 

@@ -37,14 +37,16 @@ def test_a_whole_recording(run):
     recording = segments.read(run.engine)
     assert recording.header["transactions"] == ["read", "write"]
     assert (recording.workers, recording.workers_found, recording.finished) == (2, {0, 1}, True)
-    # Whole seconds and ends of stages divide the run for each of two threads: 0, 1, 1.5, 2, 3, 4, 4.5 s.
+    # Whole seconds and ends of stages divide the run at 0, 1, 1.5, 2, 3, 4 and 4.5 s, so each of two threads has six
+    # intervals.
     assert [record.start_s for record in recording.intervals if record.worker == 0] == [0, 1, 1.5, 2, 3, 4]
     assert [record.stage for record in recording.intervals if record.worker == 1] == [0, 0, 1, 1, 1, 1]
     assert recording.damage == lines.Damage()
     ended = sum(
         series.ok for interval in recording.intervals for series in interval.series if series.of == "transaction"
     )
-    # Four users start 0.125 s apart and have cycles of half a second. Cycles that end after 4.5 s are not counted.
+    # Four users start 0.125 s apart, and each completes a cycle every half second. Cycles that end after 4.5 s are not
+    # counted.
     assert ended == sum(int((4.5 - 0.125 * user) / 0.5) for user in range(4))
 
 
@@ -169,7 +171,7 @@ def test_the_header_with_most_edits_gives_the_stages(tmp_path):
     }  # fmt: skip
     _write(tmp_path, "worker-00.0000.ndjson", _header(0, planned), interval)
     _write(tmp_path, "worker-00.0001.ndjson", _header(1, actual, edits=1))
-    # Thread 1 has no segment with the edited stages, because it was killed before it began one. Its second segment
+    # Thread 1 was killed before it began a segment with the edited stages. Its second segment
     # continues a full segment.
     _write(tmp_path, "worker-01.0000.ndjson", _header(0, planned))
     _write(tmp_path, "worker-01.0001.ndjson", _header(1, planned))

@@ -1,4 +1,4 @@
-"""Streams of a run as Parquet tables, read by DuckDB."""
+"""Recorded streams of a run as Parquet tables, which the tests read with DuckDB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.results import tables
 def run(tmp_path):
     exchanges, starts, ends = even_schedule(users=2, response_s=0.25, think_s=0.25, seconds=4.0, service_s=0.05)
     return write_run(
-        tmp_path / "r'1",  # a quote in the path must not break the query that writes the file
+        tmp_path / "r'1",  # The quote in this path must not break the SQL query that writes the file.
         Script(
             name="r1",
             transactions=["read"],
@@ -79,7 +79,7 @@ def test_no_temporary_file_is_left(run):
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        # message of DuckDB when the disk fills up between two writes
+        # DuckDB raises this message if the disk fills up between two writes.
         (
             'IO Error: Async write failed: {"exception_message":"Could not write file \\"/proc/self/fd/4\\": '
             'No space left on device","errno":"28"}',

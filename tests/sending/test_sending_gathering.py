@@ -1,4 +1,6 @@
-"""A run is followed while it is written: every line is read once, only whole seconds are sent, and nothing is lost."""
+"""A run is read while the engine writes it: every line is read once, only whole seconds are sent, and no line
+is lost.
+"""
 
 from __future__ import annotations
 

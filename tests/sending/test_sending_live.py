@@ -1,4 +1,4 @@
-"""A run is sent while it is written, to receivers with every kind of fault; the run is never affected."""
+"""Results are sent while a run is written, to receivers with every kind of fault. The run is never affected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Samples sent to a Prometheus server: each request and each time once, in order, with a marker at the end."""
+"""Samples sent to a Prometheus server: each request and each response time is sent once, in order, with a stale marker
+at the end.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def series(bodies):
 
 
 def of(series, family):
-    """Return labels and samples of one metric family, without the markers at the end."""
+    """Return the labels and samples of one metric family, without the stale markers at the end."""
     return [
         (dict(labels), [point for point in points if not point.is_stale])
         for labels, points in series.items()
@@ -136,7 +138,7 @@ def test_a_thread_that_comes_late_changes_no_past(tmp_path):
     encoder = PrometheusEncoder(SOURCE, Reader())
     update = Gatherer(run).update(last=True)
     ends = defaultdict(list)
-    for _ in range(2):  # the second time, the same seconds are late
+    for _ in range(2):  # The same seconds are added a second time, so they are late.
         for body in encoder.encode(update):
             for labels, points in decode(body.content).series:
                 ends[labels] += points

@@ -1,4 +1,6 @@
-"""Receivers on the command line: valid and refused addresses, and the permitted networks."""
+"""Receivers given on the command line: accepted and refused addresses, and the networks to which results may
+be sent.
+"""
 
 from __future__ import annotations
 

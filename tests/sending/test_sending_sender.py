@@ -1,4 +1,6 @@
-"""The queue of points for a receiver is bounded and ordered, and every point is counted."""
+"""The queue of points for a receiver has a limited length, keeps the order of points, and counts every point as sent or
+lost.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ BAD = Answer(False, message="status 400: no")
 
 
 class Script:
-    """Stand-in for a receiver that gives the listed responses, then repeats the last one; it can block."""
+    """Stand-in for a receiver that gives the listed responses, then repeats the last response. It can
+    block until the test releases it.
+    """
 
     def __init__(self, *answers):
         self.answers, self.bodies = list(answers), []

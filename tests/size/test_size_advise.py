@@ -22,14 +22,16 @@ from towtank.size.rules.sheet import known_names, load_sheet
 
 
 def verdicts(situation: Situation) -> dict[str, str]:
-    """Return the verdicts; a key consists of the rule and its services."""
+    """Return the verdicts of the advisor by rule. A key consists of the name of the rule and the names of its
+    services.
+    """
     found = advise(load_rules(), situation)
     return {" ".join((item.rule.name, *item.services)): item.verdict for item in found}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy of the committed results, with settings in the form that the content server records."""
+    """Copy of the committed results, with settings in the form that the run records for the content server."""
     folder = tmp_path_factory.mktemp("advise") / "results"
     shutil.copytree(RESULTS_1, folder)
     for path in folder.glob("runs/*/run.json"):
@@ -47,7 +49,7 @@ def test_results_give_a_situation_for_each_configuration(results):
     for situation in found:
         assert situation.common["load.users"].value == "72.0 users"
         assert situation.services["content"][0] == "content_server"
-        # without recorded misses there is no hit ratio
+        # The results contain no misses of the cache, so the hit ratio is unknown.
         assert "content_cache_hit_ratio" not in situation.services["content"][1]
 
 
@@ -82,7 +84,8 @@ def test_memory_of_a_tier_says_how_it_was_measured(results, tmp_path, tier, valu
         for key in ("resident_bytes", "memory_bytes", "memory_how", "resident_sets_bytes"):
             summary["tiers"]["content"].pop(key, None)
         summary["tiers"]["content"] |= tier
-        summary.pop("inputs", None)  # Without digests of its inputs, a summary is reused as it is.
+        # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
+        summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
     (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
     fact = situation.services["content"][1]["memory"]
@@ -101,17 +104,19 @@ def test_the_busiest_disk_may_be_one_with_a_limit_on_a_host(results, tmp_path):
             "busy_share": 0.007,
         }
         summary["hosts"] = {"store": {"tiers": [], "disks": {"data": disk, "log": {"utilization": None}}}}
-        summary.pop("inputs", None)  # Without digests of its inputs, a summary is reused as it is.
+        # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
+        summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
     (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
-    assert verdicts(situation)["disk_utilization"] == "differs"  # 80 % instead of at most 42 %
+    # The disk utilization is 80 %, and the rule allows at most 42 %.
+    assert verdicts(situation)["disk_utilization"] == "differs"
 
 
 def test_verdicts_on_results(results):
     present, absent = (verdicts(situation) for situation in situations(results, users=48))
     assert (present["unindexed_columns content"], absent["unindexed_columns content"]) == ("follows", "differs")
-    assert absent["cpu_utilization content"] == "differs"  # 96 % of one processor
-    assert absent["content_server_pool_for_threads content"] == "differs"  # 16 connections for 8 threads
+    assert absent["cpu_utilization content"] == "differs"  # The utilization is 96 % of one CPU.
+    assert absent["content_server_pool_for_threads content"] == "differs"  # The pool has 16 connections for 8 threads.
     assert absent["content_server_sync content"] == "follows"
     assert absent["disk_utilization"] == "follows"  # 1.8 %
     assert absent["interactive_response_time_law"] == "follows"
@@ -119,7 +124,7 @@ def test_verdicts_on_results(results):
     assert absent["measurement_excludes_ramps"] == "follows"
     assert absent["java_heap"] == "cannot_be_told"
     assert "web_container_threads" in absent
-    assert "save_rate" not in absent  # no value is known
+    assert "save_rate" not in absent  # No value of this input is known.
 
 
 def test_advice_says_what_is_set_and_seen(results):
@@ -148,16 +153,19 @@ def test_measured_facts_have_the_digits_that_their_intervals_support(results):
     assert law["response"] == number_estimate(mean["value"], mean["low"], mean["high"], "s")
     assert law["throughput"] == number_estimate(rate["value"], rate["low"], rate["high"], "1/s")
     assert "[" in law["response"]
-    # The maximum is one CPU, so the interval ends there at the latest.
+    # The utilization is at most one CPU, so its interval ends at one CPU at the latest.
     used = summary["tiers"]["content"]["cpus_used"]
     ends = (100 * used["low"], min(100 * used["high"], 100.0))
     assert seen["cpu_utilization"]["utilization"]["value"] == number_estimate(100 * used["value"], *ends, "%")
-    # A think time has no interval and is printed with three digits. The load was set, not measured.
+    # The think time has no interval and is printed with three digits. The load was set and not measured, so it has no
+    # interval either.
     assert (law["think"], law["users"]) == ("1.02 s", "48 users")
 
 
 def test_an_interval_that_is_only_rounding_gives_no_digits(results):
-    """The CPU of this run was busy in every second, so its interval of use is only rounding error (15 digits)."""
+    """The CPU of this run was busy in every second, so the interval of its utilization is only a rounding error (in the
+    15th digit).
+    """
     (absent,) = (found for found in situations(results, users=72) if found.label == "search_index absent")
     document = advice_document("results", [(absent, advise(load_rules(), absent))])
     found = next(each for each in document["situations"][0]["advice"] if each["rule"] == "cpu_utilization")
@@ -188,7 +196,8 @@ def test_the_response_time_law_is_not_judged_where_times_are_missing(results, tm
     for path in folder.glob("runs/*/summary.json"):
         summary = json.loads(path.read_text("utf-8"))
         summary["laws"]["little"] |= {"r_s": 0.001, "untimed_share": 0.3, "residual": None, "holds": None}
-        summary.pop("inputs", None)  # Without digests of its inputs, a summary is reused as it is.
+        # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
+        summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
     for situation in situations(folder, users=48):
         assert verdicts(situation).get(law) in (None, "cannot_be_told")
@@ -211,7 +220,7 @@ def test_the_study_of_results_that_is_gone(results):
 
 
 def system(**database: object) -> Situation:
-    """Return a content server over PostgreSQL on a host of 64 GiB."""
+    """Return the facts about a content server that uses PostgreSQL on a host with 64 GiB of memory."""
     content = measured(OF_CONTENT_SERVER, {"threads": 32, "database_pool": 20, "nodes": 4}, "test")
     own = measured(OF_POSTGRESQL, {"shared_buffers": 128 * 2**20, "max_connections": 100, **database}, "test")
     tier = measured(OF_A_TIER, {"cpus": 4, "cpu_utilization": 0.5}, "test")
@@ -222,10 +231,13 @@ def system(**database: object) -> Situation:
 
 def test_postgresql_of_defaults_under_a_large_server():
     found = verdicts(system())
-    assert found["postgresql_shared_buffers db"] == "differs"  # 128 MiB of 64 GiB of memory
-    assert found["postgresql_connections_for_pools content db"] == "follows"  # 84 of 100 connections
+    # The shared buffers have 128 MiB, on a host with 64 GiB of memory.
+    assert found["postgresql_shared_buffers db"] == "differs"
+    # The pools use 84 of the 100 connections that the database allows.
+    assert found["postgresql_connections_for_pools content db"] == "follows"
     assert found["database_connections_of_pools content db"] == "follows"
-    assert found["postgresql_pool_size db content"] == "differs"  # 80 connections where 9 are sufficient
+    # The pool has 80 connections, although 9 are sufficient.
+    assert found["postgresql_pool_size db content"] == "differs"
     assert found["cpu_utilization content"] == "follows"
     assert found["postgresql_hit_ratio db"] == "cannot_be_told"
 
@@ -295,7 +307,7 @@ def test_a_sheet_over_results(results, tmp_path):
     (situation,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
     found = verdicts(situation.with_sheet(facts))
     assert found["content_server_sync content"] == "differs"
-    assert found["java_heap"] == "follows"  # half of 8 GiB
+    assert found["java_heap"] == "follows"  # The heap of 4 GiB is half of the memory of 8 GiB.
 
 
 def test_faults_of_a_sheet(tmp_path):
@@ -338,8 +350,8 @@ def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
 
 
 def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
-    """Buffers of a database on a host of 8 GiB are judged by these 8 GiB, not by the 64 GiB of the machine around
-    it.
+    """The buffers of a database on a host of 8 GiB are compared with these 8 GiB, and not with the 64 GiB of the
+    machine that runs the host.
     """
     sizes = {"cpus": 2.0, "memory": 8 * 2**30, "in_force": True}
     assert memory_of_host({"provider": "virtual", "sizes": sizes}) == 8 * 2**30

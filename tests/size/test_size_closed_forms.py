@@ -1,4 +1,4 @@
-"""Parts of a sizing with a known value, computed by hand or by another program."""
+"""Parts of a sizing whose values are known, from a computation by hand or by another program."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def asked(text: str) -> SizingFile:
 
 
 def cache(now: str) -> HitRatioFile:
-    """Return hit ratios of a cache that rise steeply up to a size of 8 GiB, and slowly above."""
+    """Return hit ratios of a cache by its size. The ratios rise steeply up to 8 GiB, and slowly above."""
     sizes, ratios = ["4 GiB", "8 GiB", "16 GiB"], ["50 %", "80 %", "90 %"]
     return HitRatioFile.model_validate({"station": "disk", "memory": sizes, "hit_ratio": ratios, "now": now})
 
@@ -67,7 +67,9 @@ GROWING = "load: {peak: 1.5, horizon: 2 years}\nheadroom: 20 %"
 
 
 def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
-    """300 users now, 50 % more at the peak, 10 % growth in each of two years, and 20 % of headroom."""
+    """The load at the horizon is 300 users now, times 1.5 at the peak, times 1.1 for each of two years, times 1.2 for
+    headroom.
+    """
     growing = GivenGrowth(1.1, 1.05, 1.3)
     found, steps = load_steps(GROWING, Load({"a": 100.0, "b": 200.0}, {}, {"a": 1.0, "b": 1.0}), growing)
     whole = 300 * 1.5 * 1.1**2 * 1.2
@@ -79,7 +81,8 @@ def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
             "load with headroom": whole, "load of a": whole / 3, "load of b": 2 * whole / 3,
         }, rel=1e-12,
     )  # fmt: skip
-    # The interval is caused by growth in two years; the headroom and the share of a class multiply it.
+    # The interval of the load comes from the growth in two years. The headroom and the share of a class multiply both
+    # ends of this interval.
     ends = [450 * 1.05**2, 450 * 1.3**2]
     for name, factor in {"load at the horizon": 1, "load with headroom": 1.2, "load of a": 0.4}.items():
         known = steps[name]["interval"]
@@ -87,7 +90,9 @@ def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
 
 
 def test_a_load_of_both_kinds_has_the_sum_of_each_kind_in_its_steps() -> None:
-    """Users and rates cannot be added: each class has a share of its own kind."""
+    """Numbers of users and arrival rates cannot be added. So each class is stated as a share of the total users or of
+    the total rate.
+    """
     now = Load({"a": 30.0, "b": 10.0}, {"c": 5.0}, {"a": 1.0, "b": 1.0})
     found, steps = load_steps("load: {peak: 2}", now, None)
     assert (found.users, found.rate) == ({"a": 60.0, "b": 20.0}, {"c": 10.0})
@@ -103,14 +108,15 @@ def test_a_load_that_shrinks_is_highest_today() -> None:
     assert steps["load at the horizon"]["value"] == pytest.approx(40.0)
     assert steps["load until the horizon"]["value"] == pytest.approx(50.0)
     assert highest_factor(growing, YEAR_D) == 1.0
-    # The load is expected to fall but may grow, so the upper end is the load at the horizon.
+    # The best estimate is a falling load, but the load may grow. The upper end is therefore the load at the horizon,
+    # 1.3 times the load of today.
     wide = GivenGrowth(0.8, 0.5, 1.3)
     assert highest_drawn(wide, YEAR_D, np.array([0.025, 0.5, 0.975])) == pytest.approx([1.0, 1.0, 1.3], rel=1e-9)
 
 
 def test_the_growth_of_a_history_is_that_of_linear_regression() -> None:
-    """Slope and interval equal those of `scipy.stats.linregress` for the logarithms, converted to years of 365.25
-    days.
+    """The slope and its interval equal the results of `scipy.stats.linregress` for the logarithms of the loads,
+    converted to years of 365.25 days.
     """
     count = 60
     days = [date(2026, 1, 1) + timedelta(days=2 * place) for place in range(count)]
@@ -126,7 +132,8 @@ def test_the_growth_of_a_history_is_that_of_linear_regression() -> None:
 
 
 def test_data_grow_and_need_copies_and_free_room() -> None:
-    """100 GiB with 50 % growth in each of two years, two copies, and a fifth of each disk free need 562.5 GiB.
+    """100 GiB grow by 50 % in each of two years, are stored in two copies, and a fifth of each disk stays free: 100 x
+    1.5^2 x 2 / 0.8 = 562.5 GiB.
 
     These are six disks of 100 GiB.
     """

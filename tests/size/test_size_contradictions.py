@@ -19,13 +19,19 @@ from towtank.size.sizing import SizingSettings, size
 
 QUESTIONS = int(os.environ.get("TOWTANK_SIZINGS", "24"))
 KINDS = (4, 7, 11, 18)
-"""Questions with a short run time; each property below holds for some of them and not for others."""
+"""Seeds of questions with a short run time. Each property tested below holds for some of these questions and not for
+others.
+"""
 FEW_DRAWS = 40
-"""Number of draws in a test, so that several hundred questions take only minutes; the rules hold for any number."""
+"""Number of random samples of the inputs in each sizing. It is small so that hundreds of questions take only minutes;
+the rules hold for any number.
+"""
 
 
 def answered(folder: Path, seed: int, *, simulation: bool = False) -> dict[str, Any] | None:
-    """Return the document of a random question; None if the question is refused because it would need a guess."""
+    """Return the result of the sizing for a random question. Return None if the question is refused because its answer
+    would need a guess.
+    """
     model, sizing, known = drawn_question(seed)
     (folder / "model.yaml").write_text(model, "utf-8")
     (folder / "sizing.yaml").write_text(sizing, "utf-8")
@@ -58,7 +64,9 @@ def test_no_statement_of_a_sizing_contradicts_another(tmp_path: Path, question: 
 @pytest.mark.waits
 @pytest.mark.usefixtures("few_draws")
 def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
-    """Some questions have no answer or no draws, others have growth or percentiles, so each rule can fail."""
+    """Some random questions have no answer or no random samples, and others have growth or percentiles. So each rule
+    has questions in which it could fail.
+    """
     found = [document for seed in KINDS if (document := answered(tmp_path, seed)) is not None]
     kinds = {
         "answered": [document["answer"] is not None for document in found],
@@ -78,7 +86,9 @@ def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("few_draws")
 def test_rules_about_pools_memory_histories_and_mixes_can_fail(tmp_path: Path) -> None:
-    """One statement at a time is changed; only the rule about this statement is then violated."""
+    """The test changes a single statement of a correct document. Then only the rule about this statement may report a
+    violation.
+    """
     found = answered(tmp_path, 4)
     assert found is not None
     assert found["answer"] is not None
@@ -103,10 +113,12 @@ def test_rules_about_pools_memory_histories_and_mixes_can_fail(tmp_path: Path) -
 
 @pytest.mark.timeout(300)
 def test_a_limit_in_the_interval_of_a_simulation_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
-    """The simulated p95 is below the limit, but its interval contains the limit, so the sizing states a doubt."""
+    """The simulated p95 is below the limit, but the interval of the p95 contains the limit. So the sizing states a
+    doubt.
+    """
     model = written(tmp_path, "model.yaml", CLOSED_TIERS)
     options = ("--cpus", "app=2", "--cpus", "db=1", "--what-if", "as it is, cpu x1.0001")
-    # A percentile within 25 % of its limit is simulated.
+    # A percentile is simulated if its computed value is within 25 % of its limit.
     limit = sized(capsys, model, "--objective", "p95 < 280 ms", *options)["answer"]["objectives"][0]["value"] * 1.002
     near = sized(capsys, model, "--objective", f"p95 < {1000 * limit:.4f} ms", *options)
     met = near["answer"]["objectives"][0]

@@ -59,7 +59,9 @@ def test_erlang_b_of_one_server() -> None:
 
 @pytest.mark.parametrize("waits", [0.05, 0.1, 0.2, 0.5, 0.8])
 def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(waits: float) -> None:
-    """Limit theorem of Halfin and Whitt (1981): at 10,000 erlang, Erlang C differs by at most 2 % from the share."""
+    """Limit theorem of Halfin and Whitt (1981): at 10,000 erlang, Erlang C differs by at most 2 % from the share of
+    waiting arrivals for which the servers are chosen.
+    """
     work = 10_000.0
     servers = work + staffing_factor(waits) * math.sqrt(work)
     low, high = erlang_c(math.ceil(servers), work), erlang_c(math.floor(servers), work)
@@ -76,12 +78,16 @@ def test_the_staffing_factor_of_one_half() -> None:
 
 
 def test_percentiles_of_mm1_are_exponential() -> None:
-    """The response time is exponential with rate mu - lambda, so its 95th percentile is ln 20 / (mu - lambda)."""
+    """The response time of M/M/1 is exponential with rate mu - lambda, so its 95th percentile is ln 20 / (mu -
+    lambda).
+    """
     assert mmm_percentile(8.0, 0.1, 1, 0.95) == pytest.approx(math.log(20) / 2, rel=1e-9)
 
 
 def test_percentiles_of_mmm_where_both_rates_are_equal() -> None:
-    """If m mu - lambda = mu, then P(T > t) = (1 - C + C (1 + mu t)) exp(-mu t), with Erlang's C."""
+    """If m mu - lambda = mu, the response time of M/M/m has P(T > t) = (1 - C + C (1 + mu t)) exp(-mu t), with Erlang's
+    C.
+    """
     found = mmm_percentile(10.0, 0.1, 2, 0.9)
     waits = erlang_c(2, 1.0)
     assert (1 - waits + waits * (1 + 10 * found)) * math.exp(-10 * found) == pytest.approx(0.1, rel=1e-9)
@@ -147,8 +153,8 @@ def test_given_growth_has_the_three_given_numbers_as_quantiles(ends: tuple[float
 
 def test_chances_of_given_growth_are_those_of_a_log_normal_of_two_pieces() -> None:
     growing = GivenGrowth(1.2, 1.15, 4.0)
-    # Above the median, ln g is normal about ln 1.2 with the standard deviation ln(4 / 1.2) / 1.96; below it with ln(1.2
-    # / 1.15) / 1.96.
+    # The growth factor g has the median 1.2. Above it, ln g is normal with the standard deviation ln(4 / 1.2) / 1.96;
+    # below it with ln(1.2 / 1.15) / 1.96.
     for factor, width in ((2.298, math.log(4 / 1.2)), (1.17, math.log(1.2 / 1.15))):
         score = math.log(factor / 1.2) / width * 1.959963984540054
         chance = 0.5 * math.erfc(score / math.sqrt(2))
@@ -188,14 +194,16 @@ def test_a_week_has_a_season() -> None:
     factors = [1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5]
     found = HistoricGrowth(history(98, "weekly", factors), date(2024, 4, 8))  # a Monday
     assert found.history.slope == pytest.approx(0.001, rel=1e-9)
-    # The highest load of the week that ends after 28 days is that of the Friday, 25 days after the start.
+    # The week ends 28 days after the start. Its highest load is that of its Friday, 25 days after the start.
     assert found.factor(28) == pytest.approx(2 * math.exp(0.025), rel=1e-6)
 
 
 @pytest.mark.waits
 @pytest.mark.certify
 def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None:
-    """For 1,000 histories of 40 days with noise, 95 % of the intervals must contain the load of day 60."""
+    """For 1,000 noisy histories of 40 days, the 95 % prediction interval must contain the load of day 60 in about 95 %
+    of the cases.
+    """
     stream = np.random.default_rng(7)
     start = date(2024, 1, 1)
     days = tuple(start + timedelta(days=n) for n in range(40))
@@ -209,7 +217,7 @@ def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None
 
         width = t.ppf(0.975, found.freedom) * found.deviation(then)[0]
         inside += abs(value - found.level(then)[0]) <= width
-    # A count of 1,000 at 95 % has three standard deviations of 21.
+    # If each of 1,000 intervals contains the load with probability 0.95, three standard deviations of the count are 21.
     record_share(tabled, "load of day 60", "history of 40 days, noise of 10 %", int(inside), 1000, least=0.929)
     assert inside <= 971
 
@@ -249,8 +257,8 @@ def yearly(rate: float, peak: float) -> History:
 def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks(rate: float, years: int) -> None:
     """The horizon is three years from January. If the load falls, the first December has the highest load.
 
-    It is 2 x 0.9^(334 / 365.25) = 1.816 times the load of today at -10 % a year. If the load grows by 10 % a year, the
-    last December has the highest load, 2 x 1.1^(1095 / 365.25) times the load of today.
+    At -10 % a year this load is 2 x 0.9^(334 / 365.25) = 1.816 times the load of today. If the load grows by 10 % a
+    year, the last December has the highest load, 2 x 1.1^(1095 / 365.25) times the load of today.
     """
     start = date(2026, 1, 1)
     growing = HistoricGrowth(yearly(rate, 2.0), start)
@@ -261,16 +269,16 @@ def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks
     truth = 2 * (1 + rate) ** ((peak - start).days / YEAR_D)
     assert highest_factor(growing, days) == pytest.approx(truth, rel=1e-6)
     assert highest_drawn(growing, days, np.array([0.5]))[0] == pytest.approx(truth, rel=1e-6)
-    # The table of dates agrees: a limit just below this load is exceeded in that month.
+    # The table of dates must agree with this load: a limit just below this load is exceeded in that month.
     found = reached(growing, start, [0.99 * truth], 0.5)
     assert found.day is not None
     assert (found.day.year, found.day.month) == (2026 + years, 12)
 
 
 def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
-    """Rates for m servers, D(u) = D (1 + (r - 1) (1 - u)), are converted to another number of servers with the same r.
+    """The service rates of a station with m servers are converted to another number of servers with the same ratio r.
 
-    D(u) is the demand at the utilization u.
+    D(u) = D (1 + (r - 1) (1 - u)) is the demand at the utilization u.
     """
     from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
     from towtank.model.stations import rates_with, servers_of  # noqa: PLC0415
@@ -284,9 +292,9 @@ def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
 
 
 def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours(tmp_path: Path) -> None:
-    """The whole residence time of this transaction is waiting time.
+    """Without service time, the whole residence time of a transaction is waiting time.
 
-    So each percentile is below the percentile of a transaction with service time.
+    So each of its percentiles is below the same percentile of a transaction with service time.
     """
     text = (
         "classes:\n  users:\n    users: 30\n    transactions:\n"
@@ -302,9 +310,11 @@ def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours
 def test_percentiles_of_shared_servers_vary_though_every_job_is_alike(
     tmp_path: Path, rate: float, simulated: float, tolerance: float
 ) -> None:
-    """M/D/1 with processor sharing and S = 0.1 s, compared with p95 from a separate simulation of one server.
+    """M/D/1 with processor sharing and a service time of 0.1 s: the p95 is compared with the p95 from a separate
+    simulation of one server.
 
-    The time varies with the number of sharing jobs, not with the own service time; its mean is 0.5 s and 0.2 s.
+    All jobs have the same service time, so the response time varies only with the number of jobs that share the server.
+    Its mean is 0.5 s at 8 /s and 0.2 s at 5 /s.
     """
     text = f"classes: {{a: {{rate: {rate} /s}}}}\nstations:\n  q: {{discipline: ps, demand: 100 ms, scv: 0}}\n"
     found, _ = percentile(tmp_path, text, "a", 0.95)

@@ -1,4 +1,6 @@
-"""Days far from the line of a history: the forecast expects such days as often as they occurred."""
+"""Histories in which some days are far from the fitted line: the forecast expects such days as often as they
+occurred.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ GROWTH, NOISE, PEAK, DAYS = 0.0005, 0.05, 1.6, 364
 
 
 def with_peaks(every: int) -> HistoricGrowth:
-    """Return a year with growth of 0.05 % a day and 5 % of noise; on every `every`-th day the load is 1.6 times as
-    high.
+    """Return a year of daily loads with growth of 0.05 % a day and 5 % of noise. On every `every`-th day the load is
+    1.6 times as high.
     """
     start, times = date(2025, 11, 24), np.arange(DAYS)
     peaks = np.where(times % every == every - 1, PEAK, 1.0)
@@ -29,7 +31,8 @@ def with_peaks(every: int) -> HistoricGrowth:
 
 
 def true_chance(factor: float, every: int) -> float:
-    """Return the probability that the load a year ahead exceeds `factor` times the line's start.
+    """Return the probability that the load a year ahead exceeds `factor` times the load at the start of the fitted
+    line.
 
     The load is a mixture of two log-normal distributions.
     """
@@ -40,13 +43,15 @@ def true_chance(factor: float, every: int) -> float:
 
 @pytest.mark.parametrize("every", [30, 14, 7, 5])
 def test_recurring_days_count_in_the_load_of_a_future_day(every: int) -> None:
-    """With peaks of 1.6 times, the factor for 99 % is about 1.92; for ordinary days alone it would be 1.35."""
+    """If some days have 1.6 times the load, the 99 % quantile of the growth factor is about 1.92. Without these days it
+    would be 1.35.
+    """
     growing = with_peaks(every)
-    # Peaks do not count as growth, which is exp(0.0005 x 365) = 1.2.
+    # Days with peaks do not change the estimated growth, which is exp(0.0005 x 365) = 1.2 in a year.
     assert growing.factor(365) == pytest.approx(math.exp(GROWTH * 365), rel=0.04)
     for share in (0.9, 0.99):
         factor = float(growing.drawn(365, np.array([share]))[0])
-        # Noise of 364 days and the error of the slope may change the probability by a quarter.
+        # The noise of 364 days and the error of the slope may change the probability by a quarter of its value.
         assert true_chance(factor, every) <= 1.25 * (1 - share)
         assert growing.chances_above(365, np.array([factor]))[0] == pytest.approx(1 - share, abs=1e-6)
     assert growing.drawn(365, np.array([0.99]))[0] == pytest.approx(1.6 * 1.2, rel=0.15)

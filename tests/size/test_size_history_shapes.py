@@ -30,8 +30,8 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
 
 
 def history(shape: Callable[[Any], Any], weeks: int, seed: int, *, noise: float = 0.03) -> History:
-    """Return daily loads of whole weeks with a weekly season; `shape` maps the time, from 0 to 1, to a relative
-    load.
+    """Return daily loads of whole weeks with a weekly season. `shape` maps the time, from 0 at the start to 1 at the
+    end, to a relative load.
     """
     count = 7 * weeks
     days = tuple(START + timedelta(days=day) for day in range(count))
@@ -41,7 +41,9 @@ def history(shape: Callable[[Any], Any], weeks: int, seed: int, *, noise: float 
 
 @pytest.mark.parametrize("shape", list(SMOOTH))
 def test_smooth_growth_is_no_step(shape: str) -> None:
-    """At most 3 of 30 histories of 9, 26 and 52 weeks have a step, although the load at least doubles."""
+    """Of 30 histories of 9, 26 and 52 weeks, at most 3 may be reported to have a sudden step, although the load at
+    least doubles.
+    """
     found = [history(SMOOTH[shape], weeks, seed) for weeks in (9, 26, 52) for seed in range(10)]
     assert sum(bool(each.steps) for each in found) <= 3
 
@@ -57,7 +59,7 @@ def test_growth_that_is_not_even_is_a_doubt_with_both_halves(shape: str) -> None
 
 @pytest.mark.parametrize("before", [1.0, 0.6, 1.3])
 def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
-    """A launch suddenly raises the load to 1.5 times, with or without an additional growth of 50 %."""
+    """A launch suddenly raises the load to 1.5 times. The history also contains gradual growth, decline, or neither."""
     for growth in (1.0, 1.5):
         for seed in range(5):
             found = history(lambda t, g=growth: np.where(t < 0.5, before, 1.5) * g**t, 26, seed)
@@ -67,10 +69,11 @@ def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_week_is_calibrated() -> None:
-    """The highest load of a week, eight weeks after a history of nine weeks, is below each quantile as often as stated.
+    """The highest load of a week, eight weeks after the end of a history of nine weeks, must be below each forecast
+    quantile as often as the quantile states.
 
-    400 histories are simulated. With noise of 5 %, each of four days that differ by 4 % may have the highest load of a
-    week.
+    400 histories are simulated. With noise of 5 %, any of four days whose mean loads differ by 4 % may have the highest
+    load of a week.
     """
     shares = np.array([0.1, 0.5, 0.9])
     below = np.zeros(len(shares))
@@ -87,16 +90,17 @@ def test_the_highest_load_of_a_week_is_calibrated() -> None:
         ]  # fmt: skip
         base = np.exp(found.level([growing.start])[0])
         below += max(truth) <= base * growing.drawn(56, shares)
-    # The share of one half over 400 histories has three standard errors of 0.075.
+    # In 400 histories, a share of one half has a standard error of 0.025. The tolerance is three standard errors.
     assert below / 400 == pytest.approx(shares, abs=0.075)
 
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_year_is_calibrated() -> None:
-    """The highest load of the year after a history of two years is below each quantile as often as stated.
+    """The highest load of the year after a history of two years must be below each forecast quantile as often as the
+    quantile states.
 
-    150 histories have a load on every third day. With noise of 10 %, the highest of ten days of the peak month is 15 %
-    above the line.
+    150 histories with a load on every third day are simulated. With noise of 10 %, the highest of ten days of the peak
+    month is 15 % above the line.
     """
     shares = np.array([0.1, 0.5, 0.9])
     months = np.array([1.0, 1.0, 1.05, 1.1, 1.0, 0.9, 0.8, 0.85, 1.0, 1.1, 1.25, 1.5])
@@ -117,14 +121,14 @@ def test_the_highest_load_of_a_year_is_calibrated() -> None:
         below += max(loads(ahead)) <= base * drawn
         line = max(growing.history.level([growing.start + timedelta(days=back) for back in range(366)]))
         medians.append(base * drawn[1] / np.exp(line))
-    # The share of one half over 150 histories has three standard errors of 0.12.
+    # In 150 histories, a share of one half has a standard error of 0.04. The tolerance is three standard errors.
     assert below / 150 == pytest.approx(shares, abs=0.12)
     assert 1.1 < np.mean(medians) < 1.25
 
 
 def test_the_highest_load_of_a_year_does_not_depend_on_what_was_asked_before() -> None:
-    """The forecast for a year that ends in its peak month does not depend on earlier requests for other days of this
-    month.
+    """The forecast for a year that ends in its peak month must not change if forecasts for other days of this month
+    were requested before.
     """
     days = tuple(START + timedelta(days=number) for number in range(700))
     noise = np.exp(0.1 * np.random.default_rng(1).standard_normal(len(days)))
@@ -141,7 +145,9 @@ def test_the_highest_load_of_a_year_does_not_depend_on_what_was_asked_before() -
 
 
 def test_the_probability_of_a_day_and_the_draws_of_the_growth_agree() -> None:
-    """The load that is drawn for a probability p must be exceeded with the probability 1 - p."""
+    """If the quantile for the probability p is taken as a limit of the load, the probability of a higher load must be 1
+    - p.
+    """
     found = history(SMOOTH["doubles evenly"], 12, 3, noise=0.08)
     growing = HistoricGrowth(found, found.busiest_day())
     shares = np.linspace(0.05, 0.95, 19)
@@ -152,7 +158,7 @@ def test_the_probability_of_a_day_and_the_draws_of_the_growth_agree() -> None:
 
 
 def straight(end: float, noise: float, seed: int = 3) -> History:
-    """Return weekly loads of three years on a straight line from 1,000 to `end`."""
+    """Return weekly loads over three years, on a straight line from 1,000 to `end`."""
     days = range(0, 1096, 7)
     loads = np.array([1000 + (end - 1000) * day / 1095 for day in days])
     loads *= 1 + noise * np.random.default_rng(seed).standard_normal(len(loads))
@@ -162,7 +168,9 @@ def straight(end: float, noise: float, seed: int = 3) -> History:
 @pytest.mark.parametrize("noise", [0.001, 0.01, 0.03])
 @pytest.mark.parametrize("end", [2000.0, 4000.0])
 def test_a_straight_line_goes_on_as_a_line(end: float, noise: float) -> None:
-    """A line from 1,000 to 4,000 in three years continues to 7,000; exponential growth would continue to 14,800."""
+    """A load that rises linearly from 1,000 to 4,000 in three years is forecast to reach 7,000 in three more years.
+    Exponential growth would give 14,800.
+    """
     found = straight(end, noise)
     assert (found.trend.form, found.steps, found.bent) == ("linear", (), False)
     growing = HistoricGrowth(found, found.days[-1])
@@ -191,7 +199,9 @@ def test_exponential_growth_stays_exponential(noise: float) -> None:
 
 
 def test_a_short_history_does_not_choose_a_line() -> None:
-    """Nine weeks of 10 % growth with 3 % noise fit both forms equally well, so the faster form is chosen."""
+    """Nine weeks of 10 % growth with 3 % noise fit a line and exponential growth equally well. The forecast then uses
+    the form that grows faster.
+    """
     days = tuple(date(2026, 1, 1) + timedelta(days=day) for day in range(63))
     loads = np.linspace(1000, 1100, 63) * np.exp(0.03 * np.random.default_rng(1).standard_normal(63))
     found = History(days, loads, "none")
@@ -201,13 +211,15 @@ def test_a_short_history_does_not_choose_a_line() -> None:
 
 @pytest.mark.parametrize("noise", [0.0005, 0.01, 0.03])
 def test_exponential_growth_forced_on_a_line_is_not_even(noise: float) -> None:
-    """The doubt does not depend on the noise of the history: in a clean history only the bend remains."""
+    """If exponential growth is forced on a linear history, the doubt about uneven growth is stated for any noise, even
+    if nothing but the curvature deviates from the fit.
+    """
     assert replace(straight(4000.0, noise), asked="exponential").bent
     assert not straight(4000.0, noise).bent
 
 
 def test_the_interval_of_a_line_covers_the_line() -> None:
-    """The 95 % interval of the yearly growth contains the true growth in 90 to 99 % of 200 histories."""
+    """The 95 % interval of the yearly growth must contain the true growth in 90 to 99 % of 200 histories."""
     held = 0
     for seed in range(200):
         found = straight(3000.0, 0.03, seed)

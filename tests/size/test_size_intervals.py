@@ -1,4 +1,6 @@
-"""Intervals of the values of a sizing: compared with closed forms, in text and JSON, and consistent with each other."""
+"""Intervals of the values of a sizing: compared with closed forms, equal in text and JSON, and consistent with each
+other.
+"""
 
 from __future__ import annotations
 
@@ -62,17 +64,18 @@ def test_the_error_of_a_model_file_has_its_interval(tmp_path: Path, capsys: Any,
 
 
 def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> None:
-    """R = D / (1 - 30 D) and U = 30 D increase with D, so their quantiles follow from the quantiles of D.
+    """The response time R = D / (1 - 30 D) and the utilization U = 30 D increase with the demand D, so their quantiles
+    follow from the quantiles of D.
 
-    The demand D is log-normal with a mean of 20 ms and a deviation of 5 %.
+    The demand D is log-normal with a mean of 20 ms and a relative standard deviation of 5 %.
     """
     model = written(tmp_path, "model.yaml", OPEN)
     found = sized(capsys, model, "--objective", "mean < 80 ms", "--cpus", "app=1", "--uncertainty", "5 %")
     width = math.sqrt(math.log1p(0.05**2))
     demands = [0.020 * math.exp(sign * 1.959964 * width - width**2 / 2) for sign in (-1, 1)]
     (scenario,) = found["answer"]["scenarios"]
-    # 200 draws are evenly spaced in probability. The ends are the quantiles of 2.75 and 97.25 %, which differ by 0.2 %
-    # of D.
+    # The 200 random values of D are evenly spaced in probability. The ends of the interval are therefore the quantiles
+    # of 2.75 and 97.25 %, which differ from those of 2.5 and 97.5 % by 0.2 % of D.
     assert ends(scenario["utilization_interval"]["app"]) == pytest.approx([30 * d for d in demands], rel=0.005)
     covered = [norm.cdf((math.log(end / 0.6) + width**2 / 2) / width) for end in
                ends(scenario["utilization_interval"]["app"])]  # fmt: skip
@@ -84,7 +87,8 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     users = [30 * time for time in times]
     assert ends(figures["users_in_system_interval"]) == pytest.approx(users, rel=0.02)
     assert ends(scenario["objectives"][0]["interval"]) == ends(figures["response_time_interval"])
-    # The limit lambda satisfies D / (1 - lambda D) = 80 ms, so it is 1 / D - 12.5 /s; its interval uses all 200 draws.
+    # The load limit lambda satisfies D / (1 - lambda D) = 80 ms, so it is 1 / D - 12.5 /s. Its interval uses all 200
+    # random values of D.
     carried = [1 / d - 12.5 for d in reversed(demands)]
     assert ends(found["answer"]["load_at_limit_interval"]) == pytest.approx(carried, rel=0.01)
     spare = [each / 30 - 1 for each in carried]
@@ -100,7 +104,7 @@ def test_without_draws_the_reason_stands_once_and_values_have_three_digits(tmp_p
     assert main(["size", model, *options]) == 0
     text = capsys.readouterr().out
     assert text.count("no interval: the model's demands are given without error") == 1
-    # The response time is 0.021 / (1 - 0.63) = 56.757 ms, and the utilization 63 %.
+    # With a demand of 21 ms at 30 /s, the utilization is 63 % and the response time is 0.021 / (1 - 0.63) = 56.757 ms.
     assert "56.8 ms" in text
     assert "63 %" in text
     assert not re.search(r"\d{2}\.\d{2,} (ms|%)", text)
@@ -109,15 +113,16 @@ def test_without_draws_the_reason_stands_once_and_values_have_three_digits(tmp_p
 
 @pytest.mark.waits
 def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, capsys: Any) -> None:
-    """p95 is 0.9 [0.6, 2.5] times the computed value, and nothing else is uncertain, so p95 has this relative
-    interval.
+    """The measured p95 is 0.9 [0.6, 2.5] times the computed p95, and no other input is uncertain. So the corrected p95
+    has this relative interval.
     """
     model = written(tmp_path, "model.yaml", OPEN + FITTED)
     options = ("--objective", "p95 < 300 ms", "--cpus", "app=1..8", "--probability", "50 %")
     found = sized(capsys, model, *options)
     objective = found["answer"]["objectives"][0]
     low, high = ends(objective["interval"])
-    # The quantiles of 200 draws are inside the ends by half a draw.
+    # The quantiles of 200 random values lie inside the exact ends of the interval, by half of the distance between two
+    # values.
     assert low / objective["value"] == pytest.approx(0.6 / 0.9, rel=0.03)
     assert high / objective["value"] == pytest.approx(2.5 / 0.9, rel=0.03)
     assert found["trust"]["counted"] == ["percentiles"]
@@ -186,7 +191,7 @@ what_if: [cpu x1.5, nodes app=5, think 1 s]
     for shown in ESTIMATE.findall(text):
         value, low, high = (float(number.replace(",", "")) for number in shown)
         assert low <= value <= high, shown
-        # Value and ends are rounded to the same digit.
+        # The value and both ends of its interval are rounded to the same digit.
         places = [len(number.partition(".")[2]) for number in shown]
         assert len(set(places)) == 1, shown
         # An error has at most two digits; if the value is smaller than its error, the first digit of the value remains.
@@ -204,8 +209,8 @@ def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: An
     for row in found["dates"]:
         low, high = ends(row["expected_interval"])
         assert low <= row["expected_on"] <= (high or "9999")
-    # Certain demands give a certain limit of 37.5 /s, 1.25 times the load of today, which is reached after log 1.25 /
-    # log g years.
+    # With exactly known demands, the load limit is exactly 37.5 /s, 1.25 times the load of today. It is reached after
+    # log 1.25 / log g years.
     first = found["dates"][0]
     assert first["limit_interval"]["low"] == pytest.approx(first["limit_interval"]["high"])
     for growth, day in ((1.4, first["expected_interval"]["low"]), (1.2, first["expected_on"])):
@@ -214,7 +219,9 @@ def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: An
 
 
 def test_the_interval_of_a_product_of_two_factors_covers_95_percent() -> None:
-    """The logarithm of the product of two log-normal factors is normal with twice the variance."""
+    """If two independent log-normal factors have the same variance of the logarithm, the logarithm of their product is
+    normal with twice this variance.
+    """
     covered = []
     for number in range(100):
         pairs = zip(scores(200, f"demand {number}"), scores(200, f"speed {number}"), strict=True)
@@ -227,9 +234,11 @@ def test_the_interval_of_a_product_of_two_factors_covers_95_percent() -> None:
 
 
 def test_what_is_to_spare_has_the_error_of_the_growth(tmp_path: Path, capsys: Any) -> None:
-    """The limit is 1 / D - 12.5 /s, and the load 30 g /s.
+    """The headroom follows from the load limit, 1 / D - 12.5 /s, and the load, 30 g /s, with demand D and growth factor
+    g.
 
-    D is log-normal with a deviation of 5 %, and g = 1.2 [1.05, 1.5] is log-normal with two widths.
+    D is log-normal with a relative standard deviation of 5 %. g = 1.2 [1.05, 1.5] is log-normal with different widths
+    below and above 1.2.
     """
     model = written(tmp_path, "model.yaml", OPEN)
     sizing = (
@@ -243,7 +252,8 @@ def test_what_is_to_spare_has_the_error_of_the_growth(tmp_path: Path, capsys: An
     demands = 0.020 * np.exp(width * at - width**2 / 2)
     grown = 1.2 * np.exp(np.where(at > 0, math.log(1.5 / 1.2), math.log(1.2 / 1.05)) * at / 1.959964)
     truth = np.quantile((1 / demands - 12.5)[:, None] / (30 * grown)[None, :] - 1, [0.025, 0.975])
-    # With 200 pairs of draws, the standard error of each end is 0.19 standard deviations, which are about 0.12.
+    # For 200 random pairs of D and g, the standard error of each end is 0.19 standard deviations of the headroom. One
+    # standard deviation is about 0.12.
     assert ends(answer["headroom_interval"]) == pytest.approx(truth, abs=2 * 0.19 * 0.12)
     carried = answer["load_at_limit_interval"]
     assert (answer["headroom_interval"]["high"] - answer["headroom_interval"]["low"]) > 1.5 * (
@@ -270,9 +280,10 @@ def closed_response(users: int, demand: float, think: float) -> float:
 
 @pytest.mark.waits
 def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: Any) -> None:
-    """The throughput is X = 20 / (1 s + R), with R by mean value analysis for every draw of the demand D.
+    """The throughput is X = 20 / (1 s + R). R is computed by mean value analysis for every random value of the demand
+    D.
 
-    D is log-normal with a mean of 40 ms and a deviation of 5 %.
+    D is log-normal with a mean of 40 ms and a relative standard deviation of 5 %.
     """
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [throughput > 17.7 /s, mean < 300 ms]\nuncertainty: 5 %\n"
@@ -316,7 +327,7 @@ stations:
 
 
 def erlang_wait(work: float, size: int, holding: float) -> float:
-    """Return the mean wait for one of several units, by the recursion of Erlang B. [s]"""
+    """Return the mean wait for a unit of a pool, by the recursion of Erlang B. [s]"""
     blocked = 1.0
     for count in range(1, size + 1):
         blocked = work * blocked / (count + work * blocked)
@@ -328,7 +339,9 @@ def erlang_wait(work: float, size: int, holding: float) -> float:
 
 @pytest.mark.parametrize("probability", [60, 95])
 def test_a_pool_is_enough_with_the_probability_asked(tmp_path: Path, capsys: Any, probability: int) -> None:
-    """A pool in front of a delay is an M/M/m queue; the holding time is log-normal with a mean of 200 ms and 15 %."""
+    """A pool in front of a pure delay is an M/M/m queue. The holding time is log-normal with a mean of 200 ms and a
+    relative standard deviation of 15 %.
+    """
     sizing = (
         "schema: towtank/sizing/1\nobjectives: [mean < 1 s]\nuncertainty: 15 %\n"
         f"probability: {probability} %\ntiers: {{app: {{cpus: 1}}}}\n"
@@ -403,9 +416,9 @@ def test_the_error_of_a_share_of_draws_is_wilsons() -> None:
 def test_the_probability_is_that_of_demands_and_growth_together(
     tmp_path: Path, capsys: Any, limit_ms: int, certified: Certified
 ) -> None:
-    """The objective D / (1 - 30 g D) <= L holds for D <= L / (1 + 30 g L), for demand D, growth g and limit L.
+    """With demand D, growth factor g and limit L, the objective D / (1 - 30 g D) <= L is met if D <= L / (1 + 30 g L).
 
-    The true probability is an integral over D with a deviation of 8 % and g = 1.2 [1.05, 1.5].
+    The true probability is an integral over D, with a relative standard deviation of 8 %, and over g = 1.2 [1.05, 1.5].
     """
     limit = limit_ms / 1000
     model = written(tmp_path, "model.yaml", OPEN)
@@ -422,7 +435,7 @@ def test_the_probability_is_that_of_demands_and_growth_together(
     width = math.sqrt(math.log1p(0.08**2))
     most = np.log(limit / (1 + rates * limit) / 0.020)
     truth = float(np.mean(norm.cdf((most + width**2 / 2) / width)))
-    # Allowed are three standard errors of a share of 200 draws.
+    # The tolerance is three standard errors of a share of 200 random values.
     error = 3 * math.sqrt(truth * (1 - truth) / 200) + 0.005
     case = f"one server, mean < {limit_ms} ms, demand and growth uncertain"
     certified(
@@ -431,7 +444,9 @@ def test_the_probability_is_that_of_demands_and_growth_together(
 
 
 def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> None:
-    """The load falls by 15 % a year, so the answer must carry 30 /s today, not only 25.5 /s in a year."""
+    """The load falls by 15 % a year. The answer must be sufficient for 30 /s today, and not only for 25.5 /s
+    in a year.
+    """
     model = written(tmp_path, "model.yaml", OPEN)
     for interval in ("", ", growth_interval: [-25 % / year, -5 % / year]"):
         load = f"load: {{growth: -15 % / year{interval}, horizon: 1 year, start: 2026-01-01}}\n"
@@ -446,7 +461,9 @@ def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_no_station_is_used_more_than_fully(tmp_path: Path, capsys: Any) -> None:
-    """At 96 /s of 10 ms, a third of the draws saturate `app`; its utilization is still at most 1."""
+    """The load is 96 /s with a demand of 10 ms. In a third of the random values of the demand, `app` is saturated; its
+    utilization must still be at most 1.
+    """
     model = written(
         tmp_path, "model.yaml", "classes: {web: {rate: 96 /s}}\nstations: {app: {demand: 10 ms}, db: {demand: 3 ms}}\n"
     )

@@ -26,7 +26,7 @@ def cpus(found: dict[str, Any], tier: str = "trunk") -> int:
 
 
 def mmmk_loss(work: float, servers: int, room: int) -> float:
-    """Return the share of lost arrivals of M/M/m/K, from its birth-death chain."""
+    """Return the share of arrivals that an M/M/m/K queue loses, from its birth-death chain."""
     weights = [1.0]
     for jobs in range(1, room + 1):
         weights.append(weights[-1] * work / min(jobs, servers))
@@ -34,8 +34,8 @@ def mmmk_loss(work: float, servers: int, room: int) -> float:
 
 
 def test_candidates_with_more_servers_than_room_are_left_out(tmp_path: Path, capsys: Any) -> None:
-    """A station for at most 5 jobs cannot have 20 CPUs, so only up to 5 are tried; 3 CPUs meet 2 s (M/M/3/5 takes 1.51
-    s).
+    """A station for at most 5 jobs cannot use 20 CPUs, so the sizing tries only up to 5 CPUs. 3 CPUs meet the objective
+    of 2 s (M/M/3/5 takes 1.51 s).
     """
     model = written(tmp_path, "model.yaml", TRUNK)
     question = (model, "--objective", "mean < 2 s", "--cpus", "trunk=1..20")
@@ -55,9 +55,9 @@ def test_a_tier_without_an_option_that_fits_is_refused(tmp_path: Path, capsys: A
 
 
 def test_dropped_arrivals_without_an_objective_are_a_doubt(tmp_path: Path, capsys: Any) -> None:
-    """One CPU serves 1 /s of 8.108 /s: M/M/1/5 drops 87.7 % of the arrivals.
+    """One CPU serves 1 /s, but 8.108 /s arrive: M/M/1/5 drops 87.7 % of the arrivals.
 
-    Its response time is below 6 s at any arrival rate.
+    Because of the drops, the response time of accepted arrivals is below 6 s at any arrival rate.
     """
     model = written(tmp_path, "model.yaml", TRUNK)
     found = sized(capsys, model, "--objective", "mean < 6 s", "--cpus", "trunk=1..5")
@@ -71,8 +71,8 @@ def test_dropped_arrivals_without_an_objective_are_a_doubt(tmp_path: Path, capsy
 
 @pytest.mark.parametrize(("most", "needed"), [(0.01, 15), (0.05, 13), (0.2, 9)])
 def test_loss_is_an_objective(tmp_path: Path, capsys: Any, most: float, needed: int) -> None:
-    """Erlang's loss formula for 8.108 erlang gives the number of trunks; with one trunk less, the loss exceeds the
-    limit.
+    """By Erlang's loss formula for 8.108 erlang, the given number of trunks (lines) meets the objective, and one trunk
+    less does not.
     """
     assert erlang_b(needed, 8.108) <= most < erlang_b(needed - 1, 8.108)
     for count in (needed - 1, needed):
@@ -84,14 +84,14 @@ def test_loss_is_an_objective(tmp_path: Path, capsys: Any, most: float, needed: 
     assert objective["value"] == pytest.approx(erlang_b(needed, 8.108), rel=1e-9)
     assert objective["shown"].endswith("%")
     assert not any("full stations drop" in doubt for doubt in found["trust"]["doubts"])
-    # The load limit is the load at which the loss equals its objective.
+    # The load limit is the load at which the loss equals the limit of its objective.
     at_limit = float(found["answer"]["load_at_limit"])
     assert erlang_b(needed, at_limit) == pytest.approx(most, rel=0.01)
 
 
 def test_the_probability_counts_losses(tmp_path: Path, capsys: Any) -> None:
-    """The service time S has a deviation of 10 %, and the loss is met only if S <= 1.012 s, in about half of the
-    draws.
+    """The service time S has a relative standard deviation of 10 %. The loss objective is met if S <= 1.012 s, which
+    holds for about half of the random values of S.
     """
     model = written(tmp_path, "model.yaml", TRUNK.replace("capacity: 5", "capacity: 15"))
     assert erlang_b(15, 8.108) < 0.01 < erlang_b(15, 8.3)
@@ -110,7 +110,8 @@ stations:
 
 @pytest.mark.parametrize(("share", "needed"), [("80", 14), ("95", 16), ("99.5", 19)])
 def test_waiting_time_is_an_objective(tmp_path: Path, capsys: Any, share: str, needed: int) -> None:
-    """Number of agents for 10 erlang of 180 s, so that a given share is answered within 20 s.
+    """The sizing finds the number of agents with which the given share of calls is answered within 20 s, for 10 erlang
+    of calls of 180 s.
 
     P(W <= t) = 1 - C exp(-(m - a) t / S) with Erlang's C, m agents, load a and service time S.
     """
@@ -124,14 +125,16 @@ def test_waiting_time_is_an_objective(tmp_path: Path, capsys: Any, share: str, n
 
 
 def test_waits_of_a_full_station_count_the_arrivals_that_find_room() -> None:
-    """In M/M/1/2 an accepted arrival waits an exponential time if it finds one job, with probability a / (1 + a)."""
+    """In an M/M/1/2 queue, an accepted arrival finds one job with probability a / (1 + a). It then waits an exponential
+    time.
+    """
 
     work, time = 0.8, 2.0
     waits = work / (1 + work)
     assert mmm_wait(work / time, time, 1, 0.9, 2) == pytest.approx(time * math.log(waits / 0.1), rel=1e-9)
     assert mmm_wait(work / time, time, 1, 0.5, 2) == 0.0
     assert mmm_wait(3.0, 1.0, 4, 0.99, 4) == 0.0
-    # With a large capacity, the result is that of an unlimited queue.
+    # With a large capacity, the result equals the wait in a queue of unlimited length.
     assert mmm_wait(0.8, 1.0, 1, 0.95, 400) == pytest.approx(mmm_wait(0.8, 1.0, 1, 0.95), rel=1e-9)
 
 

@@ -15,7 +15,9 @@ from towtank.size.machines import SHIPPED, Machine, catalogue, load_machines
 def machine(
     name: str, cpus: int | None = 2, kernels: dict[str, tuple[float, float]] | None = None, **rating: float
 ) -> Machine:
-    """Return a machine with the given ratings; each kernel has exact values for one CPU and for all CPUs."""
+    """Return a machine with the given ratings. Each kernel (benchmark program) has exact values for one CPU and for all
+    CPUs.
+    """
     measured = None
     if kernels:
         each = {
@@ -28,10 +30,10 @@ def machine(
 
 
 def test_mcu_ratio_is_the_published_one() -> None:
-    """The published ratio is 25900 / 17400, about 50 % more (iSeries Performance Capabilities Reference V5R3, chapter
-    11).
+    """The published ratio of the two machines is 25900 / 17400, about 50 % more (iSeries Performance Capabilities
+    Reference V5R3, chapter 11).
 
-    The ratio of the machines is per CPU.
+    The ratio that Towtank computes for the machines is per CPU.
     """
     machines = catalogue()
     ratio = machines["iseries-570-0920"].speed_against(machines["iseries-825-2473"], "mcu")
@@ -41,7 +43,7 @@ def test_mcu_ratio_is_the_published_one() -> None:
 
 
 def test_disks_are_compared_by_their_stated_operations() -> None:
-    """The ratio of the published disk tests is 5773.35 / 465.67 = 12.4."""
+    """The published operations per second of the two disks have the ratio 5773.35 / 465.67 = 12.4."""
     machines = catalogue()
     ratio = machines["dng-rm-ssd"].speed_against(machines["dng-rm-hdd"], kernel="disk")
     assert ratio.value == pytest.approx(12.4, abs=0.01)
@@ -69,7 +71,9 @@ def test_ratio_is_per_cpu_with_the_intervals_of_both() -> None:
 
 
 def test_spread_over_kernels_widens_the_interval() -> None:
-    """The speed ratio for a mix of kernels is between the lowest and the highest ratio of the kernels."""
+    """The speed ratio of two machines for a mix of kernels (benchmark programs) lies between the lowest and the highest
+    ratio of a single kernel.
+    """
     fast = machine("fast", kernels={"tls_handshake": (1, 300), "memory_triad": (1, 100)}, towtank=400)
     slow = machine("slow", kernels={"tls_handshake": (1, 100), "memory_triad": (1, 100)}, towtank=200)
     ratio = fast.speed_against(slow)

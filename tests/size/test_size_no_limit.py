@@ -1,4 +1,6 @@
-"""Loads without a limit, and limits without an interval: their texts, and the end of the search."""
+"""Sizings in which no load violates the objectives, or in which the load limit has no interval: their texts, and where
+the search ends.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ tiers: {app: {cpus: [1, 2]}}
 
 @pytest.fixture
 def models_solved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Record the total number of users in every solved model."""
+    """Record the total number of users of every model that is solved, and return this record."""
     found: list[float] = []
     solve = evaluate.solve_models
 
@@ -42,7 +44,9 @@ def models_solved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_throughput_alone_limits_no_load(tmp_path: Path, capsys: Any, models_solved: list[float]) -> None:
-    """More users never lower the throughput of a closed network, so no number of users violates the objective."""
+    """In a closed network, more users never lower the throughput, so no number of users violates an objective for the
+    throughput.
+    """
     model = written(tmp_path, "model.yaml", CLOSED)
     options = ("--objective", "throughput > 15 /s", "--uncertainty", "5 %", "--cpus", "app=1..4")
     found = sized(capsys, model, *options, "--what-if", "cpu x2")
@@ -56,7 +60,9 @@ def test_a_throughput_alone_limits_no_load(tmp_path: Path, capsys: Any, models_s
 
 
 def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, models_solved: list[float]) -> None:
-    """A former version solved ever larger numbers of users for a date, up to millions in each of 200 draws."""
+    """A former version searched a date without end: it solved ever larger numbers of users, up to millions for each of
+    200 random samples.
+    """
     model = written(tmp_path, "model.yaml", CLOSED)
     file = written(tmp_path, "sizing.yaml", GROWING + "objectives: [throughput > 20 /s]\n")
     found = sized(capsys, model, "--for", file)
@@ -65,7 +71,7 @@ def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, mod
         assert row["limit"] is None
         assert row["missed_from"] is None
         assert row["no_limit"] == "no objective limits the load"
-    # Two candidates with 200 draws each, and some single solutions, are solved.
+    # The sizing solves two candidates with 200 random samples each, and some single models.
     assert len(models_solved) < 500
     assert max(models_solved) < 20 * 1.7 * 1.7
 
@@ -79,7 +85,9 @@ def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, mod
 def test_a_utilization_that_no_load_reaches_is_searched_so_far(
     tmp_path: Path, capsys: Any, models_solved: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`app` saturates first, when the utilization of `db` is 25 %, half of its limit."""
+    """The station `app` saturates first. The utilization of `db` is then 25 %, half of its allowed 50 %, so no load
+    violates the objective.
+    """
     monkeypatch.setattr(limit_search, "_USERS_AT_MOST", 2000)
     model = written(tmp_path, "model.yaml", CLOSED + "  db: {servers: 1, discipline: ps, demand: 10 ms}\n")
     file = written(tmp_path, "sizing.yaml", GROWING.replace("[1, 2]", "1") + "utilization_at_most: {db: 50 %}\n")
@@ -89,7 +97,7 @@ def test_a_utilization_that_no_load_reaches_is_searched_so_far(
     assert answer["no_limit"].startswith("no objective limits the load, up to ")
     assert found["bottlenecks"] == []
     assert [row["missed_from"] for row in found["dates"]] == [None, None]
-    # One step of the search may exceed the bound, and in a draw up to 16 times the load is searched.
+    # A step of the search may exceed the bound of 2000 users, by a factor of at most two.
     assert max(models_solved) <= 2 * 2000
     assert len(models_solved) < 5000
 
@@ -97,9 +105,10 @@ def test_a_utilization_that_no_load_reaches_is_searched_so_far(
 def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
     tmp_path: Path, capsys: Any, models_solved: list[float]
 ) -> None:
-    """The utilization of `db` is at most D_db / D_app (ratio of demands).
+    """The utilization of `db` is at most D_db / D_app, the ratio of the demands.
 
-    This exceeds the limit of 24.5 % at the best estimate, but not in many draws.
+    With the estimated demands this ratio exceeds the allowed 24.5 %, but with many random values of the demands it does
+    not.
     """
     model = written(tmp_path, "model.yaml", CLOSED + "  db: {servers: 1, discipline: ps, demand: 10 ms}\n")
     options = ("--utilization", "db=24.5 %", "--uncertainty", "5 %", "--cpus", "app=1", "--probability", "10 %")
@@ -114,15 +123,15 @@ def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
 def test_a_limit_of_many_users_has_the_interval_of_its_dates_or_a_reason(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only models with at most one user may be solved for intervals, so no limit has an interval from its own
-    search.
+    """The test allows the search for intervals to solve only models with one user. The interval of the load limit must
+    then come from the interval of its dates, or have a reason for its absence.
     """
     model = written(tmp_path, "model.yaml", CLOSED)
     growing = written(tmp_path, "sizing.yaml", GROWING + "objectives: [mean < 400 ms]\n")
     own = sized(capsys, model, "--for", growing)
     monkeypatch.setattr(limit_search, "_USERS_OF_INTERVALS", 1)
     dated = sized(capsys, model, "--for", growing)
-    # The ends are searched with a precision of 1 / 256.
+    # The search finds the ends of the interval with a relative precision of 1 / 256.
     for key in ("load_at_limit_interval", "headroom_interval"):
         for end in ("low", "high"):
             scale = 1 if key == "headroom_interval" else own["answer"]["load_at_limit"]

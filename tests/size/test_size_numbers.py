@@ -1,4 +1,4 @@
-"""Numbers of a sizing, compared with values by hand."""
+"""Numbers of a sizing, compared with values that were computed by hand."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ def noisy() -> tuple[History, np.ndarray]:
 
 
 def test_a_forecast_has_the_interval_of_a_further_observation() -> None:
-    """The half width is s sqrt(1 + 1/n + (t - mean t)^2 / S_tt) times Student's t with n - 2 degrees of freedom.
+    """The half width of the forecast is s sqrt(1 + 1/n + (t - mean t)^2 / S_tt) times Student's t with n - 2 degrees of
+    freedom.
 
-    The source is Draper and Smith, section 3.1; the interval is about the line.
+    The formula is that of Draper and Smith, section 3.1, for an observation around a fitted line.
     """
     history, logs = noisy()
     times = np.arange(DAYS)
@@ -62,7 +63,7 @@ def test_hits_are_a_share_of_all_requests() -> None:
 
 
 def test_facts_of_a_content_server() -> None:
-    """The database uses 0.3 of 1.2 CPUs, and 3 of 4 look-ups in a cache are hits."""
+    """The database uses 0.3 of 1.2 CPUs, that is 25 %, and 3 of 4 look-ups in a cache are hits, that is 75 %."""
     tables = [
         {
             'content_server_cache_hits_total{cache="content"}': {"per_s": 3.0},
@@ -113,7 +114,9 @@ OPEN = "classes: {in: {rate: 30 /s}}\nstations:\n  app: {servers: 2, discipline:
 
 
 def test_one_queue_for_all_nodes_is_erlang_c(tmp_path: Path, capsys: Any) -> None:
-    """30 /s x 50 ms are 1.5 erlang on 2 x 2 servers, an M/M/4 queue: R = 50 ms + C / (80 - 30) s with Erlang's C."""
+    """30 /s with 50 ms each are 1.5 erlang on 2 nodes of 2 servers. As an M/M/4 queue, R = 50 ms + C / (80 - 30) s with
+    Erlang's C.
+    """
     model = written(tmp_path, "model.yaml", OPEN)
     found = sized(capsys, model, "--objective", "mean < 1 s", "--cpus", "app=2", "--nodes", "app=2")
     terms = [1.5**number / divisor for number, divisor in enumerate((1, 1, 2, 6))]
@@ -129,9 +132,9 @@ def test_means_and_shares_of_good_ones_are_not_simulated(tmp_path: Path, capsys:
 
 
 def test_dearer_ones_are_shown_up_to_one_and_a_half_times_the_cost(tmp_path: Path, capsys: Any) -> None:
-    """With 2 CPUs, utilization is 75 % and R = 114 ms; each further CPU reduces R.
+    """With 2 CPUs, the utilization is 75 % and R = 114 ms. Each further CPU reduces R and increases the cost.
 
-    3 CPUs cost one and a half times as much and are shown; 4 CPUs are not shown.
+    3 CPUs cost one and a half times as much as 2 and are shown. 4 CPUs cost twice as much and are not shown.
     """
     found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 120 ms", "--cpus", "app=1..8")
     assert found["answer"]["cost"] == 2
@@ -144,7 +147,9 @@ def test_nodes_of_one_speed_cost_their_cpus(tmp_path: Path, capsys: Any) -> None
 
 
 def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() -> None:
-    """Other programs used 3 of 100 s, and the hypervisor 5 s; the measurement that writes files is left out."""
+    """Over all measurements of CPU kernels, other programs used 3 of 100 s of CPU time, and the hypervisor took 5 s.
+    The measurement of the kernel that writes files is left out.
+    """
 
     def turn(kernel: str, own: float, programs: float, stolen: float) -> dict[str, Any]:
         about = {"total_s": 50.0, "own_s": own, "programs_s": programs, "stolen_s": stolen}
@@ -162,9 +167,10 @@ def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() ->
 
 
 def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
-    """A speed between 1 and 4 with 95 % has a logarithm with the standard deviation ln 4 / 2 / 1.96.
+    """For a speed with the 95 % interval from 1 to 4, the logarithm has the standard deviation ln 4 / 2 / 1.96.
 
-    The speed of this draw is higher by two standard deviations.
+    In this random sample, the speed is higher than its median by two standard deviations, so the demands are divided by
+    this factor.
     """
     fast, plain = Option(1, 2, 2.0, 1.0, 4.0, "fast"), Option(1, 2)
     question: Any = SimpleNamespace(

@@ -1,4 +1,6 @@
-"""Memory, disks, connections and pools of a candidate, compared with values by hand."""
+"""Memory, disks, connections and pools of a candidate configuration, compared with values that were computed
+by hand.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,10 @@ def asked(**parts: str) -> str:
 
 
 def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_path: Path, capsys: Any) -> None:
-    """Each of 20 users keeps one connection.
+    """Each of the 20 users of the closed class keeps one connection.
 
-    By Little's law, an open class has 10 /s times the response time and 2 s of idle time, slightly more than 20
-    connections.
+    By Little's law, the connections of the open class are 10 /s times the sum of response time and 2 s of idle time,
+    slightly more than 20.
     """
     text = asked(tiers="{app: {cpus: 1..4}}", keep_alive="2 s")
     found = sized(capsys, written(tmp_path, "model.yaml", TWO), "--for", written(tmp_path, "sizing.yaml", text))
@@ -51,9 +53,10 @@ def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_pa
 
 
 def test_memory_counts_transactions_connections_and_data(tmp_path: Path, capsys: Any) -> None:
-    """An M/M/1 queue at 20 % utilization holds 0.25 transactions for 25 ms each.
+    """An M/M/1 queue at 20 % utilization holds 0.25 transactions, which stay for 25 ms each.
 
-    Connections stay open for 1 s more, so there are 10.25. A tenth of the data counts, which double until the horizon.
+    Connections stay open for 1 s more, so there are 0.25 + 10 = 10.25 connections. A tenth of the data must fit into
+    memory, and the data double until the horizon.
     """
     memory = (
         "{app: [{what: work, size: 1 GiB, per: transaction}, {what: sockets, size: 1 GiB, per: connection}, "
@@ -91,7 +94,9 @@ def test_data_without_a_growth_of_their_own_grow_as_the_load(tmp_path: Path, cap
 
 
 def test_the_nodes_that_are_left_need_the_memory_of_a_lost_one(tmp_path: Path, capsys: Any) -> None:
-    """1 GiB is needed for each of 20 users: if one of two nodes is lost, the other node serves all users."""
+    """Each of 20 users needs 1 GiB. If one of two nodes is lost, the remaining node needs the memory for all
+    20 users.
+    """
     text = asked(
         tiers="{app: {cpus: 4, nodes: 2}}", nodes_lost="1", memory_free="0 %",
         memory="{app: [{what: sessions, size: 1 GiB, per: user}]}",
@@ -115,9 +120,9 @@ def test_a_what_if_says_whether_its_memory_is_enough(tmp_path: Path, capsys: Any
 
 @pytest.mark.waits
 def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, capsys: Any) -> None:
-    """1 GiB is needed for each transaction in the system, Q = 10 D / (1 - 10 D) for M/M/1.
+    """Each transaction in the system needs 1 GiB. An M/M/1 queue holds Q = 10 D / (1 - 10 D) transactions.
 
-    The demand D is log-normal with a mean of 20 ms and a deviation of 5 %.
+    The demand D is log-normal with a mean of 20 ms and a relative standard deviation of 5 %.
     """
     text = asked(
         tiers="{app: {machines: [small, large], nodes: 1}}",
@@ -142,9 +147,10 @@ def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, 
 
 
 def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) -> None:
-    """50 /s of 100 ms without a queue, behind a pool, are M/M/c with 5 erlang.
+    """50 /s that hold a unit of a pool for 100 ms each form an M/M/c queue with 5 erlang.
 
-    The wait is W = C / (c mu - lambda) with Erlang's C of 0.5875 for 6 units and 0.3241 for 7 units: 59 ms and 16 ms.
+    The wait is W = C / (c mu - lambda). Erlang's C is 0.5875 for 6 units and 0.3241 for 7 units, so W is 59 ms and 16
+    ms.
     """
     text = asked(tiers="{app: {cpus: 1}}", pools="{threads: {holds: [work], wait_at_most: 20 ms}}")
     model = (
@@ -169,7 +175,8 @@ def erlang_c(work: float, servers: int) -> float:
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """The remaining node of two is M/M/4 with 3.6 erlang; a pool of s >= 4 units does not change the number of jobs N.
+    """After the loss of one of two nodes, the remaining node is M/M/4 with 3.6 erlang. A pool of s >= 4 units does not
+    change the number of jobs N.
 
     If N > s, N - s jobs wait for a unit, so W = E[N - s] / lambda = C rho^(s - 4) rho / (1 - rho) / lambda.
     """
@@ -187,7 +194,8 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
     least = next(size for size, wait in waits.items() if wait <= 0.005)
     assert pool["size_at_best"] == least
     assert pool["lost"] == {"tier": "app", "nodes": 1}
-    # The mean wait varies little in the draws, so about this size is sufficient in half of them.
+    # The mean wait hardly differs between the random samples of the inputs, so about this size is sufficient in half of
+    # the samples.
     assert least <= pool["size"] <= least + 1
     assert pool["wait_s"] == pytest.approx(waits[pool["size"]], rel=0.01)
     assert pool["wait_interval"]["low"] < waits[pool["size"]] < pool["wait_interval"]["high"]
@@ -202,8 +210,8 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
 ) -> None:
     """The simulated wait has an error of 30 %.
 
-    Without draws the pool is sized for 1.3 times the wait. With draws whose demands hardly vary and a probability of 90
-    %, it is sized for 1.3^(1.2816 / 1.96) = 1.188 times the wait.
+    With fixed demands, the pool is sized for 1.3 times the wait. With demands that hardly vary at random and a
+    probability of 90 %, it is sized for 1.3^(1.2816 / 1.96) = 1.188 times the wait.
     """
     load, asked_of = 3.6 / 4, list[tuple[int, float]]()
 
@@ -234,7 +242,7 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
 @pytest.mark.waits
 @pytest.mark.parametrize("uncertainty", ["", "uncertainty: 1 %\nprobability: 50 %\n"])
 def test_a_pool_for_which_hardly_anybody_waits_has_a_size(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
-    """The limit of the wait is 20 us, which needs 82 units.
+    """The wait for the pool may be at most 20 us, which needs 82 units.
 
     So few jobs wait that the simulated wait has an error of more than a factor of two and no interval. The interval of
     the number of waiting jobs is used instead.

@@ -1,4 +1,6 @@
-"""Inputs of a sizing answer: growth in its probability, days of a history, tiers, what-if questions, bounds."""
+"""Inputs of a sizing answer: probability of growth, days of a history, tiers, what-if questions, and bounds of
+results.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,16 @@ def counted(document: dict[str, Any]) -> dict[str, bool]:
 
 @pytest.mark.certify
 def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any, certified: Certified) -> None:
-    """Growth of 300 % [100 %, 600 %] on 100 /s stays below a limit L > 400 with probability Phi(ln(L / 400) / s).
+    """With growth of 300 % [100 %, 600 %], a load of 100 /s stays below a limit L > 400 /s with probability Phi(ln(L /
+    400) / s).
 
-    s is the standard deviation of the logarithm above the median.
+    s is the standard deviation of the logarithm of the growth factor, above its median of 4.
     """
     model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, GROWTH, "tiers: {app: {cpus: [10, 11, 12, 18]}}", "probability: 50 %")
     found = sized(capsys, model, "--for", file)
-    # The limit is above the median factor of 4, so the part of the distribution up to the 97.5 % point of 7 applies.
+    # The load limit is above 400 /s, so the growth factor to reach it is above the median of 4. There, the standard
+    # deviation follows from the 97.5 % point of 7.
     assert found["answer"]["load_at_limit"] > 400
     spread = (math.log(7) - math.log(4)) / norm.ppf(0.975)
     expected = norm.cdf(math.log(found["answer"]["load_at_limit"] / 400) / spread)
@@ -91,7 +95,7 @@ def test_growth_without_an_interval_is_a_doubt(tmp_path: Path, capsys: Any) -> N
 
 
 def weeks(count: int, *, growth: float = 0.0, noise: float = 0.03, seed: int = 1) -> tuple[tuple[date, ...], Any]:
-    """Return daily loads that start on a Monday; a Sunday has 0.52 times the load of a Monday."""
+    """Return daily loads from a Monday on. A Sunday has 0.52 times the load of a Monday."""
     start, stream = date(2026, 9, 21), np.random.default_rng(seed)
     days = tuple(start + timedelta(days=n) for n in range(7 * count))
     shape = np.array([1.0, 0.98, 0.97, 0.96, 0.9, 0.6, 0.52])
@@ -106,9 +110,10 @@ def csv_of(folder: Path, days: tuple[date, ...], loads: Any) -> str:
 
 @pytest.mark.waits
 def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path: Path, capsys: Any) -> None:
-    """The stated peak of 100 /s is that of the busiest weekday, so it stays 100 /s without growth.
+    """The stated peak of 100 /s is taken as the load of the busiest weekday. Without growth, the load at the horizon
+    therefore is 100 /s.
 
-    It would become 100 / 0.52 /s if it were the load of a Sunday.
+    It would be 100 / 0.52 /s if the stated load were taken as that of a Sunday.
     """
     csv_of(tmp_path, *weeks(9))
     model = written(tmp_path, "model.yaml", MODEL)
@@ -124,7 +129,8 @@ def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path:
 @pytest.mark.parametrize(
     ("load", "gibibytes"),
     [
-        # A Sunday has half of the load of a Monday. The load doubles within the week, but the data must not.
+        # A Sunday has half of the load of a Monday. The load therefore doubles within a week, but the stored data must
+        # not double.
         ("rate: 50 /s, start: 2026-11-22, horizon: 26 weeks, history: {csv: history.csv, season: weekly}", 10.0),
         ("rate: 50 /s, growth: -20 % / year, horizon: 2 years", 10.0),
         ("rate: 50 /s, growth: 20 % / year, horizon: 2 years", 14.4),
@@ -141,7 +147,9 @@ def test_data_grow_with_the_years_and_not_with_the_day_of_the_week(
 
 
 def test_a_step_is_not_growth() -> None:
-    """A launch raises a constant load to 1.5 times after five of nine weeks; a year ahead, this level is forecast."""
+    """A launch raises a constant load to 1.5 times after five of nine weeks. The forecast for a year ahead must be this
+    higher level, without growth.
+    """
     days, loads = weeks(9)
     loads[35:] *= 1.5
     found = History(days, loads, "weekly")
@@ -150,7 +158,7 @@ def test_a_step_is_not_growth() -> None:
     low, high = growing.interval(365)
     assert low < 1 < high
     assert growing.factor(365) == pytest.approx(1, rel=0.25)
-    # With 3 % of noise, three standard errors of the step are 6 %.
+    # With 3 % of noise, three standard errors of the estimated step are 6 %.
     assert math.expm1(found.parameters[-1]) == pytest.approx(0.5, abs=0.06)
     assert "the load changes by" in found.notes[0]
 
@@ -167,7 +175,9 @@ def test_an_outage_is_not_growth(day: int) -> None:
 
 
 def test_growth_alone_has_no_step_and_leaves_no_day_out() -> None:
-    """Of 200 histories of nine weeks with 2.5 % growth per week and noise, few have a step or an excluded day."""
+    """Of 200 noisy histories of nine weeks with 2.5 % growth per week, only few may be reported with a step or an
+    excluded day.
+    """
     of_seeds = [History(*weeks(9, growth=0.0035, noise=0.05, seed=seed), "weekly").notes for seed in range(200)]
     steps = sum(any("steps by" in note for note in notes) for notes in of_seeds)
     outs = sum(any("excluded" in note for note in notes) for notes in of_seeds)
@@ -190,7 +200,7 @@ def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, cap
 
 
 def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> None:
-    """Two stations of 80 ms at 10 /s keep 1.6 CPUs busy, so one CPU cannot be an answer."""
+    """A tier with two stations of 80 ms each at 10 /s keeps 2 x 0.8 = 1.6 CPUs busy, so one CPU cannot be an answer."""
     text = "classes: {in: {rate: 10 /s}}\nstations:\n  a: {demand: 80 ms}\n  b: {demand: 80 ms}\n"
     model = written(tmp_path, "model.yaml", text)
     file = asked(tmp_path, "rate: 10 /s", "tiers: {one: {stations: [a, b], cpus: [1, 2, 4]}}")
@@ -215,9 +225,10 @@ def test_a_what_if_names_the_hardware_that_it_changes(tmp_path: Path, capsys: An
 def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The solver is changed to state a utilization of 150 %, so that its results are outside their bounds.
+    """The test changes the solver so that it returns a utilization of 150 %, which is outside the bounds of the model.
 
-    Candidates that miss the objective even at their bounds are rejected; for all others there is an error.
+    Candidates that violate the objective even at their bounds are rejected. For all other candidates the sizing reports
+    an error.
     """
     import towtank.model  # noqa: PLC0415
     from towtank.size import evaluate  # noqa: PLC0415
@@ -234,7 +245,8 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     monkeypatch.setattr(evaluate, "solve_models", too_much)
     text = "classes: {web: {users: 200, think: 1 s}}\nstations:\n  app: {servers: 4, demand: 40 ms}\n"
     model = written(tmp_path, "model.yaml", text)
-    # 200 users on 2 CPUs have at most 50 /s, so the response time is at least 200 / 50 - 1 = 3 s.
+    # 2 CPUs process at most 50 /s, so 200 users with a think time of 1 s have a response time of at least 200 / 50 - 1
+    # = 3 s.
     found = sized(capsys, model, "--objective", "mean < 2 s", "--cpus", "app=1,2", status=3)
     assert found["answer"] is None
     assert "missed even at the theoretical bound" in found["strongest"]["why_not"][0]
@@ -261,7 +273,9 @@ fitted:
 def test_a_model_file_is_sized_by_what_limited_its_measurements(
     tmp_path: Path, capsys: Any, limit: str, status: int, doubt: str
 ) -> None:
-    """If `size` refuses results, it must also refuse the model file that `model fit --out` writes from them."""
+    """If `towtank size` refuses results, it must also refuse the model file that `model fit --out` writes from these
+    results.
+    """
     model = written(tmp_path, "model.yaml", MODEL + LIMITED.format(limit=limit))
     options = (model, "--objective", "mean < 60 ms", "--cpus", "app=4")
     if status:

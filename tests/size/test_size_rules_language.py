@@ -1,4 +1,6 @@
-"""The language of rules: valid expressions and their values, and refusals with the character position."""
+"""The language of rules: valid expressions and their values, and the character position at which invalid expressions
+are refused.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ from towtank.size.rules.working import work_out, written
         ("2 min", 120),
         ("70 %", 0.7),
         ("1e3", 1000),
-        # In binary, 0.1 + 0.2 is 0.30000000000000004, and 0.29 * 100 is below 29; rules compute in decimal.
+        # In binary floating point, 0.1 + 0.2 is 0.30000000000000004, and 0.29 * 100 is below 29. Rules compute in
+        # decimal, so their results are exact.
         ("if(0.1 + 0.2 <= 0.3, 1, 0)", 1),
         ("floor(0.29 * 100)", 29),
     ],

@@ -1,4 +1,6 @@
-"""Rules whose inputs are measured with intervals: results have intervals, and verdicts must hold within them."""
+"""Rules whose inputs are measured with intervals: results have intervals, and a verdict must hold for all values within
+the intervals.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def own_rule(folder: Path, formula: str = "throughput * demand", result: str = "
 
 
 def advice(rule: Rule, throughput: object, demand: object, cpus: float = 4) -> Advice:
-    """Return the advice of one rule about one web server."""
+    """Return the advice of one rule about a single web server."""
     situation = Situation("here", "one run", *facts(throughput, demand, cpus))
     (found,) = advise({rule.name: rule}, situation)
     return found
@@ -65,14 +67,14 @@ def facts(throughput: object, demand: object, cpus: float) -> tuple[Facts, dict[
 
 def test_a_result_has_the_interval_that_follows_from_those_of_its_inputs(tmp_path: Path) -> None:
     found = advice(own_rule(tmp_path), estimate(200, 8), estimate(0.010, 0.001))
-    # The ends are 192/s * 9 ms and 208/s * 11 ms.
+    # The ends of the interval are near 192/s * 9 ms = 1.73 and 208/s * 11 ms = 2.29.
     assert found.answer.text == "2.00 [1.73, 2.29] CPUs"
     assert found.verdict == "follows"
 
 
 def test_an_end_beyond_what_the_rule_takes_is_moved_to_its_bound(tmp_path: Path) -> None:
     found = advice(own_rule(tmp_path), estimate(200, 50), 0.010)
-    assert found.answer.text == "2.00 [1.50, 2.10] CPUs"  # the rule allows at most 210/s
+    assert found.answer.text == "2.00 [1.50, 2.10] CPUs"  # The rule allows a throughput of at most 210/s.
 
 
 def test_a_result_of_inputs_without_intervals_has_none(tmp_path: Path) -> None:
@@ -154,7 +156,7 @@ def test_an_interval_that_reaches_an_excluded_bound_has_no_verdict(
 
 
 def of_host(rule: Rule, sheet: dict[str, str], **seen: object) -> Advice:
-    """Return the advice of one rule about a host, with some values of a sheet."""
+    """Return the advice of one rule about a host, with some values from a fact sheet."""
     facts = measured(COMMON, {f"host.{name}": value for name, value in seen.items()}, "test")
     written = {name: Fact(name, value, "sheet", ("sheet.yaml", 1, 1)) for name, value in sheet.items()}
     (found,) = advise({rule.name: rule}, Situation("here", "one run", {**facts, **written}, {}))
@@ -163,7 +165,7 @@ def of_host(rule: Rule, sheet: dict[str, str], **seen: object) -> Advice:
 
 def test_a_yes_that_is_no_elsewhere_in_the_interval_is_left_open() -> None:
     sheet = {"batch.is_disk_bound": "yes", "batch.memory_is_sufficient": "yes"}
-    rule = SHIPPED["expert_cache_helps"]  # the rule requires a use below 60 % of the CPUs
+    rule = SHIPPED["expert_cache_helps"]  # The rule requires that less than 60 % of the CPUs are used.
     found = of_host(rule, sheet, cpu_utilization=estimate(0.59, 0.06))
     assert (found.verdict, found.answer.text) == ("cannot_be_told", "yes or no")
     assert found.why == "whether it says yes changes within the interval of cpu"
@@ -178,7 +180,9 @@ def test_a_host_that_is_full_differs_however_its_counters_round(used: float) -> 
 
 
 def test_a_condition_that_holds_in_the_middle_only_is_found() -> None:
-    """The rule is followed between 16 and 24 %, but not at the ends (10 and 50 %) or at the value of 30 %."""
+    """The rule is followed at a CPU utilization between 16 and 24 %. It is not followed at 30 % (the measured value) or
+    at 10 and 50 % (the ends of its interval).
+    """
     rule = SHIPPED["mail_server_cpu"]
     facts = measured(COMMON, {"load.users": 100, "host.cpu_utilization": estimate(0.30, 0.20)}, "test")
     written = {"host.mail_rating": Fact("host.mail_rating", "350 MCU", "sheet", ("sheet.yaml", 1, 1))}
@@ -199,7 +203,7 @@ def test_a_verdict_on_a_value_without_an_interval_says_so() -> None:
 
 
 def test_the_reason_names_the_input_that_decides(tmp_path: Path) -> None:
-    """Only the throughput decides whether the rule applies."""
+    """The interval of the throughput alone makes the verdict uncertain, so the reason names only the throughput."""
     found = advice(own_rule(tmp_path), estimate(105, 8), estimate(0.010, 0.0001))
     assert found.why == "whether it applies changes within the interval of throughput"
     assert not any(line.name == "follows" for line in found.answer.lines)
@@ -227,8 +231,8 @@ def test_a_law_between_figures_of_one_window_is_judged_on_these_figures(tmp_path
 @pytest.mark.waits
 @pytest.mark.parametrize("dependence", [-1.0, 0.0, 0.7, 1.0])
 def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_path: Path, dependence: float) -> None:
-    """The 95 % interval of the product of two measured means contains the true product in at least 94 % of the
-    rounds.
+    """The 95 % interval of the product of two measured means must contain the true product in at least 94 % of the
+    simulated rounds.
     """
     rule, random = own_rule(tmp_path), np.random.default_rng(2)
     rounds, error = 2000, 0.03
@@ -246,7 +250,9 @@ def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_pat
 
 
 def span(rule: Rule, name: str, value: float) -> tuple[float, float] | None:
-    """Return 80 and 125 % of a value, limited to the range that the rule allows; None if there is no such value."""
+    """Return 80 % and 125 % of a value, each moved to the nearest value that the rule allows. Return None if the rule
+    allows no such value.
+    """
     try:
         return rule.nearest(name, 0.8 * value), rule.nearest(name, 1.25 * value)
     except ModelError:

@@ -1,4 +1,6 @@
-"""The search for the cheapest configuration, compared with brute force, and properties of every answer."""
+"""The search for the cheapest configuration, compared with a search of all configurations, and properties of every
+answer.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,9 @@ stations:
 
 
 def means(configurations: list[tuple[int, int, int]]) -> dict[tuple[int, int, int], float]:
-    """Return mean response times by number of nodes, CPUs per node and database CPUs.
+    """Return the mean response time for each combination of number of nodes, CPUs per node, and CPUs of the database.
 
-    Each node is a separate station; all models are solved in one call.
+    Each node is a separate station. All models are solved in one call.
     """
     models = []
     for nodes, app, db in configurations:
@@ -65,9 +67,10 @@ def test_the_answer_is_that_of_brute_force_over_the_whole_grid(tmp_path: Path, c
 
 
 def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, capsys: Any) -> None:
-    """40 customers an hour need 4 minutes each. With 4 cashiers they wait 1.135 min and stay 5.135 min.
+    """40 customers an hour need 4 minutes each. With 4 cashiers the customers wait 1.135 min and stay 5.135 min in
+    total.
 
-    With 3 cashiers they wait far longer.
+    With 3 cashiers the customers wait far longer.
     """
     book = case("V37")
     text = "classes: {customers: {rate: 40 /h}}\nstations:\n  cashiers: {demand: 4 min}\n"
@@ -79,11 +82,11 @@ def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, c
 
 
 def test_a_fitted_demand_that_depends_on_the_load_stays_what_it_is(tmp_path: Path, capsys: Any) -> None:
-    """With its own number of CPUs, the fitted model gives the same result as `model solve`.
+    """With the measured number of CPUs, the fitted model gives the same result as `model solve`.
 
     With more CPUs the response time is shorter.
     """
-    # D(u) = D (1 + 0.6 (1 - u)) on two CPUs, with demand D(u) at utilization u
+    # Station with two CPUs whose demand is D(u) = D (1 + 0.6 (1 - u)) at the utilization u.
     rates = [0.625, 1.3 / 1.3 * 2 / 1.3, 2.0]
     text = f"""
 classes: {{a: {{users: 40, think: 1 s}}}}
@@ -113,7 +116,9 @@ def test_what_is_one_step_cheaper_misses_and_says_why(tmp_path: Path, capsys: An
 
 
 def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -> None:
-    """An open class of 30 /s x 0.1 s is 3 erlang; at most 70 % utilization needs 3 / 0.7 = 4.29, so 5 servers."""
+    """An open class of 30 /s with 0.1 s each is 3 erlang. For at most 70 % utilization, 3 / 0.7 = 4.29 servers are
+    needed, so 5.
+    """
     text = "classes:\n  in: {rate: 30 /s}\nstations:\n  cpu: {servers: 4, demand: 100 ms}\n"
     found = sized(capsys, written(tmp_path, "model.yaml", text), "--utilization", "70 %", "--cpus", "cpu=1..20")
     assert found["answer"]["tiers"]["cpu"]["cpus"] == 5
@@ -123,9 +128,9 @@ def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -
 
 
 def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
-    """If one of n nodes is lost, the other nodes carry n / (n - 1) of their load.
+    """If one of n nodes is lost, each remaining node serves n / (n - 1) times its former load.
 
-    80 /s of 50 ms are 4 erlang, which need 3 nodes of 2 CPUs for a steady state, and 4 nodes if one is lost.
+    80 /s with 50 ms each are 4 erlang. They need 3 nodes of 2 CPUs for a steady state, and 4 nodes if one may be lost.
     """
     text = "classes:\n  in: {rate: 80 /s}\nstations:\n  app: {servers: 2, discipline: ps, demand: 50 ms}\n"
     model = written(tmp_path, "model.yaml", text)
@@ -197,16 +202,16 @@ def test_the_front_has_nobody_who_is_better_in_everything(tmp_path: Path, capsys
 
 
 def test_the_next_bottleneck_is_what_limits_after_the_first_is_doubled(tmp_path: Path, capsys: Any) -> None:
-    """The application with 4 CPUs saturates first (40 ms, 100 /s), and the database with 3 CPUs next (25 ms, 120
-    /s).
+    """The application with 4 CPUs saturates first (demand 40 ms, 100 /s), and the database with 3 CPUs saturates next
+    (demand 25 ms, 120 /s).
     """
     model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 20 s", "--cpus", "app=4", "--cpus", "db=3")
     first, second = found["bottlenecks"][:2]
     assert (first["station"], second["station"]) == ("app", "db")
     assert second["load"] > first["load"] > 200
-    # Near saturation N = X (Z + R) with the throughput X of the bottleneck: 100 /s (2 s + 20 s), then 120 /s with 3
-    # CPUs of 25 ms.
+    # Near saturation, N = X (Z + R) with the throughput X of the bottleneck: 100 /s (2 s + 20 s) = 2200 users. After
+    # the first bottleneck is doubled, X is that of the database, 3 CPUs / 25 ms = 120 /s.
     assert first["load"] == pytest.approx(2200, rel=0.01)
     assert second["load"] == pytest.approx(2640, rel=0.01)
 

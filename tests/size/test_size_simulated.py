@@ -1,4 +1,4 @@
-"""Simulated percentiles in a sizing: which of their values are used, and doubts about them."""
+"""Simulated percentiles in a sizing: the simulated values that the answer uses, and doubts about them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Json], None]], None]:
-    """Return a function that changes the results of the simulator."""
+    """Return a function that changes the results of the simulator before the sizing uses them."""
 
     def change(how: Callable[[Json], None]) -> None:
         simulate = simulated.simulate_models
@@ -91,7 +91,9 @@ def test_a_value_beyond_its_interval_still_has_an_error(tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("factor", [Factor(1.02, 0.9, 1.0), Factor(0.88, 0.9, 1.0), Factor(1.0, 0.0, 1.1)])
 def test_no_factor_becomes_certain_in_silence(factor: Factor) -> None:
-    """The drawn factors cover the interval of the factor, which is extended to contain the value."""
+    """The random values of a correction factor must cover the interval of the factor. This interval is extended if it
+    does not contain the factor itself.
+    """
     draws = [drawn_factors({0: factor}, {}, (place, 200), None)[0].value for place in range(200)]
     assert max(draws) - min(draws) > 0.09
     assert max(draws) == pytest.approx(max(factor.value, factor.high), rel=0.1)
@@ -109,7 +111,7 @@ stations:
 
 
 def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0) -> float:
-    """Return the mean response time of the only user with the lower priority. [s]
+    """Return the mean response time of the only user of the class with the lower priority. [s]
 
     It is computed from the Markov chain of both classes at one server.
     """
@@ -133,8 +135,8 @@ def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0)
 
 
 def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: Any) -> None:
-    """For priorities of closed classes the approximation is too low: by a third for the lower priority, fivefold with 8
-    users.
+    """For priorities of closed classes, the approximation gives response times that are too low. For the lower priority
+    they are too low by a third, and by a factor of five with 8 users.
     """
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     objective = ("--objective", f"mean of lo < {2 * exact:.0f} s", "--cpus", "cpu=1")
@@ -154,7 +156,9 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
 
 
 def test_a_coarse_approximation_within_the_objective_is_no_answer(tmp_path: Path, capsys: Any) -> None:
-    """By the approximation, one CPU has 80 % of the exact time and seems to meet the objective, which it misses."""
+    """With one CPU, the approximate response time is 80 % of the exact one. It meets the objective, but the exact
+    response time does not.
+    """
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     asked = ("--objective", f"mean of lo < {0.8 * exact:.1f} s", "--cpus", "cpu=1..2")
     assert sized(capsys, model, *asked, "--no-simulation")["answer"]["tiers"]["cpu"]["cpus"] == 1
@@ -185,7 +189,9 @@ pools: {threads: {holds: [app, db], wait_at_most: 20 ms}}
 
 @pytest.mark.waits
 def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsys: Any) -> None:
-    """The approximate wait for a pool of several classes is half of the true wait, so 8 units would seem sufficient."""
+    """For a pool of several classes, the approximate wait is half of the true wait. By the approximation alone, 8 units
+    would seem sufficient.
+    """
     model = written(tmp_path, "model.yaml", SHARED)
     settings = SimulationSettings(precision=0.02, seed=9)
 

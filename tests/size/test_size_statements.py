@@ -1,4 +1,6 @@
-"""Checks that each rule about further statements of a sizing can fail: a changed statement violates its rule."""
+"""Checks that each rule about further statements of a sizing can fail: if a statement is changed, its rule is
+violated.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small valid study with a workload and a system; tests change single texts of its files."""
+"""A small valid study with a workload and a system. Tests change single texts of its files."""
 
 from __future__ import annotations
 
@@ -136,23 +136,23 @@ groups:
 
 @dataclass
 class Files:
-    """The three files of a study in a folder."""
+    """The three files of a study (study, workload, system) in one folder."""
 
     folder: Path
 
     @property
     def study(self) -> Path:
-        """The study file."""
+        """Path of the study file."""
         return self.folder / "study.yaml"
 
     @property
     def workload(self) -> Path:
-        """The workload file."""
+        """Path of the workload file."""
         return self.folder / "workload.yaml"
 
     @property
     def system(self) -> Path:
-        """The system file."""
+        """Path of the system file."""
         return self.folder / "system.yaml"
 
     def edit(self, kind: str, old: str, new: str) -> None:
@@ -164,7 +164,7 @@ class Files:
 
 
 def write_files(folder: Path) -> Files:
-    """Write the three files into a folder."""
+    """Write the three files of the small study into a folder."""
     for name, text in (("study", STUDY), ("system", SYSTEM), ("workload", WORKLOAD)):
         (folder / f"{name}.yaml").write_text(text, "utf-8")
     return Files(folder)

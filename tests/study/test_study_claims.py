@@ -1,4 +1,4 @@
-"""Claims in study files: accepted forms, and all faults with their lines."""
+"""Claims in study files: accepted forms, and the lines of all faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.study.claims import Claim
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    """The small study with claims."""
+    """The files of the small study, with claims added."""
     written = write_files(tmp_path)
     written.study.write_text(STUDY_WITH_CLAIMS, "utf-8")
     return written

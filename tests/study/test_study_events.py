@@ -1,4 +1,6 @@
-"""Events of a study: times, keys of each kind, lines of faults, and settings by levels of factors."""
+"""Events in a study file: their times, the keys of each kind, lines of faults, and settings that depend on levels of
+factors.
+"""
 
 import pytest
 from small_study import Files

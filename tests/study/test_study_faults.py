@@ -1,7 +1,7 @@
-"""Each fault in a file is reported at its exact line and column with the allowed values and exit status 2.
+"""Each fault in a file is reported at its exact line and column, with the allowed values and exit status 2.
 
-There is never a traceback. In the replacement text of a case, the sign `⟦` marks the position at which the fault must
-be reported; it is removed before the file is written.
+A traceback is never printed. In the replacement text of a case, the sign `⟦` marks the position at which the fault must
+be reported. The sign is removed before the file is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MARK = "⟦"
 
 @dataclass(frozen=True)
 class Case:
-    """A fault: a text in a file, the replacement that causes the fault, and words of the message."""
+    """A test case: a text in a file, the replacement that causes a fault, and words of the error message."""
 
     name: str
     kind: str
@@ -31,13 +31,13 @@ class Case:
 
 
 def case(name: str, kind: str, old: str, new: str, *words: str) -> Case:
-    """Create a case; `new` contains the mark once."""
+    """Create a case. Its replacement `new` contains the mark of the position exactly once."""
     assert new.count(MARK) == 1, name
     return Case(name, kind, old, new, words)
 
 
 CASES = [
-    # Syntax of YAML
+    # Faults in the YAML syntax.
     case("not yaml", "study", "question: How", "question: [How\ntitle⟦: many", "must be YAML"),
     case("tab for indentation", "study", "  users: [10", "⟦\tusers: [10", "must be YAML"),
     case("repeated key", "study", "seed: 7", "seed: 7\n⟦seed: 8", "twice", "line 7"),
@@ -46,7 +46,7 @@ CASES = [
     case("tag of an object", "study", "seed: 7", "seed: ⟦!!python/object:os.system 7", "no tag"),
     case("second document", "study", "seed: 7", "seed: 7\n⟦---\na: 1", "one YAML document"),
     case("list as key", "study", "seed: 7", "seed: 7\n? ⟦[a]\n: 1", "text as key"),
-    # Structure of the study
+    # Faults in the structure of the study file.
     case(
         "unknown key",
         "study",
@@ -132,7 +132,7 @@ CASES = [
         "file that exists",
         "sistem.yaml",
     ),
-    # Workload
+    # Faults in the workload file.
     case(
         "no weight above 0",
         "workload",
@@ -282,7 +282,7 @@ CASES = [
     case("path without slash", "workload", "get: /browser", "⟦get: browser", "begins with /"),
     case("parameter that is a list", "workload", "think_mean: 1 s", "think_mean: ⟦[1 s]", "number or text"),
     case("share without unit", "workload", "share: 30 %", "share: ⟦30", "share in %", "unit"),
-    # System
+    # Faults in the system file.
     case("unknown kind", "system", "kind: content_server", "kind: ⟦content_sever", "did you mean 'content_server'"),
     case("unknown host", "system", "    host: here", "    host: ⟦there", "host of this file", "'there'"),
     case(
@@ -308,7 +308,7 @@ CASES = [
 
 
 def place_of(text: str) -> tuple[int, int]:
-    """Return line and column of the mark, both counted from 1."""
+    """Return the line and column of the mark `⟦`, both counted from 1."""
     before = text[: text.index(MARK)]
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
@@ -469,7 +469,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_file_that_gives_an_error_when_it_is_read() -> None:
-    # Root can read a file whatever its mode, but no process can read its own memory at address 0.
+    # Root can read a file with any mode. But reading /proc/self/mem at address 0 fails for every user, because no
+    # memory is mapped there.
     done = run("validate", "/proc/self/mem")
     assert done.returncode == 2
     assert done.stderr == "/proc/self/mem: must be a file that can be read, got: Input/output error\n"

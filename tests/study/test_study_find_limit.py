@@ -1,4 +1,4 @@
-"""`kind: find-limit` and `settle: until steady`: effect of the keys, and all faults with their lines."""
+"""The keys `kind: find-limit` and `settle: until steady`: their effect, and the lines of all faults."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ load:
 
 @pytest.fixture
 def searching(files: Files) -> Files:
-    """The small study with a search instead of fixed levels; the key `load` is in line 15."""
+    """The small study with a search for the limit in place of fixed load levels. The key `load` is in line 15."""
     text = files.study.read_text("utf-8")
     start, end = text.index("load:\n"), text.index("pinning:")
     text = (text[:start] + SEARCH + text[end:]).replace("  users: [10, 20]\n", "")
@@ -152,5 +152,6 @@ def test_example_has_the_published_stage_plan() -> None:
 
 @pytest.mark.parametrize(("times", "levels"), [(2.0, 7.0), (10.0, 2.0), (100.0, 1.0)])
 def test_levels_of_a_factor_are_counted(times: float, levels: float) -> None:
-    # From 10 to 1,000 with a factor of two there are seven levels: 20, 40, 80, 160, 320, 640 and 1,280.
+    # A search from 10 to 1,000 with a factor of two can reach seven further levels: 20, 40, 80, 160, 320, 640 and
+    # 1,280.
     assert _number(StepUp(times=times), 10.0, 1000.0) == levels

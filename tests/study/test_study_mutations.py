@@ -1,4 +1,4 @@
-"""Mutated files: every content is either accepted or reported as a fault."""
+"""Study files after random mutations: every file is either accepted or reported with a fault."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ JUNK: list[Any] = [
 
 
 def replaced(node: Node, path: tuple[str | int, ...], value: Any, rename: str | None) -> Any:
-    """Return the plain data with one value replaced or one key renamed."""
+    """Return the parsed data with one value replaced or one key renamed."""
     data = node.plain()
     inner = data
     for part in path[:-1]:
@@ -109,7 +109,7 @@ def test_every_place_is_reached(kind: str) -> None:
     assert len([place for place in NODES if place[0] == kind]) >= 20
 
 
-# Mappings whose keys are chosen by the user: a misspelt key is another valid name.
+# Mappings whose keys are chosen by the user, so a misspelt key is simply another valid name.
 FREE = frozenset(
     ("headers", "query", "form", "multipart", "json", "values", "groups", "targets", "services", "factors", "presets",
      "set", "extract")
@@ -119,13 +119,15 @@ LEAST_SHARE = 0.9
 
 
 def is_free(path: tuple[str | int, ...]) -> bool:
-    """Return True if the last part of a path is a name that the user chooses and that may be used nowhere else."""
+    """Return True if the last part of a path is a name that the user chooses and that no other part of the files needs
+    to contain.
+    """
     parts = [part for key in path for part in str(key).split(".")]
     return parts[-2] in FREE or (len(path) > 2 and path[-3] == "factors") or "disks" in parts
 
 
 def keys_of(root: Node) -> list[tuple[str, tuple[int, int], tuple[str | int, ...]]]:
-    """Return the keys of two letters or more, each with its line and column and its path."""
+    """Return the keys of two letters or more, each with its line, its column and its path."""
     mappings = [node for node in root.walk() if isinstance(node.value, dict)]
     return [(key, node.keys[key], (*node.path, key)) for node in mappings for key in node.value if len(key) > 1]
 
@@ -138,7 +140,9 @@ def slipped(word: str, draw: random.Random) -> str:
 
 
 def draws(shipped: Path) -> Iterator[tuple[Path, str, tuple[str | int, ...]]]:
-    """Yield shipped files, each with its text with a typing error in one key, and the path of this key."""
+    """Yield random typing errors in shipped files: the file, its text with an error in one key, and the path of this
+    key.
+    """
     draw = random.Random(20261128)
     paths = sorted(path for path in shipped.rglob("*.yaml") if re.match("study|workload|system", path.name))
     documents = [yamlfile.load(path) for path in paths]

@@ -1,4 +1,4 @@
-"""Objectives in the notation of study files."""
+"""Objectives, in the notation of study files."""
 
 from __future__ import annotations
 
@@ -70,11 +70,12 @@ def test_what_is_none_is_reported(text, words):
 
 AT_A_LOAD = [
     ("users: [10, 20]", "p95 < 1 s at 20 users", None),
-    ("users: [10, 20]", "p95 < 1 s at 100 users", None),  # a level in the preset `full`
+    ("users: [10, 20]", "p95 < 1 s at 100 users", None),  # 100 users are a level of the preset `full`.
     ("users: [10, 20]", "p95 < 1 s at 30 users", "must be at a load of a run (10 users, 20 users, 100 users), got 30"),
     ("users: [10, 20]", "p95 < 1 s at 5 /s", "must be at a load of a run (10 users, 20 users, 100 users), got 5 /s"),
     ("users: [10, 20]", "p95 < 1 s at 20 % of the limit", "got 20 % of the limit instead"),
-    ("users: [20 %, 50 %]", "p95 < 1 s at 30 users", None),  # valid, because the limit may be 60 users
+    # This is valid, because 30 users are 50 % of the limit if the limit is 60 users.
+    ("users: [20 %, 50 %]", "p95 < 1 s at 30 users", None),
     ("users: [20 %, 50 %]", "p95 < 1 s at 50 % of the limit", None),
     (
         "users: [20 %, 50 %]",

@@ -1,4 +1,4 @@
-"""Each file of a study is read only once, for any number of presets."""
+"""Each file of a study is read only once, even if the study has several presets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRESETS = "presets: {quick: {repetitions: 2}, slow: {repetitions: 3}}\n"
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count how often each file is read, by file name."""
+    """Count how often each file is read, and return the counts by file name."""
     counted: Counter[str] = Counter()
     load = yamlfile.load
 

@@ -1,4 +1,4 @@
-"""Repetition until claims and objectives are decided: texts, faults, and the resulting design."""
+"""The key for repeating runs until claims and objectives are decided: its texts, faults, and the resulting design."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Loads with a list of stages or from a trace: plans, numbers, and faults."""
+"""Loads that are given as a list of stages or by a trace: their plans, numbers, and faults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ presets:
 
 @pytest.fixture
 def put(files: Files):
-    """Return a function that replaces the load of the study and removes the factor for the load."""
+    """Return a function that replaces the load of the study, and removes the factor that sets the load."""
 
     def replace(load: str) -> Files:
         files.edit("study", LOAD, load)
@@ -80,7 +80,7 @@ def test_stages_are_those_of_the_file(put) -> None:
 def test_once_one_stage_is_by_group_all_are(put) -> None:
     load = CLOSED.replace("users: 120", "users: {readers: 90, editors: 40}")
     stages = load_of(load_study(put(load).study))
-    # Readers have 70 % of the users, editors 30 %.
+    # Readers are 70 % of the users, and editors are 30 %.
     assert [stage["users_by_group"] for stage in stages["stages"]] == [[70, 30], [70, 30], [90, 40], [0, 0]]
     assert stages["users_at_most"] == 130
 
@@ -110,7 +110,8 @@ load:
         (1, (0.5, 0.5), [1, 0]),
         (10, (1 / 3, 1 / 3, 1 / 3), [4, 3, 3]),
         (0, (0.2, 0.8), [0, 0]),
-        # The quotas are 3.22, 1.96 and 1.82. The two users left over go to the largest remainders, 0.96 and 0.82.
+        # The proportional shares are 3.22, 1.96 and 1.82 users. After rounding down, two users remain. They go to the
+        # shares with the largest remainders, 0.96 and 0.82.
         (7, (0.46, 0.28, 0.26), [3, 2, 2]),
     ],
 )
@@ -194,7 +195,7 @@ def test_a_trace_is_one_steady_stage_that_follows_the_file(put) -> None:
         "duration_s": 5400.0,
         "rates": [[0.0, 1.0], [1800.0, 3.0], [5400.0, 0.0]],
     }
-    # 1800 s with 2 /s on average and 3600 s with 1.5 /s on average give 9000 arrivals in 5400 s.
+    # 1800 s with 2 /s on average and 3600 s with 1.5 /s on average give 3600 + 5400 = 9000 arrivals in 5400 s.
     assert study.design()[0].rate == pytest.approx(9000 / 5400)
     trace = study.describe()["load"]["trace"]
     assert (trace["arrivals"], trace["length_s"], trace["peak_rate_per_s"]) == (9000.0, 5400.0, 3.0)

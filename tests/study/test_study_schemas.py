@@ -1,4 +1,6 @@
-"""JSON Schemas and key tables are up to date, valid, and consistent with the models."""
+"""Tests that the JSON Schemas and the tables of keys are up to date, valid, and consistent with the models of the
+files.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def test_schema_is_one(kind: str) -> None:
 def test_right_files_pass_the_schema(kind: str, files: Files) -> None:
     validator = jsonschema.Draft202012Validator(json_schema(kind))
     for study in (files.study, *shipped().values()):
-        # A study may use the workload of another study.
+        # A study may use the workload of another folder, so the path of the workload is read from the study file.
         named = study if kind == "study" else study.parent / yamlfile.load(study).data[kind]
         data = yamlfile.load(named).data
         assert [error.message for error in validator.iter_errors(data)] == []

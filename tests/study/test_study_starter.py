@@ -1,4 +1,6 @@
-"""`towtank init`: files of a first study, made from an address, a command, a description, or a recording."""
+"""The command `towtank init` makes the files of a first study from an address, a command, a description, or a
+recording.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ IMPORTS = Path(__file__).parents[1] / "data" / "imports"
 def made(folder: Path, **options: Any) -> Starter:
     found = starter_of(StarterOptions(folder / "shop", **options))
     write_starter(found)
-    load_study(folder / "shop" / "study.yaml")  # this raises an error if a file is not valid
+    load_study(folder / "shop" / "study.yaml")  # Loading the study raises an error if one of the files is not valid.
     return found
 
 

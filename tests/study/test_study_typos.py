@@ -1,7 +1,7 @@
 """A typing error in a shipped file is reported as one fault, at its position and with the correction.
 
-Other faults are not hidden by it. In the text of a case, `⟦word⟧` is the misspelt word. `▸` is the position of the
-reported fault if it differs from that of the word.
+The typing error does not hide other faults. In the text of a case, `⟦word⟧` is the word that the test misspells. `▸` is
+the position of the reported fault if it differs from that of the word.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from towtank.workload import load_workload
 
 
 class Case(NamedTuple):
-    """A text of a shipped file, and a wrong spelling of the marked word."""
+    """A test case: a text of a shipped file in which a word is marked, and a wrong spelling of this word."""
 
     file: str
     text: str
@@ -31,17 +31,17 @@ class Case(NamedTuple):
 
     @property
     def right(self) -> str:
-        """The marked word."""
+        """The marked word in its correct spelling."""
         return re.findall("⟦(.*)⟧", self.text)[0]
 
     @property
     def clean(self) -> str:
-        """The text without the marks, as in the file."""
+        """The text without the marks, as it is in the shipped file."""
         return re.sub("[▸⟦⟧]", "", self.text)
 
     @property
     def misspelt(self) -> str:
-        """The text with the wrong spelling."""
+        """The text with the wrong spelling of the marked word."""
         return re.sub("⟦.*⟧", self.wrong, self.text).replace("▸", "")
 
     @property
@@ -55,7 +55,7 @@ FAILURES = "studies/content-failures/"
 SHOP = "examples/shop/"
 ORDERS = "examples/order-entry/"
 CASES = [
-    # Keys of a workload
+    # Keys of a workload file.
     Case(USERS + "workload.yaml", "\n⟦data⟧:\n", "dta"),
     Case(USERS + "workload.yaml", "\n⟦parameters⟧:\n", "paramters"),
     Case(USERS + "workload.yaml", "\n⟦transactions⟧:\n", "transactons"),
@@ -67,7 +67,7 @@ CASES = [
     Case(SHOP + "workload.yaml", "- ⟦page⟧: orders", "pge"),
     Case(SHOP + "workload.yaml", "⟦extract⟧: {token", "extrct"),
     Case("examples/directory/workload.yaml", "⟦extract⟧: {entry", "exract"),
-    # Names in a workload
+    # Names that a workload file refers to.
     Case(SHOP + "workload.yaml", "draw: ⟦accounts⟧", "acounts"),
     Case(SHOP + "workload.yaml", '{user: ▸"${accounts.⟦user⟧}', "usr"),
     Case(SHOP + "workload.yaml", "mix: {⟦look_at_orders⟧", "look_at_order"),
@@ -76,7 +76,7 @@ CASES = [
     Case(ORDERS + "workload.yaml", "  ⟦warehouses⟧: 2", "warehuoses"),
     Case(ORDERS + "workload.yaml", "filled: ⟦order⟧}\n          then:\n            - sql: select item", "ordr"),
     Case("examples/directory/workload.yaml", 'search: ▸"${parameters.⟦base⟧}", scope', "bse"),
-    # Studies
+    # Words of study files.
     Case(USERS + "study.yaml", "\n⟦load⟧:\n  kind", "laod"),
     Case(USERS + "study.yaml", "\n  ⟦stages⟧:\n    ramp_up: 9 s", "stags"),
     Case(USERS + "study.yaml", "kind: ⟦closed⟧", "clsoed"),
@@ -91,7 +91,7 @@ CASES = [
     Case("studies/colony/study.yaml", "so.\n  ⟦servers⟧:", "servesr"),
     Case("examples/trace/study.yaml", "kind: ⟦open⟧", "opne"),
     Case("examples/trace/study.yaml", "  ⟦trace⟧: {", "trce"),
-    # Systems
+    # Words of system files.
     Case(FAILURES + "system.yaml", "\n⟦services⟧:", "servcies"),
     Case(FAILURES + "system.yaml", "\n⟦hosts⟧:", "host"),
     Case(FAILURES + "system.yaml", "web:\n    ⟦provider⟧:", "provder"),
@@ -141,7 +141,7 @@ def test_a_file_with_a_typing_error_is_never_accepted(case: Case, shipped: Path)
 
 
 def faults_of(files: Files, *edits: tuple[str, str, str]) -> list[str]:
-    """Return the faults of the small study after some edits, as `file:line: message`."""
+    """Return the faults of the small study after some edits, each as `file:line: message`."""
     for kind, old, new in edits:
         files.edit(kind, old, new)
     return [f"{Path(fault.file).stem}:{fault.line}: {fault.message}" for fault in check_file(files.study).faults]
@@ -218,8 +218,8 @@ def test_a_key_is_not_renamed_to_one_that_is_there_already(files: Files) -> None
 
 
 def test_a_word_misspelt_inside_a_place_of_a_shipped_study_is_one_fault(tmp_path: Path) -> None:
-    """The check of the study also reads the texts of its workload, and does not report the fault of the workload
-    twice.
+    """The check of a study also reads its workload file, but must not report the fault of the workload a second
+    time.
     """
     shipped = find_shipped("content-users")
     assert shipped is not None

@@ -1,4 +1,4 @@
-"""Tests of a group run on one worker, so that the fixtures they share are created only once."""
+"""All tests of a group run on one pytest worker, so that the fixtures that they share are created only once."""
 
 from __future__ import annotations
 

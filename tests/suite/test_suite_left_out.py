@@ -1,4 +1,6 @@
-"""End of a test run: number of skipped tests, the reasons, and the command that makes them run."""
+"""The lines at the end of a test run: the number of skipped tests, the reasons, and the command that makes the tests
+run.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Planted faults: each is as described and judged by its tests; the list of equivalent mutants has no outdated
-entry.
+"""Tests of faults that are deliberately planted in the code: each fault is as described, and the tests must detect it.
+The list of equivalent mutants has no outdated entry.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ print(copy.pass_all([test], 1.0))
 
 
 def test_a_fault_is_noticed_where_a_test_fails(tmp_path: Path) -> None:
-    """The test passes if 3 * 2 + 1 is 7, so it detects changes of the factor and the sum, but not of negative
-    values.
+    """The only test of the example checks 3 * 2 + 1 = 7. It detects changes of the factor and of the sum, but no
+    changes for negative values.
     """
     package = tmp_path / "python" / "smallpackage"
     package.mkdir(parents=True)
@@ -145,12 +145,14 @@ def test_the_outcomes_of_rust_are_counted(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_the_share_has_an_exact_interval() -> None:
-    """For 0 of n detected faults the upper end is 1 - 0.025^(1/n); for n of n the lower end is 0.025^(1/n)."""
+    """If 0 of n faults are detected, the upper end of the interval is 1 - 0.025^(1/n). If n of n are detected, the
+    lower end is 0.025^(1/n).
+    """
     from planting.share import interval  # noqa: PLC0415
 
     assert interval(0, 12) == pytest.approx((0.0, 1 - 0.025 ** (1 / 12)), rel=1e-9)
     assert interval(12, 12) == pytest.approx((0.025 ** (1 / 12), 1.0), rel=1e-9)
-    # Values of SciPy's `binomtest(90, 100).proportion_ci(method="exact")`.
+    # Expected values of SciPy's `binomtest(90, 100).proportion_ci(method="exact")`.
     assert interval(90, 100) == pytest.approx((0.823777, 0.950995), abs=1e-6)
 
 

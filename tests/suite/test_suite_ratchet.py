@@ -1,4 +1,6 @@
-"""Counts of `scripts/ratchet`: each count finds its occurrences; a count that differs from its ceiling is a fault."""
+"""Counts of `scripts/ratchet`: each count finds the occurrences it is meant for, and a count that differs from its
+ceiling is a fault.
+"""
 
 from __future__ import annotations
 

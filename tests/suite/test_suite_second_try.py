@@ -1,4 +1,6 @@
-"""Second try of tests that wait: tests that pass the second time are listed as disturbed; faults fail the run."""
+"""Second try of tests that wait for real time: a test that passes the second time is listed as disturbed. Real faults
+fail the run.
+"""
 
 from __future__ import annotations
 

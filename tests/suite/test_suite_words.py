@@ -1,5 +1,5 @@
-"""The list of words: each word is found with its position in the part of a file it applies to; allowed uses stay
-allowed.
+"""The list of words to avoid: each word is found, with its position, in those parts of a file for which it is refused.
+Allowed uses are not reported.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ DATA = Path(__file__).parents[1] / "data" / "words"
 
 
 def examples(section: str) -> list[dict[str, Any]]:
-    """Return the examples of a section of examples.yaml: name and text of a file, and the words that must be found."""
+    """Return the examples in a section of examples.yaml: the name and the text of a file, and the words that must be
+    found.
+    """
     read: list[dict[str, Any]] = yaml.safe_load((DATA / "examples.yaml").read_text("utf-8"))[section]
     assert read
     return read
 
 
 def found_places(example: dict[str, Any]) -> list[tuple[int, int, str]]:
-    """Return the expected findings of an example as line, column and word."""
+    """Return the expected findings of an example, each as line, column and word."""
     return [(line, column, word) for line, column, word in example["found"]]
 
 

@@ -14,7 +14,7 @@ from towtank.engine import binary
 TOWTANK = [sys.executable, "-m", "towtank"]
 RESULTS = Path(__file__).parents[1] / "data" / "results-1"
 FILL = "{ dd if=/dev/zero of=disk/fill bs=4k 2>/dev/null || :; }"
-"""Shell command that fills the file system at `disk`."""
+"""Shell command that fills the file system mounted at `disk`."""
 TINY = {
     "study.yaml": """schema: towtank/study/1
 name: tiny
@@ -46,8 +46,8 @@ def null_server(*options: str) -> Iterator[str]:
 
 
 def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a shell command line in which `$towtank` is the command; environment variables with the value None are
-    removed.
+    """Run a shell command line in which `$towtank` stands for the command. Environment variables with the value None
+    are removed.
     """
     given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
     variables = {key: value for key, value in given.items() if value is not None}
@@ -64,7 +64,9 @@ def sh(script: str, folder: Path, **environment: str | None) -> subprocess.Compl
 
 
 def on_mount(folder: Path, options: str, script: str, before: str = ":") -> subprocess.CompletedProcess[str]:
-    """Run a line of shell with a small file system mounted at `disk`, and unmount the file system afterwards."""
+    """Run a shell command line while a small file system is mounted at `disk`, and unmount the file system
+    afterwards.
+    """
     (folder / "disk").mkdir(exist_ok=True)
     mounted = f"mount -t tmpfs -o {options} tmpfs disk && {{ {before}; }} && {{ {script}; }}; s=$?; ls -A disk; exit $s"
     return sh(f"exec unshare -m --propagation private sh -c {shlex.quote(mounted)}", folder)

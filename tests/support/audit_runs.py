@@ -24,7 +24,7 @@ Draw = Callable[[np.random.Generator], float]
 
 
 def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[float] = WEIGHTS) -> dict[str, Any]:
-    """Return the plan of a closed load of one user group."""
+    """Return the plan of a closed load with one user group."""
     group = {
         "name": "readers",
         "share": 1.0,
@@ -41,7 +41,7 @@ def closed_plan(seconds: float, think: dict[str, Any] | None, weights: Sequence[
 
 
 def open_plan(seconds: float, rate: float, arrivals: str, shares: Sequence[float] = (1.0,)) -> dict[str, Any]:
-    """Return the plan of an open load in which every group has the same mix."""
+    """Return the plan of an open load in which every group has the same mix of transactions."""
     plan = closed_plan(seconds, None)
     plan["groups"] = [
         {**plan["groups"][0], "name": f"group {number}", "share": share} for number, share in enumerate(shares)
@@ -57,9 +57,9 @@ def _stages(seconds: float, key: str, value: float) -> list[dict[str, Any]]:
 
 
 Event = tuple[float, int, float]
-"""Event of a load: start time [s], number of the transaction or group, and length of the pause or gap [s].
+"""Event of a load: its time [s], the number of its transaction or group, and the length of its pause or gap [s].
 
-The length is 0 for the choice of a transaction.
+The time is counted from the start of the run. The length is 0 for the choice of a transaction.
 """
 
 
@@ -88,7 +88,9 @@ def closed_load(
 def open_load(
     seed: int, *, rate: float, seconds: float, gap: Draw, shares: Sequence[float] = (1.0,)
 ) -> tuple[list[Event], list[Event]]:
-    """Draw arrivals with random gaps; return the choices of transactions, and the arrivals with their group and gap."""
+    """Generate arrivals with random gaps. Return the choices of transactions, and the arrivals with their group and
+    gap.
+    """
     stream = np.random.default_rng(seed)
     size = int(3 * rate * (RAMP_S + seconds) + 100)
     gaps = np.array([gap(stream) for _ in range(size)])
@@ -112,7 +114,7 @@ def write_audit_run(
     every_s: float = 1.0,
     groups: int = 1,
 ) -> RunFolder:
-    """Write a run folder with intervals of length `every_s`; longer intervals make the folder quicker to write."""
+    """Write a run folder with intervals of length `every_s`. With longer intervals the folder is written faster."""
     run = RunFolder.create(path, {"run": path.name, "status": "complete", "users": None if arrivals else 50})
     if plan is not None:
         write_json(run.plan, plan)

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
-# The value is unique to this pytest process: other pytest workers also start commands, and the arguments of all
-# processes are searched.
+# The value is unique to this pytest process. Other pytest workers also start commands, and a search covers the
+# arguments of all processes.
 _RUN = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID')} {os.getpid()}"
 MARK = f"cAnAry{hashlib.sha256(_RUN.encode()).hexdigest()[:8]}"
 _EVERY_S = 0.01
@@ -22,12 +22,12 @@ _ONLY_OWNER = 0o077
 
 
 def canary(place: str) -> str:
-    """Return a canary that names the place where the secret is given."""
+    """Return a canary (a unique value in place of a secret) that names the place where the secret is given."""
     return f"{MARK}{place}"
 
 
 def found_in(text: str) -> list[str]:
-    """Return the canaries in a text, each with the name of its place."""
+    """Return the canaries (unique values in place of secrets) in a text, each with the name of its place."""
     words = text.split(MARK)[1:]
     return sorted({"".join(_letters(word)) for word in words})
 
@@ -41,7 +41,7 @@ def _letters(word: str) -> Iterator[str]:
 
 @dataclass
 class Found:
-    """Canaries found in a folder.
+    """Canaries (unique values in place of secrets) that were found in a folder.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Found:
 
 
 def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
-    """Search all files below a folder; `expected` are patterns of files that may hold secrets."""
+    """Search all files below a folder for canaries. `expected` contains patterns of files that may hold secrets."""
     found = Found()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         canaries = found_in(path.read_bytes().decode("utf-8", "replace"))
@@ -72,16 +72,16 @@ def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
 
 
 class Arguments:
-    """Polls the arguments of all processes; `found` contains the processes with a canary, except `python -m towtank`
-    commands.
+    """Polls the arguments of all processes. `found` contains the processes with a canary in their arguments, except
+    `python -m towtank` commands.
 
     The test itself passes the canaries to these commands.
     """
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
-        # A child process has the arguments of its parent until it executes its own program, so commands of the test are
-        # excluded by their first words.
+        # A child process has the arguments of its parent until it executes its own program. So processes whose
+        # arguments begin like a command of the test are excluded.
         self._typed = f"{sys.executable} -m towtank "
         self.seen: set[str] = set()
         self._stop = Event()
@@ -102,7 +102,7 @@ class Arguments:
 
     @contextmanager
     def watching(self) -> Iterator[Arguments]:
-        """Poll the arguments until the end of the block."""
+        """Poll the arguments of all processes until the end of the block."""
         self._thread.start()
         try:
             yield self
@@ -140,7 +140,7 @@ class Listener:
         self.port = self._server.server_address[1]
 
     def authorizations(self, path: str) -> set[str | None]:
-        """Return the Authorization headers of the requests for a path with any query."""
+        """Return the Authorization headers of all requests for a path, with any query string."""
         return {authorization for asked, authorization in self.asked if asked.partition("?")[0] == path}
 
 

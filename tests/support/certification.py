@@ -29,7 +29,7 @@ _QUANTITIES = "case | quantity | truth | shown | difference | tolerance"
 
 @dataclass(frozen=True)
 class Section:
-    """Section of the page with one table.
+    """Section of the certification page, with one table.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Section:
     about: str = ""
 
     def text(self, lines: list[str]) -> str:
-        """Return the text below the title: description, machine and table."""
+        """Return the text below the title of the section: description, machine and table."""
         machine = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs"
         about = f"{self.about} " if self.about else ""
         rule = "|".join("---" for _ in self.columns.split(" | "))
@@ -67,12 +67,14 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Return True if the difference is within the relative or the absolute tolerance, whichever is larger."""
+        """Return True if the shown value differs from the true value by at most the relative or the absolute tolerance,
+        whichever is larger.
+        """
         return abs(self.shown - self.truth) <= max(self.relative * abs(self.truth), self.absolute)
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Return the cells of the row in the page."""
+        """Return the cells of this row for the table of the page."""
         difference = f"{(self.shown / self.truth - 1) * 100:+.2f} %" if self.truth else f"{self.shown:+,.6g}"
         unit = f" {self.unit}" if self.unit else ""
         allowed = " or ".join(
@@ -91,7 +93,7 @@ _HARMS = Section(
 )
 _LINES: dict[Section, list[str]] = {}
 _TRIED: dict[str, tuple[int, int]] = {}
-"""Number of attempts and number of attempts without harm, for each kind of attack or fault."""
+"""For each kind of attack or fault: the number of attempts, and the number of attempts that did no harm."""
 Certified = Callable[..., None]
 Tabled = Callable[..., None]
 Tried = Callable[..., None]
@@ -99,7 +101,9 @@ Tried = Callable[..., None]
 
 @pytest.fixture
 def tabled() -> Iterator[Tabled]:
-    """Store lines of a table of the page; at the end of the test, it fails if a line is outside its tolerance."""
+    """Store lines of a table of the certification page. At the end, the test fails if a line is outside its
+    tolerance.
+    """
     wrong: list[str] = []
 
     def record(section: Section, *cells: str, holds: bool) -> None:
@@ -115,7 +119,7 @@ def tabled() -> Iterator[Tabled]:
 
 @pytest.fixture
 def certified(tabled: Tabled) -> Certified:
-    """Compare a quantity with its true value, and store the comparison as a row of the page."""
+    """Compare a shown quantity with its true value, and store the comparison as a row of the certification page."""
 
     def judge(
         section: str,
@@ -136,7 +140,7 @@ def certified(tabled: Tabled) -> Certified:
 
 @pytest.fixture
 def tried(request: pytest.FixtureRequest) -> Tried:
-    """Count the attacks and faults that a test tries; if the test passes, they did no harm."""
+    """Count the attacks and faults that a test tries. If the test passes, all of them count as harmless."""
 
     def count(what: str, times: int = 1) -> None:
         request.node.user_properties.append((_HARMS.name, (what, times)))
@@ -145,7 +149,7 @@ def tried(request: pytest.FixtureRequest) -> Tried:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add the counts of a test to the counts of all tests."""
+    """Add the counted attempts of a test to the counts of all tests."""
     if report.when != "call":
         return
     for name, value in report.user_properties:
@@ -156,12 +160,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def percent(share: float) -> str:
-    """Format a share as a cell of a table."""
+    """Format a share in per cent, as a cell of a table."""
     return f"{100 * share:.1f} %"
 
 
 def pytest_sessionfinish() -> None:
-    """Write the sections that were measured; other sections stay unchanged."""
+    """Write the sections of the certification page that were measured. All other sections remain unchanged."""
     if _TRIED:
         rows = [(what, f"{tries:,}", f"{harmless:,}") for what, (tries, harmless) in sorted(_TRIED.items())]
         _LINES[_HARMS] = [f"| {' | '.join(row)} |\n" for row in rows]
@@ -171,7 +175,7 @@ def pytest_sessionfinish() -> None:
 
 
 def page(before: str) -> str:
-    """Return the page, with new texts for the measured sections."""
+    """Return the certification page, with new texts for the measured sections."""
     sections = {name: body.strip("\n") + "\n" for name, body in _SECTION.findall(before)}
     sections |= {section.name: section.text(lines) for section, lines in _LINES.items()}
     return _HEAD + "".join(f"\n## {name}\n\n{body}" for name, body in sections.items())

@@ -36,7 +36,8 @@ CASES = (
 """Names of the programs that count their own resource use."""
 WITHIN_S = 90.0
 TICK_S = 0.01
-# Allowed difference: context switches of the guard process, of the shell before it, and of printing the result.
+# Allowed difference of the counted context switches. It covers the guard process, the shell before it, and the output
+# of the result.
 _AROUND = 15
 _MIB = 1 << 20
 _CPU = ("cpu_user_s_total", "cpu_system_s_total")
@@ -48,7 +49,7 @@ def command(case: str, folder: Path | str) -> list[str]:
 
 
 def counts_in(text: str) -> dict[str, float] | None:
-    """Return the counts that a program has printed; None before the line with the counts is complete."""
+    """Return the counts that a program has printed, or None as long as the line with the counts is not complete."""
     lines = [line for line in text.split("\n")[:-1] if line.startswith("{")]
     return json.loads(lines[-1]) if lines else None
 
@@ -64,7 +65,7 @@ def await_counts(read: Callable[[], str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of process groups: while the programs worked, and later while all programs were idle."""
+    """Samples of process groups: some from the time of work, and some from later, when all programs were idle."""
 
     working: list[dict[str, Any]]
     resting: list[dict[str, Any]]
@@ -73,11 +74,12 @@ class Samples:
 def observe_groups(
     folder: Path, groups: dict[str, int], texts: dict[str, Callable[[], str]], *, probes: Sequence[RemoteProbe] = ()
 ) -> tuple[dict[str, dict[str, float]], Samples]:
-    """Observe groups until their programs have printed their resource use; return the printed counts and the samples.
+    """Observe process groups until their programs have printed their resource use. Return the printed counts and the
+    samples.
 
     The true memory is unknown while processes start, so a second observation measures the idle programs from its
-    beginning. The first observation cannot: its memory measurements take time in proportion to the memory, and the
-    pause between them is a multiple of this time.
+    beginning. The first observation would have to wait too long: measuring memory takes time in proportion to the
+    memory, and the pause between two measurements is a multiple of this time.
     """
     run, rest = (RunFolder.create(folder / name, {"run": name}) for name in ("r001", "r002"))
     with Observation(run, groups, interval_s=0.5, probes=probes) as working:
@@ -95,7 +97,7 @@ def _samples(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def judge(certified: Certified, case: str, counts: dict[str, float], samples: Samples, group: str) -> None:
-    """Compare the last sample of a group with the counts that the program printed."""
+    """Compare the last sample of a process group with the counts that its program printed."""
     shown = samples.working[-1]["groups"][group]
     if "cpu_s" in counts:
         seen = sum(shown[key] for key in _CPU)

@@ -29,7 +29,7 @@ class CmisClient:
         self._headers = {"Authorization": f"Basic {token}"}
 
     def send(self, path: str, query: dict[str, str], body: bytes | None = None, form: str = "") -> tuple[int, bytes]:
-        """Send one request; return status and body."""
+        """Send one request, and return the status and the body of the response."""
         headers = {**self._headers, **({"Content-Type": form} if form else {})}
         url = f"{self._url}{path}?{urllib.parse.urlencode(query)}"
         try:
@@ -46,12 +46,12 @@ class CmisClient:
         return found
 
     def of(self, identifier: str) -> dict[str, Any]:
-        """Return the properties of the object with the given identifier."""
+        """Return the properties of the CMIS object with the given identifier."""
         query = {"objectId": identifier, "cmisselector": "object", "succinct": "true"}
         return self._properties(self.send("/root", query), 200)
 
     def at(self, path: str) -> dict[str, Any]:
-        """Return the properties of the object at a path."""
+        """Return the properties of the CMIS object at a path."""
         query = {"cmisselector": "object", "succinct": "true"}
         return self._properties(self.send(f"/root{urllib.parse.quote(path)}", query), 200)
 
@@ -89,7 +89,7 @@ class CmisClient:
         return [child["object"]["succinctProperties"] for child in json.loads(body)["objects"]]
 
     def query(self, statement: str) -> list[dict[str, Any]]:
-        """Return the results of a query, at most 1,000."""
+        """Return the results of a CMIS query, at most 1,000."""
         query = {"cmisselector": "query", "succinct": "true", "maxItems": "1000", "q": statement}
         status, body = self.send("", query)
         assert status == 200, body[:300]

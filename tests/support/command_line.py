@@ -1,4 +1,4 @@
-"""Starts the command line as a user does."""
+"""Starts the command `towtank` as a user does, in a separate process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def start_towtank(folder: Path, environment: dict[str, str], *arguments: str | Path) -> subprocess.Popen[str]:
-    """Start a command in a folder, in a new session."""
+    """Start a `towtank` command in a folder, in a new session."""
     return subprocess.Popen(
         [sys.executable, "-m", "towtank", *map(str, arguments)],
         cwd=folder,

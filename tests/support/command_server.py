@@ -19,7 +19,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Answer one request."""
+        """Answer one GET request."""
         COUNTS["requests"] += 1
         body = json.dumps({"arguments": sys.argv[3:], "folder": str(Path.cwd()), "user": os.getuid()})
         if self.path == "/metrics":
@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """Print the number of the signal, and exit."""
+    """Print the number of the received signal, and exit."""
     print(f"signal {number}", flush=True)
     os._exit(0)
 

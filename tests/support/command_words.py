@@ -32,7 +32,7 @@ def options_of(command: Any) -> set[str]:
 
 
 def every_option(command: Any = None) -> Iterator[str]:
-    """Return the names of the options of all commands."""
+    """Return the names of the options of all commands together."""
     command = root() if command is None else command
     yield from options_of(command)
     for below in getattr(command, "commands", {}).values():
@@ -53,7 +53,7 @@ def faults_of(words: list[str]) -> list[str]:
     name = "towtank"
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         if rest[0].isupper():
-            return []  # a placeholder, which stands for any command
+            return []  # This word is a placeholder, which stands for any command.
         if not all(_COMMAND.fullmatch(part) for part in rest[0].split("|")):
             return [f"{name} has no command {rest[0]!r}"]
         below = [command.commands.get(part) for part in rest[0].split("|")]
@@ -68,12 +68,16 @@ def faults_of(words: list[str]) -> list[str]:
 
 
 def _is_option(word: str) -> bool:
-    """Return True if a word is an option, optional or not; False for the value of an option."""
+    """Return True if a word is an option, also in the brackets of an optional part. Return False for the value of an
+    option.
+    """
     return word.lstrip("[(|").startswith("-") and " " not in word
 
 
 def faults_of_text(text: str) -> list[str]:
-    """Return the faults of a command line quoted from a page; the command ends at a pipe, `>`, `&&` or `;`."""
+    """Return the faults of a command line that is quoted from a page. The command ends before a pipe, `>`,
+    `&&` or `;`.
+    """
     command = re.split(r"\s+(?:\||>|&&)\s+|;\s", text)[0]
     try:
         words = shlex.split(command, comments=True)

@@ -1,4 +1,6 @@
-"""Random runs for comparisons with a known difference: six transactions whose response times vary from run to run."""
+"""Random runs for comparisons whose true difference is known. Each run has six transactions, and the response times
+vary from run to run.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def drawn_side(
     apart: float = 0.02,
     within: float = 0.02,
 ) -> Side:
-    """Return one side of a comparison, with several random runs."""
+    """Return several random runs, which form one side of a comparison."""
     made = (
         drawn_run(rng, f"r{number}", lifts or {}, together=together, apart=apart, within=within)
         for number in range(runs)

@@ -11,12 +11,14 @@ Rule = Callable[[Json], Iterator[str]]
 
 
 def counts(point: Json) -> bool:
-    """Return True if at least one run of a level is not invalid."""
+    """Return True if at least one run of a load level is not invalid."""
     return any(verdict != "invalid" for verdict in point["verdicts"])
 
 
 def limit_and_top_level(summary: Json) -> Iterator[str]:
-    """A limit has kind `none` only if the highest measured level is valid and no tier is saturated at this level."""
+    """The capacity limit has kind `none` only if the highest measured level is valid and no tier is saturated at this
+    level.
+    """
     for configuration in summary["configurations"]:
         limit, points = configuration["limit"], configuration["points"]
         if limit["kind"] != "none":
@@ -33,13 +35,13 @@ def limit_and_top_level(summary: Json) -> Iterator[str]:
 
 
 def _sharing(limit: Json) -> list[str]:
-    """Return the tier that is the limit, and the tiers that share its CPUs according to the evidence."""
+    """Return the tier that is the capacity limit, and the tiers that share its CPUs according to the evidence."""
     found = re.search(r"while (.+) together use ", limit["evidence"])
     return re.split(r", | and ", found[1]) if found else [limit["resource"]]
 
 
 def limit_and_resource(summary: Json) -> Iterator[str]:
-    """Only a CPU limit names a resource, and that resource was observed saturated."""
+    """A capacity limit names a resource only if it is a CPU limit. This resource was then observed to be saturated."""
     for configuration in summary["configurations"]:
         limit = configuration["limit"]
         if (limit["resource"] is not None) != (limit["kind"] == "cpu"):
@@ -53,7 +55,9 @@ def limit_and_resource(summary: Json) -> Iterator[str]:
 
 
 def limit_and_reached(summary: Json) -> Iterator[str]:
-    """`reached` is False for kind `none`, None for kind `undecided`, and True for all other kinds."""
+    """The key `reached` of a capacity limit is False for kind `none`, None for kind `undecided`, and True for all other
+    kinds.
+    """
     expected = {"none": False, "undecided": None}
     for configuration in summary["configurations"]:
         limit = configuration["limit"]
@@ -64,7 +68,7 @@ def limit_and_reached(summary: Json) -> Iterator[str]:
 def limit_and_headline(summary: Json) -> Iterator[str]:
     """The headline states that the limit was not reached only if a configuration has no limit.
 
-    It names the CPU only if the CPU is the limit or the diagnosed cause of a configuration.
+    The headline names the CPU only if the CPU is the limit or the diagnosed cause of a configuration.
     """
     kinds = {configuration["limit"]["kind"] for configuration in summary["configurations"]}
     causes = {configuration["diagnosis"]["cause"] for configuration in summary["configurations"]}
@@ -75,7 +79,7 @@ def limit_and_headline(summary: Json) -> Iterator[str]:
 
 
 def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
-    """A resource is ruled out only if it was observed."""
+    """A resource is ruled out as the limit only if it was observed."""
     texts = [summary["headline"], *(sentence["text"] for sentence in summary["observations"])]
     for text in texts:
         if re.search(r"not CPU time|no CPU (?:and no disk )?is full|without a saturated CPU", text):
@@ -83,7 +87,7 @@ def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
 
 
 def search_and_plateaus(summary: Json) -> Iterator[str]:
-    """If a search found a limit, no level above the upper end of the limit passed."""
+    """If a search found a limit, no load level above the upper end of the limit met the objectives."""
     for configuration in summary["configurations"]:
         found = configuration["found_limit"]
         for run in summary.get("_runs", ()):
@@ -96,7 +100,9 @@ def search_and_plateaus(summary: Json) -> Iterator[str]:
 
 
 def objectives_and_runs(summary: Json) -> Iterator[str]:
-    """An objective is met or missed only at valid levels; otherwise a reason states why it is not judged."""
+    """An objective is reported as met or violated only at valid load levels. At other levels, a reason states why there
+    is no result.
+    """
     by_key = {str(configuration["key"]): configuration["points"] for configuration in summary["configurations"]}
     for objective in summary["objectives"]:
         points = by_key[str(objective["configuration"])]
@@ -114,8 +120,8 @@ def objectives_and_runs(summary: Json) -> Iterator[str]:
 
 
 def verdict_and_runs(summary: Json) -> Iterator[str]:
-    """The verdict has the correct number of runs of each level, and the headline of an invalid study states that it is
-    invalid.
+    """The verdict of a study contains the correct number of runs of each kind. The headline of an invalid study states
+    that the study is invalid.
     """
     verdict = summary["verdict"]
     levels = [run["verdict"] for run in summary["runs"]]
@@ -142,5 +148,5 @@ RULES: tuple[Rule, ...] = (
 
 
 def contradictions(summary: Json) -> list[str]:
-    """Return all contradictions in a study summary, each with the name of the rule."""
+    """Return all contradictions between statements of a study summary, each with the name of the violated rule."""
     return [f"{rule.__name__}: {text}" for rule in RULES for text in rule(summary)]

@@ -1,4 +1,4 @@
-"""Series whose true parameters are known, and the coverage of intervals estimated from them.
+"""Random series whose true parameters are known, and the coverage of intervals estimated from these series.
 
 The environment variable TOWTANK_CERTIFY sets the number of series for each cell of the tables. If it is not set, the
 tests use a small number. `row` returns the cells of one table row.
@@ -34,7 +34,7 @@ class Cell:
     held: int = 0
 
     def take(self, found, truth):
-        """Count one estimate; if it has an interval, also count if the interval contains the true value."""
+        """Count one estimate. If it has an interval, count the interval, and whether it contains the true value."""
         self.made += 1
         if found.low is not None:
             self.given += 1
@@ -49,7 +49,7 @@ class Cell:
 
     @property
     def share_given(self):
-        """Share of all series with an interval."""
+        """Share of all series for which an interval was given."""
         return self.given / self.made
 
     @property
@@ -64,7 +64,7 @@ class Cell:
 
 
 def autoregressive(stream, count, correlation):
-    """Draw a stationary normal series with mean 10 and variance 1."""
+    """Generate a stationary normal autoregressive series with mean 10 and variance 1."""
     noise = stream.normal(size=count)
     noise[0] /= np.sqrt(1 - correlation**2)
     return 10 + np.sqrt(1 - correlation**2) * lfilter([1.0], [1.0, -correlation], noise)
@@ -79,7 +79,7 @@ def of_autoregressive(seed, series, seconds, correlation):
 
 
 class Recorded(TimedHistograms):
-    """Response times by second, in buckets as the engine records them."""
+    """Response times in each second, in histogram buckets as the engine records them."""
 
     def __init__(self, seconds, second, times_s):
         super().__init__(seconds)
@@ -92,7 +92,8 @@ class Recorded(TimedHistograms):
 
 
 def queue(stream, rate, utilization, seconds):
-    """Return the second and the response time of each M/M/1 request that ends within a window, in steady state.
+    """For each request of an M/M/1 queue that ends within a window of the steady state, return its second and its
+    response time.
 
     The waiting time is the distance of a random walk from its lowest point so far (Lindley 1952), so a cumulative sum
     and a running minimum simulate the queue. Response times are exponential with mean 1 / (mu - lambda), where mu is
@@ -125,10 +126,7 @@ def of_queue(seed, series, rate, utilization, seconds):
 
 
 def of_independent(seed, series, load_of, draw, truths):
-    """Return the coverage for independent response times with Poisson arrivals.
-
-    `load_of` is the pair of arrival rate [1/s] and length [s].
-    """
+    """Return the coverage of intervals for independent response times with Poisson arrivals."""
     rate, seconds = load_of
     stream = np.random.default_rng(seed)
     cells = {name: Cell() for name in truths}
@@ -139,7 +137,7 @@ def of_independent(seed, series, load_of, draw, truths):
 
 
 def counted(cells, seconds, second, times, truths):
-    """Estimate throughput, mean and quantiles of one run, and count each estimate in its cell."""
+    """Estimate throughput, mean and quantiles of one run, and count each estimate in the cell of its kind."""
     timed, chosen = Recorded(seconds, second, times), np.ones(seconds, dtype=bool)
     sums = np.bincount(second, weights=times, minlength=seconds)
     merged = timed.merged(chosen)

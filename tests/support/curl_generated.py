@@ -1,4 +1,6 @@
-"""Generates random curl command lines with known requests; they use no files, and their import causes no notes."""
+"""Generates random curl command lines with known requests. The command lines use no files, and importing them causes no
+notes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _TYPES = ("text/plain", "application/json", "application/x-www-form-urlencoded",
 
 
 def generated(seed: int) -> str:
-    """Return random command lines with the placeholder ADDRESS; the same seed gives the same command lines."""
+    """Return random curl command lines with the placeholder ADDRESS. The same seed gives the same command lines."""
     draw = Random(seed)
     return "\n".join(_line(draw) for _ in range(draw.randint(2, 5)))
 
@@ -38,7 +40,7 @@ def _line(draw: Random) -> str:
 
 
 def _call(draw: Random) -> list[str]:
-    """Return options and URLs of one request, in random order."""
+    """Return the options and URLs of one curl request, in random order."""
     parts = [_url(draw) for _ in range(draw.choice((1, 1, 1, 2)))] + _headers(draw) + _login(draw)
     parts.append(draw.choice((_none, _none, _data, _data, _json, _form, _query))(draw))
     parts += [["-S"]] if draw.random() < 0.3 else []
@@ -68,7 +70,7 @@ def _none(draw: Random) -> list[str]:
 
 
 def _data(draw: Random) -> list[str]:
-    """Return options for the fields of a form, or for text of another type."""
+    """Return curl options for the fields of a form, or for text of another type."""
     options = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode")
     words: list[str] = []
     for name in draw.sample(("p", "q", "r", "p"), draw.randint(1, 3)):
@@ -90,6 +92,6 @@ def _form(draw: Random) -> list[str]:
 
 
 def _query(draw: Random) -> list[str]:
-    # `-G` would put the space of `two words` into the URL, and curl refuses spaces in URLs.
+    # With `-G`, curl would put the space of `two words` into the URL, and curl refuses spaces in URLs.
     fields = [word.replace("two words", "two+words") for word in _data(draw)]
     return draw.choice((["-G", *fields], ["--url-query", shlex.quote(f"n={draw.choice(_VALUES)}")]))

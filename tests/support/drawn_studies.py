@@ -39,7 +39,7 @@ class RandomStudy:
     tiers : dict
         Tiers by name, as in `run.json`.
     oddities : list of str
-        Names of the oddities that were drawn, for the message of a failure.
+        Names of the unusual properties of the study, for the message of a failure.
     """
 
     levels: list[float]
@@ -53,7 +53,7 @@ class RandomStudy:
 
 
 def write_study(path: Path, seed: int) -> list[str]:
-    """Write one random study, often with damage; return the names of the study's oddities."""
+    """Write one random study, often with damage, and return the names of its unusual properties."""
     stream = random.Random(seed)
     drawn = _drawn(stream)
     write_drawn(path, drawn, stream)
@@ -64,7 +64,7 @@ def write_study(path: Path, seed: int) -> list[str]:
 
 
 def write_drawn(path: Path, drawn: RandomStudy, stream: random.Random) -> None:
-    """Write a study without damage."""
+    """Write one random study without damage."""
     cells = [(level, other, n) for level in drawn.levels for other in drawn.others or [""] for n in _numbers(drawn)]
     stream.shuffle(cells)
     design = [_planned(drawn, cell, number) for number, cell in enumerate(cells, start=1)]
@@ -99,11 +99,11 @@ def _planned(drawn: RandomStudy, cell: tuple[float, str, int], number: int) -> J
     return {"run": f"r{number:03d}", "index": number, "repetition": repetition, "factors": factors}
 
 
-# Oddities that concern a whole study; each function changes the random study.
+# Unusual properties of a whole study. Each function gives one of them to a random study.
 
 
 def one_level(drawn: RandomStudy, _: random.Random) -> None:
-    """All runs have the same load."""
+    """All runs of the study have the same load."""
     drawn.levels, drawn.repetitions = drawn.levels[:1], 2
 
 
@@ -113,12 +113,12 @@ def one_run(drawn: RandomStudy, _: random.Random) -> None:
 
 
 def no_load(drawn: RandomStudy, _: random.Random) -> None:
-    """No factor is the load."""
+    """No factor of the study is the load."""
     drawn.load, drawn.others = None, ["absent", "present"]
 
 
 def a_rate(drawn: RandomStudy, _: random.Random) -> None:
-    """The load factor is an arrival rate."""
+    """The load factor of the study is an arrival rate."""
     drawn.load = "rate"
 
 
@@ -128,7 +128,7 @@ def configurations(drawn: RandomStudy, _: random.Random) -> None:
 
 
 def repeated(drawn: RandomStudy, _: random.Random) -> None:
-    """Each cell is measured twice."""
+    """Each combination of configuration and load is measured twice."""
     drawn.repetitions, drawn.levels = 2, drawn.levels[:3]
 
 
@@ -143,7 +143,7 @@ def odd_names(drawn: RandomStudy, stream: random.Random) -> None:
 
 
 def two_tiers(drawn: RandomStudy, stream: random.Random) -> None:
-    """A second tier was not observed."""
+    """The study has a second tier, which was not observed."""
     drawn.tiers = {**drawn.tiers, "store": stream.choice(({}, {"kind": "postgresql", "host": "there", "cpus": []}))}
 
 
@@ -157,22 +157,22 @@ STUDIES = (
 )  # fmt: skip
 
 
-# Oddities that concern runs: each function takes the script of a run and returns a changed one.
+# Unusual properties of runs. Each function takes the script of a run and returns a changed script.
 
 
 def without_cpu_time(script: Script, _: random.Random) -> Script:
-    """The tiers used no CPU time."""
+    """The tiers of a run used no CPU time."""
     return replace(script, exchanges=[replace(each, service=0.0) for each in script.exchanges])
 
 
 def all_failed(script: Script, stream: random.Random) -> Script:
-    """Every request failed."""
+    """Every request of a run failed."""
     kind = stream.choice(("timeout", "connect", "status_5xx", "closed", "something_new"))
     return replace(script, exchanges=[replace(each, failure=kind) for each in script.exchanges])
 
 
 def some_failed(script: Script, stream: random.Random) -> Script:
-    """A random share of the requests failed."""
+    """A random share of the requests of a run failed."""
     share = stream.random()
     failed = [replace(each, failure="check") if stream.random() < share else each for each in script.exchanges]
     return replace(script, exchanges=failed)

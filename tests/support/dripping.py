@@ -1,4 +1,4 @@
-"""Server that sends the given bytes, and then single bytes at intervals without end."""
+"""Server that sends the given bytes, and then one byte after another at intervals, without end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _EVERY_S = 0.02
 
 @contextmanager
 def dripping(first: bytes) -> Iterator[str]:
-    """Serve one client on loopback; yield the address."""
+    """Serve one client on the loopback interface, and yield the address."""
     released = threading.Event()
 
     def serve(listener: socket.socket) -> None:
-        with suppress(OSError), listener.accept()[0] as client:  # the client disconnects
+        with suppress(OSError), listener.accept()[0] as client:  # The client has disconnected.
             client.sendall(first)
             while not released.wait(_EVERY_S):
                 client.sendall(b"x")

@@ -24,7 +24,7 @@ def even_script(
     transactions: Sequence[str] = ("read",),
     **changes: Any,
 ) -> Script:
-    """Return the script of a run with such an even schedule; `changes` are further fields of the script."""
+    """Return the script of a run whose users start at equal intervals. `changes` are further fields of the script."""
     exchanges, starts, ends = even_schedule(
         users=users,
         response_s=response_s,

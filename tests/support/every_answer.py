@@ -33,7 +33,9 @@ _SIZE = ("--users", "20", "--objective", "mean < 1 s", "--cpus", "content=1..4",
 
 
 def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
-    """Return the arguments of every command that reads a results folder; an odd `turn` adds options of `size`."""
+    """Return the arguments of every command that reads a results folder. If `turn` is odd, options of `towtank size`
+    are added.
+    """
     results = str(folder)
     given = [
         ["report", results, "--out", str(out / "report.html")],
@@ -55,7 +57,7 @@ def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
     faults: list[str] = []
     with _watched(faults):
         for number, arguments in enumerate(commands(folder, out, turn)):
-            # Every second command prints JSON, and the others print text.
+            # Every second command prints JSON, and all other commands print text.
             asked = [*arguments, "--json"] if (number + turn // 2) % 2 else arguments
             faults += _answered(asked)
         try:
@@ -73,7 +75,7 @@ def _answered(arguments: list[str]) -> list[str]:
     with redirect_stdout(printed), redirect_stderr(errors):
         status = app.run(arguments)
     text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    # A fault with status INTERNAL is already in the list.
+    # A fault with status INTERNAL was already added to the list where it was caught.
     wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {errors.getvalue()}"]
     if "--json" in arguments and text:
         try:
@@ -89,7 +91,9 @@ def _refused(constant: str) -> Any:
 
 @contextmanager
 def _watched(faults: list[str]) -> Iterator[None]:
-    """Record every internal fault that a command catches for one of its parts, or that the command line catches."""
+    """Record every internal fault that a command catches to continue without one of its parts, or that the command line
+    catches.
+    """
     make_failed, make_file = containment._failed, app._internal_fault
 
     def failed(parts: Any, part: str, error: Exception, *, internal: bool) -> Any:
@@ -105,7 +109,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
         patch.object(containment, "_failed", failed),
         patch.object(app, "_internal_fault", internal),
         patch.object(pictures, "static_svg", lambda _: "<svg></svg>"),
-        # Without this patch, a file would be written for each fault.
+        # Without this replacement, Towtank would write a file for each fault.
         patch.object(containment, "keep_fault", lambda *_: None),
         few_replicates(),
         quickly(),

@@ -37,7 +37,7 @@ def guard(arguments: list[str]) -> int:
 
 
 class Load:
-    """Plays the stages of a plan in real time."""
+    """Executes the stages of a load plan in real time, without sending requests."""
 
     def __init__(self, plan: dict) -> None:
         self.plan = plan
@@ -87,7 +87,8 @@ class Load:
         print(json.dumps(frame), flush=True)
 
     def _end(self, reason: str) -> int:
-        # Further signals are ignored: Python removes its handlers at exit, so a signal would then kill the process.
+        # Further signals are ignored. Python removes its signal handlers at exit, so a signal would then kill the
+        # process.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         out = Path(self.plan["out"])

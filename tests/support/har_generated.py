@@ -21,7 +21,8 @@ _PATHS = (
     "/",
 )
 _TEXTS = ("1", "two words", "a+b", "a&b=c", "x/y", "ä", "", "${no}")
-# Values of `params` that decoding does not change, because some programs write encoded values and others do not.
+# Values of `params` that are equal before and after URL decoding, because some programs write encoded values and others
+# do not.
 _PLAIN = ("1", "two words", "x/y", "ä", "")
 _HEADERS = (("X-One", "a b"), ("X-Two", "2"), ("X-Two", "again"), ("Accept-Language", "de"), ("X-Empty", ""))
 

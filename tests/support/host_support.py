@@ -21,9 +21,9 @@ from towtank.system.hosts.virtual import VirtualHost
 
 
 def virtual_host(edge: dict[str, Any] | None = None, **keys: Any) -> VirtualHost:
-    """Return a host of provider namespaces that is alone on its site and not yet created.
+    """Return a host of the provider `namespaces`, which is the only host of its site and not yet created.
 
-    `edge` contains keys of the generator's link.
+    `edge` contains keys of the load generator's link.
     """
     part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
     network = Network.model_validate(edge or {})
@@ -76,7 +76,8 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
     asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh")
     made = SshServer()
     connections: list[Any] = []
-    # The commands keep the present environment, because a remote machine does not see variables that a test sets later.
+    # The commands get the environment as it is now, because a remote machine does not see variables that a test sets
+    # later.
     environment = dict(os.environ)
     host_key, user_key = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ssh-ed25519")
     user_key.write_private_key(str(folder / "key"))

@@ -1,4 +1,4 @@
-"""Runs the command line in this process, which saves about a second for starting an interpreter."""
+"""Runs the command line in this process. This saves the start of an interpreter, about a second."""
 
 from __future__ import annotations
 

@@ -16,23 +16,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-# Headers that tools add to every request, which are not compared.
+# Headers that tools add to every request. They are not compared.
 OWN = frozenset({"host", "connection", "content-length", "user-agent", "accept", "accept-encoding", "expect", "cookie"})
-# Paths that set or delete a cookie: `/set/NAME` and `/drop/NAME`.
+# Pattern of paths that set or delete a cookie: `/set/NAME` and `/drop/NAME`.
 _COOKIES = {"set": "server; Path=/", "drop": "; Path=/; Max-Age=0"}
 
 
 @dataclass
 class Log:
-    """Log of requests in the order of their arrival."""
+    """Log of received requests, in the order of their arrival."""
 
     address: str
     asked: list[dict[str, Any]] = field(default_factory=list)
-    # Arrival time [s] and path of each request of the present load.
+    # Arrival time [s] and path of each request of the load that runs at present.
     times: list[tuple[float, str]] = field(default_factory=list)
 
     def taken(self) -> list[dict[str, Any]]:
-        """Return the requests that arrived since the last call."""
+        """Return the requests that arrived since the last call of this method."""
         asked, self.asked[:] = list(self.asked), []
         return asked
 
@@ -44,7 +44,9 @@ class Log:
 
 @contextmanager
 def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
-    """Yield a server that returns the same JSON for every request; some paths have another status or set a cookie."""
+    """Yield a server that logs requests and returns the same JSON for each of them. For some paths it returns another
+    status or sets a cookie.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -85,8 +87,8 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
 
 
 def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
-    """Return the parts of a request that must be equal for two tools; repeated headers are joined."""
-    # The case of the hexadecimal digits after a percent sign does not matter.
+    """Return those parts of a request that must be equal for two tools. The values of repeated headers are joined."""
+    # Upper and lower case of the hexadecimal digits after a percent sign are equivalent in a URL.
     split = urlsplit(re.sub("%[0-9a-f]{2}", lambda found: found[0].upper(), url))
     given: dict[str, str] = {}
     for name, value in headers:
@@ -111,7 +113,7 @@ def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes
 
 
 def _json(text: str) -> Any:
-    """Return the value of a JSON text, or its pairs if keys are repeated; text that is not JSON is returned
+    """Return the value of a JSON text, or its key-value pairs if keys are repeated. Text that is not JSON is returned
     unchanged.
     """
     try:
@@ -123,7 +125,7 @@ def _json(text: str) -> Any:
 
 
 def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 1) -> list[dict[str, Any]]:
-    """Import a file, run it as a load on the logging server, and return the logged requests."""
+    """Import a file of another tool, run it as a load on the logging server, and return the logged requests."""
     out = file.with_name("imported.yaml")
     _towtank("import", form, str(file), "--out", str(out), "--force", folder=file.parent)
     log.taken()
@@ -135,7 +137,7 @@ def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 
 def _towtank(*words: str, folder: Path | None = None) -> None:
     command = [sys.executable, "-m", "towtank", *words]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    # Status 4: the measurement is too short to be valid, which does not matter here.
+    # Status 4 states that the measurement is too short to be valid. Only the requests matter here.
     assert ended.returncode in {0, 4}, ended.stderr
 
 

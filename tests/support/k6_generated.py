@@ -35,7 +35,7 @@ _MISSED = "(r) => r.status === 201"
 
 
 def generated(seed: int) -> str:
-    """Return a script with the placeholder ADDRESS; the same seed gives the same script."""
+    """Return a k6 script with the placeholder ADDRESS. The same seed gives the same script."""
     draw = Random(seed)
     options = {"noCookiesReset": True} if draw.random() < 0.3 else {}
     first = [_once(draw)] if draw.random() < 0.3 else []
@@ -45,14 +45,14 @@ def generated(seed: int) -> str:
 
 
 def _once(draw: Random) -> str:
-    """Return a statement that only the first iteration of a user executes."""
+    """Return a k6 statement that only the first iteration of a user executes."""
     if draw.random() < 0.5:
         return f"if (__ITER === 0) {{ {_call(draw)}; }}"
     return "if (!kept) { kept = http.get(`${base}/token`).json('token'); }\nvisit(`/kept/${kept}`);"
 
 
 def _work(draw: Random, number: int) -> str:
-    """Return one or several requests."""
+    """Return k6 statements with one or several requests."""
     kinds = (_plain, _plain, _group, _loop, _list, _token, _tested, _failing, _known, _batch, _addressed)
     return draw.choice(kinds)(draw, number)
 
@@ -78,7 +78,7 @@ def _list(draw: Random, number: int) -> str:
 
 
 def _token(draw: Random, number: int) -> str:
-    """Return requests that use values of an earlier response."""
+    """Return k6 requests that use values of an earlier response."""
     taken = draw.choice(("json('token')", "json().token", "json('id')", "headers['X-Id']", "status"))
     used = draw.choice(
         (
@@ -91,9 +91,9 @@ def _token(draw: Random, number: int) -> str:
 
 
 def _tested(draw: Random, number: int) -> str:
-    """Return a request and a condition on its status that ends the iteration if it does not hold.
+    """Return a k6 request and a condition on its status. If the condition is false, the iteration ends.
 
-    Some conditions expect status 201 and never hold, because the server returns 200.
+    Some conditions expect status 201 and are always false, because the server returns 200.
     """
     status = draw.choice((200, 200, 200, 201))
     test = draw.choice(
@@ -110,7 +110,7 @@ def _tested(draw: Random, number: int) -> str:
 
 
 def _failing(draw: Random, _: int) -> str:
-    """Return a check that fails; k6 continues after a failed check."""
+    """Return a k6 check that fails. k6 continues after a failed check."""
     tests = (
         f"{{ no: {_MISSED} }}",
         "{ no: (r) => r.body.includes('nothing') }",
@@ -122,13 +122,13 @@ def _failing(draw: Random, _: int) -> str:
 
 
 def _known(draw: Random, number: int) -> str:
-    """Return an `if` statement whose condition is known before the run."""
+    """Return an `if` statement of k6 whose condition is known before the run."""
     condition = draw.choice(("words.length > 2", "words[0] === 'two'", "!words.length", f"{number} % 2 === 0", "true"))
     return f"if ({condition}) {{ {_call(draw)}; }} else {{ {_call(draw)}; }}"
 
 
 def _batch(draw: Random, number: int) -> str:
-    """Return a batch with only one request, because the order of several requests is not defined."""
+    """Return a k6 batch with only one request, because the order of several requests is not defined."""
     entry = draw.choice(
         (
             "['GET', `${base}/batch`, null, { headers: { 'X-B': '1' } }]",
@@ -140,7 +140,7 @@ def _batch(draw: Random, number: int) -> str:
 
 
 def _addressed(draw: Random, number: int) -> str:
-    """Return a request whose URL is built from environment variables or chosen from a list."""
+    """Return a k6 request whose URL is built from environment variables or chosen from a list."""
     url = draw.choice(
         (
             f"`${{__ENV.SCHEME{number} || 'http'}}://ADDRESS/parts`",
@@ -153,7 +153,7 @@ def _addressed(draw: Random, number: int) -> str:
 
 
 def _call(draw: Random) -> str:
-    """Return a request."""
+    """Return the k6 call of one request."""
     method, path = draw.choice(_METHODS), draw.choice(_PATHS)
     url = draw.choice((f"`${{base}}{path}`", f"base + '{path}'"))
     params = draw.choice(("", "", _params(draw)))

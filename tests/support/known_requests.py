@@ -1,4 +1,6 @@
-"""Requests whose true throughput, mean and percentiles are known: M/M/1, and correlated lognormal response times."""
+"""Requests whose true throughput, mean and percentiles are known: those of an M/M/1 queue, and requests with correlated
+lognormal response times.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from towtank.foreign import Requests
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 SIGMA = 0.7
-"""Standard deviation of the logarithm of the lognormal times. [1]"""
+"""Standard deviation of the logarithm of the lognormal response times. [1]"""
 _WARM = 3000
 
 
@@ -42,8 +44,8 @@ def queue(rng: np.random.Generator, count: int, utilization: float, service_s: f
     """
     gaps = rng.exponential(service_s / utilization, count + _WARM)
     services = rng.exponential(service_s, count + _WARM)
-    # Lindley's recursion: the waiting time is the height of a random walk (sum of service times minus gaps) above its
-    # lowest point so far.
+    # Lindley's recursion: the sum of service times minus gaps is a random walk, and the waiting time is its height
+    # above its lowest point so far.
     walk = np.cumsum(np.concatenate([[0.0], services[:-1] - gaps[1:]]))
     response = walk - np.minimum.accumulate(np.minimum(walk, 0.0)) + services
     starts = np.cumsum(gaps)[_WARM:]
@@ -55,7 +57,9 @@ def queue(rng: np.random.Generator, count: int, utilization: float, service_s: f
 def lognormal(
     rng: np.random.Generator, count: int, correlation: float, gap_s: float = 0.02, median_s: float = 0.01
 ) -> Known:
-    """Return requests at a fixed rate; the logarithms of the response times are first-order autoregressive."""
+    """Return requests at a fixed rate whose response times are lognormal. Their logarithms are a first-order
+    autoregressive series.
+    """
     noise = rng.normal(size=count + 500) * math.sqrt(1 - correlation**2)
     logs = lfilter([1.0], [1.0, -correlation], noise)[500:]
     times = {name: median_s * math.exp(SIGMA * float(norm.ppf(share))) for name, share in QUANTILES.items()}

@@ -28,8 +28,8 @@ from towtank.system.identity import identity
 
 MARK = "TOWTANK_TEST"
 _SESSION = "a fixture of the session: "
-# Longest wait for processes and files to disappear, which takes time on a busy machine. The limit is longer in CI,
-# where a leftover fails the whole session. [s]
+# Longest time to wait until processes and files disappear, which may be slow on a busy machine. The limit is longer in
+# CI, where a leftover fails the whole session. [s]
 _WITHIN_S = float(os.environ.get("TOWTANK_LEFT_WITHIN_S") or (60.0 if os.environ.get("CI") else 10.0))
 _POLL_S = 0.05
 _SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
@@ -40,7 +40,7 @@ _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 
 
 def running(owner: str) -> dict[str, str]:
-    """Return the processes with the mark of `owner`, and for each the test that started it.
+    """Return the processes that carry the mark of `owner` in their environment, and for each the test that started it.
 
     A key consists of the process number and the command line.
     """
@@ -57,8 +57,8 @@ def running(owner: str) -> dict[str, str]:
 
 
 def things() -> set[str]:
-    """Return mounts, network devices and namespaces, control groups and temporary files of Towtank, one text
-    for each.
+    """Return all mounts, network devices and namespaces, control groups and temporary files with names of Towtank, one
+    text for each.
     """
     mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
     found = {f"mount {line.split()[4]}" for line in mounts}
@@ -81,7 +81,7 @@ def is_in_use(thing: str) -> bool:
 
 
 def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
-    """Repeat a search until it finds nothing or the time limit is reached; return the last result."""
+    """Repeat a search for leftovers until it finds nothing or the time limit is reached, and return the last result."""
     deadline = time.monotonic() + within_s
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -126,19 +126,19 @@ class Watch:
             os.environ[MARK] = before
 
     def end_of_file(self, name: str) -> None:
-        """Record new mounts, devices and files at the end of a test file."""
+        """Record mounts, devices and files that appeared during a test file and still exist at its end."""
         now = things()
         self.seen_after |= dict.fromkeys(now - self._seen, name)
         self._seen |= now
 
     def end_of_session(self) -> None:
-        """Record processes that outlive the session."""
+        """Record processes that still run after the session."""
         os.environ.pop(MARK, None)
         self.left = [f"{key} of {test}" for key, test in until_nothing(lambda: running(self.owner)).items()]
 
 
 class Verdict:
-    """Collects the reports of all workers, and fails the run if anything was left behind."""
+    """Collects the reports of all workers, and fails the session if anything was left behind."""
 
     def __init__(self, watch: Watch | None, alone: bool) -> None:
         self.watch, self.alone = watch, alone
@@ -147,7 +147,7 @@ class Verdict:
         self.seen_after: dict[str, list[str]] = {}
 
     def add(self, left: list[str], seen_after: dict[str, str]) -> None:
-        """Add the report of one worker to the reports."""
+        """Add the report of one worker to the collected reports."""
         self.left += left
         for thing, name in seen_after.items():
             self.seen_after.setdefault(thing, []).append(name)
@@ -160,7 +160,7 @@ class Verdict:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Search once more after all fixtures and workers have ended."""
+        """Search for leftovers once more, after all fixtures and workers have ended."""
         if self.watch is not None:
             self.watch.end_of_session()
             self.add(self.watch.left, self.watch.seen_after)
@@ -199,7 +199,7 @@ class Worker:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Install the watch in each process that runs tests, and the verdict in the controller."""
+    """Install the watch in each process that runs tests, and the collection of reports in the controller."""
     alone = bool(os.environ.get("CI"))
     watch = Watch()
     if hasattr(config, "workerinput"):

@@ -1,4 +1,5 @@
-"""Plugin of pytest that prints at the end the number of skipped tests, the reasons, and the command that enables them.
+"""Plugin of pytest. At the end it prints the number of skipped tests, the reasons, and the command that makes these
+tests run.
 
 In CI, where all requirements of tests are installed, a skipped test is a failure. A test marked
 `@pytest.mark.applies(parameter=predicate)` is not collected for values of its parameter for which the predicate is
@@ -20,7 +21,7 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return the missing requirement of a skipped test: a package, `root`, or else the whole reason."""
+    """Return the missing requirement of a skipped test: a package, `root`, or otherwise the whole reason."""
     if found := _INSTALL.search(reason):
         return found[2]
     return "root" if _ROOT.search(reason) else reason.removeprefix("Skipped: ")
@@ -71,7 +72,7 @@ class LeftOut:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Print the line at the very end of the output."""
+        """Print the line about skipped tests at the very end of the output."""
         if text := line(self.reasons):
             print(f"error: {text}; in CI none may be" if self.in_ci else text)
 
@@ -81,7 +82,7 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark; collect reports in the controller, not in a worker of xdist."""
+    """Register the mark `applies`. Collect reports in the controller, not in a worker of pytest-xdist."""
     config.addinivalue_line("markers", "applies(parameter=predicate): make the test for those values only")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(LeftOut(in_ci=bool(os.environ.get("CI"))))

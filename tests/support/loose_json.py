@@ -1,4 +1,6 @@
-"""Reads JSON as reference pages print it: values may be bare words such as EST, and keys may lack a value."""
+"""Reads JSON as the reference pages print it. Values may be words without quotes such as EST, and keys may lack a
+value.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def _elements(tokens: list[str]) -> Iterator[Any]:
 
 
 def keys(document: Any, named: frozenset[str], below: str = "") -> set[str]:
-    """Return the paths of all keys; keys below a key in `named` are names that users choose, and are replaced by `*`.
+    """Return the paths of all keys. Below a key in `named`, keys are names that users choose, and are replaced by `*`.
 
     An element of `named` may have two parts, such as `services.*`.
 

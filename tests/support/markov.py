@@ -1,4 +1,4 @@
-"""Solves continuous-time Markov chains directly, as a reference for solvers of small networks."""
+"""Solves continuous-time Markov chains directly. The solutions are references for the solvers of queueing networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes queueing models as files and solves them as a user would."""
+"""Writes queueing models to files, and solves them as a user would."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.model import load_model, solve_models
 
 
 def seconds(value: Any) -> Any:
-    """Return a number of seconds as a duration of a model file, or each number of a mapping likewise."""
+    """Return a number of seconds in the notation of a model file. For a mapping, convert each of its numbers."""
     return {key: seconds(part) for key, part in value.items()} if isinstance(value, dict) else f"{value!r} s"
 
 
@@ -28,7 +28,7 @@ def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> di
 
 
 def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
-    """Write a model to a file and return the solution; faults raise the same error as in the command."""
+    """Write a model to a file and return its solution. A fault raises the same error as in the command."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")

@@ -23,9 +23,10 @@ def move_away(run: RunFolder, offset_ns: int) -> None:
 
 
 def to_another_machine(run: RunFolder, tier: str, sound: bytes, host: str = "far") -> None:
-    """Change a run so that a tier appears to be on a host of provider ssh.
+    """Change a run so that a tier appears to be on a host of the provider ssh.
 
-    The existing recording becomes the recording of the host's probe; `sound` becomes the recording of the local probe.
+    The existing recording becomes the recording of the probe on that host. `sound` becomes the recording of the local
+    probe.
     """
     path = run.observe / "probe.ndjson"
     move_away(run, 3_000 * SECOND)

@@ -1,4 +1,4 @@
-"""Starts the application of `examples/own-application`, with one of its limits, and its database."""
+"""Starts the application of `examples/own-application` with one of its bottlenecks, and starts its database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WITHIN_S = 60
 
 @dataclass(frozen=True)
 class OwnApplication:
-    """Running application.
+    """A running copy of the application of `examples/own-application`.
 
     Attributes
     ----------
@@ -44,16 +44,16 @@ class OwnApplication:
 
     @property
     def report(self) -> str:
-        """Address of the page whose response time depends on the limit."""
+        """Address of the page whose response time depends on the selected bottleneck."""
         return f"{self.url}/report"
 
     @property
     def port(self) -> int:
-        """Port of the application."""
+        """Port on which the application listens."""
         return int(self.url.rpartition(":")[2])
 
     def metrics(self) -> dict[str, float]:
-        """Return the values on the page of metrics, by series."""
+        """Return the values on the application's page of metrics, by series."""
         with urlopen(f"{self.url}/metrics", timeout=_WITHIN_S) as answer:
             lines = answer.read().decode().splitlines()
         pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
@@ -67,7 +67,8 @@ def has_database() -> bool:
 
 @contextmanager
 def own_database(port: int | None = None) -> Iterator[Path]:
-    """Start a private PostgreSQL with a socket in its folder and, with `port`, on loopback; yield the folder.
+    """Start a private PostgreSQL server, and yield its folder. The server has a socket in the folder and, with `port`,
+    also listens on loopback.
 
     The folder is outside the folder of the test: PostgreSQL does not run as root, so it cannot enter the test's folder.
     """

@@ -19,7 +19,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(?P<text>.+?)(?<!`)\1(?!`)")
 
 @dataclass(frozen=True)
 class Block:
-    """Fenced block; `line` is the line of the opening fence."""
+    """Fenced block of a page. `line` is the line of the opening fence."""
 
     page: str
     line: int
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def first(self) -> str:
-        """First line that is not blank, without indentation."""
+        """First line of the block that is not blank, without indentation."""
         return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Found:
-    """Link or piece of inline code."""
+    """Link or inline code that was found on a page."""
 
     page: str
     line: int
@@ -49,7 +49,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Page:
-    """Page, with its fenced blocks, and with its prose by line."""
+    """Page of the documentation, with its fenced blocks, and with its prose by line."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -57,11 +57,11 @@ class Page:
 
     @property
     def path(self) -> Path:
-        """Path of the page."""
+        """Path of the file of the page."""
         return ROOT / self.name
 
     def anchors(self) -> set[str]:
-        """Return the anchors of the headings, as GitHub generates them."""
+        """Return the anchors of the headings of the page, as GitHub generates them."""
         seen: Counter[str] = Counter()
         found = set()
         for _, line in self.prose:
@@ -72,13 +72,13 @@ class Page:
         return found
 
     def links(self) -> Iterator[Found]:
-        """Yield the targets of links and pictures."""
+        """Yield the targets of links and pictures on the page."""
         for number, line in self.prose:
             for link in _LINK.finditer(_CODE.sub("``", line)):
                 yield Found(self.name, number, link["target"])
 
     def code(self) -> Iterator[Found]:
-        """Yield the pieces of inline code."""
+        """Yield the pieces of inline code on the page."""
         for number, line in self.prose:
             for code in _CODE.finditer(line):
                 yield Found(self.name, number, code["text"].strip())
@@ -121,11 +121,11 @@ def parse(name: str, text: str) -> Page:
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return all pages for users and contributors, sorted by path."""
+    """Return all pages of the documentation for users and contributors, sorted by path."""
     paths = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
     return tuple(parse(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(paths))
 
 
 def page(name: str) -> Page:
-    """Return the page with a path."""
+    """Return the page of the documentation with the given path."""
     return next(page for page in pages() if page.name == name)

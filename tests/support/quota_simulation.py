@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass
 class QuotaServer:
-    """First-come-first-served CPU that stops when the quota of a period is used up.
+    """CPU that serves jobs in order of arrival, and stops when the quota of a period is used up.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class QuotaServer:
 
 
 def open_station(cpus: float, period_s: float, work_s: float, *, rate: float, count: int, seed: int) -> float:
-    """Return the mean response time of a quota station with Poisson arrivals and exponential CPU times. [s]"""
+    """Return the mean response time of a station with a CPU quota, Poisson arrivals and exponential CPU times. [s]"""
     stream, server = random.Random(seed), QuotaServer(cpus, period_s)
     now, total = 0.0, 0.0
     for _ in range(count):
@@ -62,12 +62,12 @@ def closed_stations(
     seed: int,
     visits: int = 1,
 ) -> tuple[float, float]:
-    """Return throughput [1/s] and mean response time [s] of a closed load.
+    """Return throughput [1/s] and mean response time [s] of stations with CPU quotas under a closed load.
 
     Each transaction makes `visits` visits to random stations.
     """
     stream = random.Random(seed)
-    # Elements of an event: time, user, remaining visits, start of the transaction.
+    # Each event is a tuple: time, user, remaining visits, start of the transaction.
     events = [(at, user, visits, at) for user in range(users) for at in (stream.expovariate(1 / think_s),)]
     heapq.heapify(events)
     done, total, begin_s = 0, 0.0, until_s / 5

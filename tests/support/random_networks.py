@@ -68,7 +68,9 @@ class Compared:
 
 
 def network(seed: int) -> tuple[str, str, Json]:
-    """Return kind, load and model of the network with a seed; the model has the engine's JSON format."""
+    """Return the kind, the load and the model of the network with the given seed. The model has the engine's JSON
+    format.
+    """
     rng = random.Random(seed)
     kind, load = KINDS[seed % len(KINDS)], LOADS[seed // len(KINDS) % len(LOADS)]
     if kind == "finite":
@@ -91,7 +93,9 @@ def network(seed: int) -> tuple[str, str, Json]:
 
 
 def _around(rng: random.Random, kind: str, servers: int) -> Json:
-    """Return a pool that holds both stations, or a fork with one branch to each station; empty for other kinds."""
+    """Return a pool that holds both stations, or a fork with one branch to each station. For other kinds of networks,
+    return an empty mapping.
+    """
     if kind == "pool":
         return {"pools": [{"name": "p", "size": servers * rng.choice((2, 4)), "holds": ["s", "t"]}]}
     return {"forks": [{"name": "f", "branches": [["s"], ["t"]]}]} if kind == "fork" else {}
@@ -121,7 +125,7 @@ def _station(rng: random.Random, kind: str, names: list[str], times: list[float]
 
 
 def _second(rng: random.Random, names: list[str], times: list[float], servers: int) -> Json:
-    """Return a second station with one faster server, at a somewhat lower utilization."""
+    """Return a second station, which has one faster server and a somewhat lower utilization than the first station."""
     scv = rng.choice(VARIATIONS)
     services = [
         {"class": name, "service_time_s": time / (1.2 * servers), "variation": {"scv": scv}}
@@ -140,11 +144,11 @@ def _class(rng: random.Random, name: str, *, is_closed: bool, time: float, serve
 
 
 def compared(seed: int, kind: str, load: str, answer: Json, simulated: Json) -> Iterator[Compared]:
-    """Return the comparisons of one network, one for each class."""
+    """Return the comparisons of solved and simulated response times for one network, one for each class."""
     for name, found in answer["classes"].items():
         low, high = simulated["classes"][name]["confidence_interval"]["response_time_s"]
         stated, time = answer.get("approximate_within"), float(found["response_time_s"])
-        # A response time with very few observations has no interval to compare with.
+        # If a response time has very few simulated observations, there is no interval to compare with.
         if low is not None:
             yield Compared(seed, kind, load, answer["method"], answer["exact"], stated, time, float(low), float(high))
 

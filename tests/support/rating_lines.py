@@ -1,4 +1,4 @@
-"""Output of an engine that measures the speed of a machine, with known rates."""
+"""Output of an engine that measures the speed of a machine, with known rates of the benchmark kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lines(
 ) -> list[Json]:
     """Return the output lines of a rating measurement.
 
-    The default rate is 1000 on one CPU, and `cpus` times the single rate on all CPUs.
+    By default, the rate of each kernel is 1000 on one CPU, and `cpus` times this rate on all CPUs.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def lines(
             one = (single or {}).get(name, 1000.0)
             rates = {"single": one, "all": (whole or {}).get(name, one * cpus)}
             for mode, rate in rates.items():
-                # One slice of three is disturbed, which does not change the median of the slices.
+                # One of three time slices is disturbed. This does not change the median of the slices.
                 slices = [rate * factor, rate * factor * 0.1, rate * factor]
                 turn = {"event": "turn", "kernel": name, "mode": mode, "round": number, "threads": cpus}
                 written.append({**turn, "slices": slices, "conditions": {**QUIET, **(conditions or {})}})

@@ -15,7 +15,7 @@ RESULTS_1 = Path(__file__).parent.parent / "data" / "results-1"
 
 
 def copy_of_results_1(folder: Path) -> ResultsFolder:
-    """Copy the folder without the summaries, so that every run is analysed again."""
+    """Copy the committed results folder without its summaries, so that every run is analysed again."""
     shutil.copytree(RESULTS_1, folder)
     for path in [*folder.glob("runs/*/summary.json"), folder / "study-summary.json"]:
         path.unlink(missing_ok=True)
@@ -26,7 +26,8 @@ def copy_of_results_1(folder: Path) -> ResultsFolder:
 
 @pytest.fixture(scope="session")
 def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the path of the capacity model of the folder, stored as a report stores it.
+    """Return the path of the capacity model of the committed results folder, stored in the form in which a report
+    stores it.
 
     Fitting the model takes most of the time of a first report. So only the first worker that needs the model fits it,
     and all workers share the result.
@@ -47,6 +48,6 @@ def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy_with_model(folder: Path, kept_model: Path) -> Path:
-    """Copy the folder with the summaries and the capacity model, so that a report reads them and fits nothing."""
+    """Copy the committed results folder with its summaries and its capacity model, so that a report only reads them."""
     shutil.copytree(RESULTS_1, folder)
     return Path(shutil.copy(kept_model, folder)).parent

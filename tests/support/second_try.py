@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-# Largest allowed share of disturbed tests; a session with a larger share fails.
+# Largest allowed share of disturbed tests (tests that pass only at the second try). A session with a larger share
+# fails.
 _SHARE = 0.01
 _GROUP = re.compile(r"@[^@\]]*$")
 _ALONE_WITHIN_S = 900
@@ -31,7 +32,7 @@ def run_alone(test: str, folder: Path) -> bool:
 
 
 class SecondTry:
-    """Collects failed reports, runs the failed tests once more, and reclassifies tests that then pass as disturbed.
+    """Collects failed reports, and runs the failed tests once more. Tests that then pass are counted as disturbed.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class SecondTry:
 
     @property
     def most(self) -> int:
-        """Largest allowed number of disturbed tests."""
+        """Largest allowed number of disturbed tests (tests that pass only at the second try)."""
         return max(1, int(self.finished * _SHARE))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -71,7 +72,9 @@ class SecondTry:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Run the failed tests once more, unless too many failed or a test without the mark `waits` failed."""
+        """Run the failed tests once more. Do not if too many tests failed, or a test without the mark `waits`
+        failed.
+        """
         if not self.failed or self.others or len(self.failed) > self.most:
             return
         self.outcomes = {test: self._alone(test, self.folder) for test in self.failed}

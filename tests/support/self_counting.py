@@ -38,7 +38,7 @@ def burn(seconds: float) -> None:
 
 
 def wait() -> None:
-    """Wait until a signal ends the process, or until standard input is closed if it is a pipe."""
+    """Wait until a signal ends the process. If standard input is a pipe, also end when it is closed."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         os.read(0, 1)
         os._exit(0)
@@ -46,7 +46,7 @@ def wait() -> None:
 
 
 def say(**counts: float) -> None:
-    """Print the counts, and wait for the end of the process."""
+    """Print the counts of the program, and wait for the end of the process."""
     print(json.dumps(counts), flush=True)
     wait()
 
@@ -61,7 +61,7 @@ def duty_cycle(_: str) -> None:
 
 
 def threads(_: str) -> None:
-    """Compute in eight concurrent threads."""
+    """Use CPU time in eight concurrent threads."""
     block = bytes(8 * MIB)
 
     def work() -> None:
@@ -88,7 +88,7 @@ def children(_: str) -> None:
 
 
 def _reported(work: Callable[[int], None]) -> float:
-    """Return the CPU time that a descendant reports through a pipe after its work. [s]"""
+    """Return the CPU time that a descendant process reports through a pipe after its work. [s]"""
     ours, theirs = os.pipe()
     child = os.fork()
     if not child:
@@ -103,7 +103,7 @@ def _reported(work: Callable[[int], None]) -> float:
 def grandchildren(_: str) -> None:
     """Start grandchildren that each use 60 ms of CPU time after their parents have ended.
 
-    The CPU time of each exit (half a millisecond) is not counted.
+    The CPU time for the exit of each process (half a millisecond) is not counted.
     """
 
     def work(answer: int) -> None:
@@ -117,7 +117,7 @@ def grandchildren(_: str) -> None:
 
 
 def detached(_: str) -> None:
-    """Start a worker that immediately detaches (fork, setsid, fork), and that remains after its work."""
+    """Start a worker that immediately detaches (fork, setsid, fork), and that still exists after its work."""
 
     def work(answer: int) -> None:
         os.setsid()
@@ -144,21 +144,21 @@ def detached_program(_: str) -> None:
 
 
 def report(answer: str) -> None:
-    """Use CPU time and report it; this is the program that a detached worker executes."""
+    """Use CPU time and report the used CPU time. A detached worker executes this as its program."""
     burn(BUSY_S)
     os.write(int(answer), f"{used_s()}\n".encode())
     wait()
 
 
 def sleeps(_: str) -> None:
-    """Sleep for 5 ms at a time."""
+    """Sleep repeatedly, for 5 ms each time."""
     for _ in range(400):
         time.sleep(0.005)
     say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
 
 
 def sleeping_threads(_: str) -> None:
-    """Sleep for 10 ms at a time in four threads."""
+    """Sleep repeatedly in four threads, for 10 ms each time."""
 
     asleep = threading.Barrier(5)
 
@@ -172,7 +172,7 @@ def sleeping_threads(_: str) -> None:
     for _ in range(4):
         threading.Thread(target=work, daemon=True).start()
     asleep.wait()
-    # After this time all threads are in their final wait, even on a busy machine.
+    # After this time, all threads are in their final wait, even on a busy machine. So the counts no longer change.
     time.sleep(2.0)
     say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
 
@@ -265,7 +265,7 @@ int main(int count, char **arguments) {
 
 
 def _memory(private: int, shared: int, processes: int) -> None:
-    """Execute a small C program, because the memory of Python itself would make the true amount uncertain."""
+    """Execute a small C program that holds memory. The memory of Python itself would make the true amount uncertain."""
     folder = sys.argv[2]
     source, program = os.path.join(folder, "memory.c"), os.path.join(folder, "memory")  # noqa: PTH118
     with open(source, "w", encoding="ascii") as file:  # noqa: PTH123

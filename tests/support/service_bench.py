@@ -1,4 +1,4 @@
-"""Folder with a system file for one kind of service, and the system built from this file."""
+"""Writes a system file for one kind of service into a folder, and builds the system from this file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from towtank.system.system import System
 
 @dataclass
 class Bench:
-    """Folder with a system file for one service, and the system built from this file."""
+    """Folder with a system file for one service under test, and the system built from this file."""
 
     folder: Path
     case: ServiceCase
     system: System | None = None
 
     def file(self, settings: str = "", port: int = 0) -> Path:
-        """Write a system file with the service under test and a null server; return the path."""
+        """Write a system file with the service under test and a null server, and return the path of the file."""
         path = self.folder / "system.yaml"
         settings = settings or self.case.always
         given = f"settings: {{{settings}}}, " if settings else ""
@@ -39,7 +39,7 @@ class Bench:
         return path
 
     def make(self, settings: str = "", port: int = 0) -> System:
-        """Create the system without starting it."""
+        """Create the system from the system file, without starting it."""
         path = self.file(settings, port)
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
         return self.system

@@ -81,13 +81,13 @@ def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
 
 
 def proxies(gateway: Any) -> None:
-    """Check that the gateway forwards a request to the null server with path and query unchanged."""
+    """Check that the gateway under test forwards a request to the null server with path and query unchanged."""
     status, _, body = fetch(gateway.address, "/a/b?c=d%20e")
     assert (status, len(body)) == (200, 100)
 
 
 def httpd_directives(gateway: Any) -> dict[str, str]:
-    """Return the directives in force, from `server-info` of the running process."""
+    """Return the directives in force, from the page `server-info` of the running Apache httpd."""
     text = fetch(gateway.status_address, "/server-info?config")[2]
     plain = text.replace("&nbsp;", " ").replace("<i>", "").replace("</i>", "")
     lines = [line.split("</tt>")[0].rpartition(":")[2].split() for line in plain.splitlines() if "<tt>" in line]
@@ -111,7 +111,7 @@ def haproxy_info(gateway: Any) -> tuple[str, str]:
 
 
 def sets_and_gets(store: Any) -> None:
-    """Check that Redis returns a value that was set, and None for an unknown key."""
+    """Check that Redis returns a stored value, and None for an unknown key."""
     secret = store._password
     assert ask(store.address, "SET", "key", "a value", password=secret) == "OK"
     assert ask(store.address, "GET", "key", password=secret) == "a value"
@@ -179,7 +179,7 @@ def has_no_known_administrator(directory: Any) -> None:
 
 
 def asks_strangers_for_a_secret(database: Any) -> None:
-    """Check that PostgreSQL accepts no login without a password."""
+    """Check that PostgreSQL refuses every login without a password."""
     from towtank.system.services.postgresql import program  # noqa: PLC0415
 
     for user in ("towtank", "postgres"):
@@ -190,7 +190,7 @@ def asks_strangers_for_a_secret(database: Any) -> None:
 
 
 def denies_strangers(database: Any) -> None:
-    """Check that MariaDB accepts no login without a password."""
+    """Check that MariaDB refuses every login without a password."""
     import pymysql  # noqa: PLC0415 - only where MariaDB is tested
 
     for user in ("towtank", "root", ""):
@@ -199,7 +199,9 @@ def denies_strangers(database: Any) -> None:
 
 
 def finds_a_user(directory: Any) -> None:
-    """Check that a search finds a user of the initial data, and that only the user's password is accepted."""
+    """Check that a search in the LDAP server finds a user of the initial data, and that only the user's own password is
+    accepted.
+    """
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
     user = list(users(3, seed=5))[-1]
@@ -264,13 +266,13 @@ def mariadb_variables(database: Any) -> list[str]:
 
 
 def answers_with_its_arguments(program: Any) -> None:
-    """Check that the program responds, with its working folder."""
+    """Check that the started program responds, and that the response contains its working folder."""
     status, _, body = fetch(program.address)
     assert (status, Path(json.loads(body)["folder"]).name) == (200, "site")
 
 
 def its_arguments(program: Any) -> list[str]:
-    """Return the arguments of the running program."""
+    """Return the arguments with which the running program was started."""
     found: list[str] = json.loads(fetch(program.address)[2])["arguments"]
     return found
 

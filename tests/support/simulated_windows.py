@@ -1,4 +1,6 @@
-"""Simulates queues and returns windows with one-second intervals, in the form that the steady-state tests read."""
+"""Simulates queues, and returns measurement windows with intervals of one second, in the form that the steady-state
+tests read.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ Times = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def open_queue(stream: np.random.Generator, rate: float, service_s: float, seconds: float) -> tuple[Times, Times]:
-    """Simulate an M/M/1 queue by Lindley's recursion; return arrival and end times. [s]"""
+    """Simulate an M/M/1 queue by Lindley's recursion. Return the arrival and end times of the jobs. [s]"""
     arrivals = np.cumsum(stream.exponential(1 / rate, int(rate * seconds * 1.3) + 200))
     arrivals = arrivals[arrivals < seconds]
     times = stream.exponential(service_s, len(arrivals))
@@ -27,7 +29,7 @@ def open_queue(stream: np.random.Generator, rate: float, service_s: float, secon
 def closed_queue(
     stream: np.random.Generator, users: int, think_s: float, service_s: Callable[[float], float], seconds: float
 ) -> tuple[Times, Times]:
-    """Simulate a closed load on one exponential server; return arrival and end times. [s]
+    """Simulate a closed load on one exponential server. Return the arrival and end times of the jobs. [s]
 
     The mean service time may depend on time.
     """
@@ -67,7 +69,7 @@ def window_of(
     )
     begun, done = np.sort(arrivals), np.sort(ends)
     flying = np.searchsorted(begun, edges, "right") - np.searchsorted(done, edges, "right")
-    # Mean number of users in the system in each second, from samples every hundredth of a second.
+    # Mean number of users in the system in each second, sampled every hundredth of a second.
     fine = np.arange(0, seconds, 0.01)
     held = (np.searchsorted(begun, fine, "right") - np.searchsorted(done, fine, "right")).reshape(seconds, 100)
     measured = SimpleNamespace(
@@ -87,7 +89,7 @@ def window_of(
 
 
 def verdict_on(window: Window) -> str:
-    """Return the most serious level among the doubts about a steady state; `valid` without doubts."""
+    """Return the most serious level among the doubts about a steady state, or `valid` if there are no doubts."""
     evidence: Any = SimpleNamespace(window=window)
     levels = {str(doubt.level) for doubt in checks.steady(evidence)}
     return next((level for level in ("invalid", "suspect") if level in levels), "valid")

@@ -15,7 +15,7 @@ stations:
   app: {servers: 2, demand: 40 ms}
   db: {servers: 1, demand: 20 ms}
 """
-"""Model of users at two tiers. A percentile is near its limit, so the sizing simulates it."""
+"""Model with users at two tiers. A percentile is close to its limit, so the sizing simulates the percentile."""
 
 
 def written(folder: Path, name: str, text: str) -> str:

@@ -14,12 +14,12 @@ import sizing_statements
 Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
-# First words of what-if questions that change the load.
+# First words of those what-if questions that change the load.
 _LOADS = ("users", "rate")
 _FIRST_DAY = date(2026, 1, 5).toordinal()
 """A Monday: the first day of every history."""
 _LIMIT = 0.003
-"""Relative error of a limit found by bisection, on both sides of a comparison. [ratio]"""
+"""Allowed relative difference of two load limits, because each is found by bisection. [ratio]"""
 
 
 def _rows(document: Json) -> Iterator[Json]:
@@ -39,10 +39,10 @@ def probability_and_asked(document: Json) -> Iterator[str]:
 
 
 def probability_and_dates(document: Json) -> Iterator[str]:
-    """The answer does not miss its objectives before the horizon.
+    """The answer does not violate its objectives before the horizon.
 
-    The day from which the objectives are missed is also not after the expected day, if its probability is below one
-    half.
+    If the probability of the answer is below one half, the day from which the objectives are violated is also not after
+    the expected day.
     """
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is None or row["days"] is None:
@@ -54,7 +54,7 @@ def probability_and_dates(document: Json) -> Iterator[str]:
 
 
 def dates_and_their_interval(document: Json) -> Iterator[str]:
-    """The expected day lies in the interval of the expected day."""
+    """The expected day on which a limit is reached lies in the interval of this day."""
     for row in document["dates"]:
         known = row["expected_interval"]
         if known is None or row["expected_on"] is None:
@@ -66,7 +66,7 @@ def dates_and_their_interval(document: Json) -> Iterator[str]:
 
 
 def answer_and_dates(document: Json) -> Iterator[str]:
-    """The load limit of the answer is the same in the table of dates and in the answer."""
+    """The load limit of the answer equals the load limit in the table of dates."""
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is not None:
         carried = document["answer"]["load_at_limit"]
@@ -90,7 +90,9 @@ def answer_and_limit(document: Json) -> Iterator[str]:
 
 
 def answer_and_what_if(document: Json) -> Iterator[str]:
-    """The row `as it is` describes the present hardware; equal hardware under equal load has equal values."""
+    """The row `as it is` of the what-if table describes the present hardware. Equal hardware under equal load has equal
+    values.
+    """
     rows = [row for row in document["what_if"] if "refused" not in row]
     if rows and (rows[0]["what_if"], rows[0]["hardware"]) != ("as it is", "the hardware that runs"):
         yield f"first row {rows[0]['what_if']} of {rows[0]['hardware']}"
@@ -107,7 +109,7 @@ def answer_and_what_if(document: Json) -> Iterator[str]:
 
 
 def what_if_and_hardware(document: Json) -> Iterator[str]:
-    """A question that changes only the load has the configuration of the hardware that it names."""
+    """A what-if question that changes only the load has the configuration of the hardware that it names."""
     for row in document["what_if"]:
         if "refused" in row or any(word in row["what_if"] for word in ("cpus", "nodes")):
             continue
@@ -118,7 +120,7 @@ def what_if_and_hardware(document: Json) -> Iterator[str]:
 
 
 def met_and_values(document: Json) -> Iterator[str]:
-    """`met` agrees with the objectives and with the reasons why objectives are missed."""
+    """The key `met` agrees with the objectives and with the reasons why objectives are violated."""
     for row in document["what_if"]:
         if "refused" in row:
             continue
@@ -138,7 +140,9 @@ def met_and_values(document: Json) -> Iterator[str]:
 
 
 def interval_and_probability(document: Json) -> Iterator[str]:
-    """An objective that is missed in more than 97.5 % of the draws holds with a probability of at most 2.5 %."""
+    """An objective that is violated in more than 97.5 % of the random samples holds with a probability of at most 2.5
+    %.
+    """
     for row in _rows(document):
         for goal in row["objectives"]:
             known, chance = goal["interval"], row["probability"]
@@ -169,7 +173,7 @@ def value_and_interval(document: Json) -> Iterator[str]:
 
 
 def interval_and_limit(document: Json) -> Iterator[str]:
-    """If the answer has no probability, an interval that contains the limit raises a doubt."""
+    """If the answer has no probability, and the interval of a value contains the value's limit, there is a doubt."""
     answer = document["answer"]
     if answer is None or answer["probability"] is not None:
         return
@@ -181,7 +185,9 @@ def interval_and_limit(document: Json) -> Iterator[str]:
 
 
 def utilization_and_objective(document: Json) -> Iterator[str]:
-    """No station of an answer exceeds its utilization limit with all nodes up, and none exceeds 1 with a node lost."""
+    """No station of an answer exceeds its utilization limit if all nodes work, and none exceeds a utilization of 1 if a
+    node is lost.
+    """
     for scenario in document["answer"]["scenarios"] if document["answer"] else ():
         for name, used in scenario["utilization"].items():
             most = 1.0 if scenario["lost"] else document["utilization_at_most"].get(name, 1.0)
@@ -222,7 +228,9 @@ def laws(document: Json) -> Iterator[str]:
 
 
 def trust_and_range(document: Json) -> Iterator[str]:
-    """`inside` and `beyond` agree with the ratio of the load's throughput to the highest measured throughput."""
+    """The keys `inside` and `beyond` agree with the ratio of the load's throughput to the highest measured
+    throughput.
+    """
     trust = document["trust"]
     times = trust.get("times_measured")
     if times is not None and (trust["range"] == "inside") != (times <= 1 + _TOLERANCE):
@@ -230,7 +238,9 @@ def trust_and_range(document: Json) -> Iterator[str]:
 
 
 def draws_and_probability(document: Json) -> Iterator[str]:
-    """A sizing with draws states a probability and its counted parts; a sizing without draws states a reason."""
+    """A sizing with random samples states a probability and the parts included in it. A sizing without random samples
+    states a reason.
+    """
     trust = document["trust"]
     drawn = trust["draws"] > 0
     if drawn != bool(trust["counted"]) or drawn == bool(trust["no_interval"]):
@@ -240,7 +250,8 @@ def draws_and_probability(document: Json) -> Iterator[str]:
 
 
 def capacity_and_probability(document: Json) -> Iterator[str]:
-    """The interval of the load limit lies above the requested load if and only if 97.5 % of the draws hold.
+    """The interval of the load limit lies above the requested load if and only if the objectives are met in 97.5 % of
+    the random samples.
 
     Throughput objectives are ignored.
     """
@@ -257,7 +268,7 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
         spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
         if spare is not None and (spare["low"] >= 0) != sure:
             yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
-        # Only a load without uncertainty can be compared, so growth must not be among the draws. A load limit below the
+        # Only a load without uncertainty can be compared, so growth must not be random. A load limit below the
         # requested load is skipped, because its interval contains the best estimate.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
@@ -266,7 +277,9 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
 
 
 def basis_and_counted(document: Json) -> Iterator[str]:
-    """Each part of the basis is named once, and is marked as counted if and only if the probability includes it."""
+    """Each part of the basis of a sizing is named once. It is marked as counted if and only if the probability includes
+    it.
+    """
     parts = {part["part"]: part for part in document["trust"]["rests_on"]}
     if list(parts) != ["load", "growth", "demands", "stations", "machines"]:
         yield f"rests on {list(parts)}"
@@ -279,7 +292,9 @@ def basis_and_counted(document: Json) -> Iterator[str]:
 
 
 def uncounted_and_doubts(document: Json) -> Iterator[str]:
-    """Uncertainty outside the probability raises a doubt: growth taken as certain, or demands without an error."""
+    """Uncertainty that the probability does not include raises a doubt: growth without an interval, or demands without
+    an error.
+    """
     doubts = " ".join(document["trust"]["doubts"])
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if "without uncertainty" in growth["text"] and document["_horizon_d"] and "uncertainty of the growth" not in doubts:
@@ -309,7 +324,7 @@ def answer_and_neighbours(document: Json) -> Iterator[str]:
 
 
 def load_and_steps(document: Json) -> Iterator[str]:
-    """The total load equals the load of the last step, and the load of each class lies in its interval."""
+    """The total load equals the load of the last step, and the load of each class lies in the interval of this load."""
     steps = [step for step in document["steps"] if step["step"].startswith("load ") and " of " not in step["step"]]
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     if abs(steps[-1]["value"] / total - 1) > _TOLERANCE:
@@ -328,7 +343,7 @@ def _throughput(document: Json) -> float:
 def pools_and_waits(document: Json) -> Iterator[str]:
     """A pool has a size or a reason why it has no size.
 
-    The size is sufficient for the best estimate and in the requested share of draws.
+    The size is sufficient for the best estimate, and for at least the requested share of the random samples.
     """
     for name, pool in document["pools"].items():
         if (pool["size"] is None) == (not pool["why_not"]):
@@ -337,8 +352,8 @@ def pools_and_waits(document: Json) -> Iterator[str]:
             continue
         if pool["wait_s"] > pool["wait_at_most_s"] * (1 + _TOLERANCE):
             yield f"pool {name}: waits {pool['wait_s']}, at most {pool['wait_at_most_s']}"
-        # Requests that a model without the pool holds are in the pool or wait for it. By Little's law, the number that
-        # waits is the throughput times the waiting time.
+        # The requests that a model without the pool has in the system are in the pool or wait for it. By Little's law,
+        # the number of waiting requests is the throughput times the waiting time.
         waiting = pool["wait_s"] * _throughput(document)
         if pool["held"] > (pool["size"] + waiting) * 1.05:
             yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"
@@ -351,7 +366,7 @@ def pools_and_waits(document: Json) -> Iterator[str]:
 
 
 def memory_and_intervals(document: Json) -> Iterator[str]:
-    """A tier has a memory size if and only if the question asks for memory, and the size lies in its interval."""
+    """A tier has a memory size if and only if the question asks for memory. This size lies in its interval."""
     for name, tier in (document["answer"] or {"tiers": {}})["tiers"].items():
         need, known = tier["memory_bytes"], tier["memory_interval"]
         if bool(need) != (name in document["_memory"]):
@@ -408,12 +423,12 @@ RULES: tuple[Rule, ...] = (
 
 
 def contradictions(document: Json) -> list[str]:
-    """Return all contradictions in a sizing, each with the name of the rule."""
+    """Return all contradictions between statements of a sizing, each with the name of the violated rule."""
     return [f"{rule.__name__}: {text}" for rule in RULES for text in rule(document)]
 
 
 def drawn_question(seed: int) -> tuple[str, str, Json]:
-    """Draw a model and a sizing file; return both, and the facts that the rules need."""
+    """Generate a random model and a random sizing file. Return both, and the facts that the rules need."""
     stream = random.Random(seed)
     opened = stream.random() < 0.5
     names = ["a", "b"][: stream.choice([1, 1, 2])]
@@ -443,7 +458,7 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
     if stream.random() < 0.3:
         model["fitted"] = _fitted(stream, names, stations, rate)
     sizing, horizon = _sizing(stream, names, stations, opened=opened)
-    # A separate random stream leaves the other parts of the questions unchanged.
+    # These parts use a separate random stream, so the other parts of the questions are the same as without them.
     known = _more(random.Random(f"more {seed}"), sizing, names, opened=opened)
     runs = ", ".join(
         f"{name} {station['servers']} CPU{'s' * (station['servers'] != 1)}" for name, station in stations.items()
@@ -453,7 +468,9 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
 
 
 def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool) -> Json:
-    """Add a history, a mix, think times, pools, memory and data to some questions; return facts that the rules need."""
+    """Add a history, a mix, think times, pools, memory and data to some questions, and return the facts that the rules
+    need.
+    """
     known: Json = {"_history": False, "_memory": [], "_mix": {}, "_files": {}}
     load = sizing["load"]
     if "growth" in load and stream.random() < 0.5:

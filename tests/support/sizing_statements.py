@@ -14,9 +14,9 @@ Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
 _LIMIT = 0.003
-"""Relative error of a limit found by bisection, on both sides of a comparison. [ratio]"""
+"""Allowed relative difference of two load limits, because each is found by bisection. [ratio]"""
 _SOLVED = 0.01
-"""Difference between approximate solutions of two nearly identical models. [ratio]"""
+"""Allowed relative difference between approximate solutions of two nearly identical models. [ratio]"""
 
 
 def _same(value: float, other: float, within: float = _TOLERANCE) -> bool:
@@ -46,7 +46,7 @@ def costs(document: Json) -> Iterator[str]:
 
 
 def counts_of_the_search(document: Json) -> Iterator[str]:
-    """No candidate is counted twice, and only candidates that were tried are simulated."""
+    """No candidate is counted twice, and only candidates that the search tried are simulated."""
     search = document["search"]
     counted = search["cut"] + search["passed_over"] + search["tried"]
     if counted > search["candidates"] or search["simulated"] > search["tried"]:
@@ -72,7 +72,8 @@ def words_and_tiers(document: Json) -> Iterator[str]:
 
 
 def tiers_and_scenarios(document: Json) -> Iterator[str]:
-    """A tier has the utilization of the scenario with all nodes up, and each tier of several nodes has a scenario.
+    """A tier has the utilization of the scenario in which all nodes work, and each tier of several nodes has its own
+    scenario.
 
     In this scenario one node of the tier is lost.
     """
@@ -93,9 +94,9 @@ def tiers_and_scenarios(document: Json) -> Iterator[str]:
 
 
 def worst_scenario(document: Json) -> Iterator[str]:
-    """The objectives of the answer have the values of the worst scenario.
+    """The objectives of the answer have their values in the worst scenario.
 
-    No other scenario is closer to a limit.
+    In no other scenario is a value closer to its limit.
     """
     answer = document["answer"]
     if answer is None:
@@ -116,7 +117,9 @@ def worst_scenario(document: Json) -> Iterator[str]:
 
 
 def _share(check: Json) -> float:
-    """Return the ratio of an objective's value to its limit (inverse for throughput); 1 is at the limit. [ratio]"""
+    """Return the ratio of an objective's value to its limit, or the inverse ratio for throughput. The objective is met
+    up to 1. [ratio]
+    """
     upward = "throughput" in check["objective"]
     return float(check["limit"] / check["value"] if upward else check["value"] / check["limit"])
 
@@ -134,8 +137,8 @@ def busiest_station(document: Json) -> Iterator[str]:
 
 
 def bottlenecks_and_loads(document: Json) -> Iterator[str]:
-    """Doubling a bottleneck does not lower the load limit; the load factor is this limit divided by the requested
-    load.
+    """Doubling a bottleneck does not lower the load limit. The load factor of a row is this limit divided by the
+    requested load.
     """
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     reached = 0.0
@@ -150,7 +153,7 @@ def bottlenecks_and_loads(document: Json) -> Iterator[str]:
 
 
 def met_and_carried(document: Json) -> Iterator[str]:
-    """Hardware meets every objective if and only if its load limit exceeds the load; throughput objectives are
+    """Hardware meets every objective if and only if its load limit exceeds the load. Throughput objectives are
     ignored.
     """
     load = document["load"]["users"] or document["load"]["rate_per_s"]
@@ -165,9 +168,10 @@ def met_and_carried(document: Json) -> Iterator[str]:
 
 
 def dates_and_what_if(document: Json) -> Iterator[str]:
-    """Dates agree with their numbers of days, and both tables state the same load limit of the present hardware.
+    """In the table of dates, each date agrees with its number of days. Both tables state the same load limit of the
+    present hardware.
 
-    The tables are the table of dates and the what-if table.
+    The second table is the what-if table.
     """
     rows = _answered(document)
     for row in document["dates"]:
@@ -216,7 +220,7 @@ def _of_classes(where: str, classes: Json) -> Iterator[tuple[str, float, Json | 
 
 
 def values_and_intervals(document: Json) -> Iterator[str]:
-    """Each value lies in its interval; intervals exist if and only if there are draws."""
+    """Each value lies in its interval. Values have intervals if and only if the sizing uses random samples."""
     for name, value, known in _values(document):
         if known is None or value is None:
             continue
@@ -242,7 +246,9 @@ def bands_and_intervals(document: Json) -> Iterator[str]:
 
 
 def one_queue_and_nodes(document: Json) -> Iterator[str]:
-    """Response times with one common queue for all nodes are not longer than with a queue for each node."""
+    """Response times with one common queue for all nodes are not longer than response times with a queue for
+    each node.
+    """
     answer = document["answer"]
     if answer is None:
         return
@@ -267,7 +273,9 @@ def connections_and_users(document: Json) -> Iterator[str]:
 
 
 def steps_and_tables(document: Json) -> Iterator[str]:
-    """Values of the steps equal the values in the tables, and the work of a step is throughput times demand."""
+    """The values of the calculation steps equal the values in the tables. The work of a step is throughput times
+    demand.
+    """
     answer = document["answer"]
     if answer is None:
         return
@@ -298,7 +306,7 @@ def steps_and_tables(document: Json) -> Iterator[str]:
 
 
 def limits_and_reasons(document: Json) -> Iterator[str]:
-    """A row has either a load limit or a reason why the load has no limit."""
+    """A row has either a load limit, or a reason why no load violates the objectives."""
     rows = [*_answered(document), *([document["answer"]] if document["answer"] else [])]
     for row in rows:
         if (row["load_at_limit"] is None) != bool(row["no_limit"]):

@@ -15,16 +15,18 @@ PLENTY = "64m"
 
 @dataclass
 class SmallDisk:
-    """File system in memory."""
+    """Small file system in memory."""
 
     path: Path
 
     def resize(self, size: str) -> None:
-        """Change the size, in the notation of `tmpfs`; the new size is at least the size in use."""
+        """Change the size of the file system, in the notation of `tmpfs`. The new size must be at least the size in
+        use.
+        """
         subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True)
 
     def used(self) -> int:
-        """Return the number of bytes in use."""
+        """Return the number of bytes in use on the file system."""
         reported = subprocess.run(
             ["df", "--block-size=1", "--output=used", str(self.path)], check=True, capture_output=True, text=True
         )

@@ -11,7 +11,9 @@ from pathlib import Path
 def run_suite(
     folder: Path, plugin: str, text: str, *arguments: str, behind: tuple[str, ...] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run tests given as text in a pytest process; CI is not set, unless `environment` sets it."""
+    """Run tests given as text in a separate pytest process. The variable CI is not set, unless `environment`
+    sets it.
+    """
     (folder / "conftest.py").write_text(f'pytest_plugins = ["{plugin}"]\n')
     (folder / "test_small.py").write_text(text)
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_") and key != "CI"}

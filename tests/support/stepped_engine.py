@@ -46,11 +46,11 @@ class SteppedEngine:
         folder.mkdir(parents=True, exist_ok=True)
 
     def send(self, command: dict[str, Any]) -> None:
-        """Receive a command, which is executed in the next second."""
+        """Receive a command of the conductor. The engine executes it in the next second."""
         self.commands.append(command)
 
     def run(self, steering: Any, seconds: int = 5000) -> None:
-        """Run all stages of the load."""
+        """Run all stages of the load plan."""
         self._enter(0, steering)
         while self.index < len(self.stages):
             assert self.now < seconds, "the load does not end"

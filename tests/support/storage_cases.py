@@ -1,4 +1,4 @@
-"""Kinds of file systems of a host, each as keys of a system file, for the common conformance suite."""
+"""Kinds of file systems of a host, each as keys of a system file. The same conformance tests run for every kind."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ CASES = (
         hosts=_BRICKS,
         services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
-        # If one copy fills up before the other, only the other copy remains valid. When that copy is full too, no valid
-        # copy is left and the error is EIO.
+        # If one copy of the file system fills up before the other, only the other copy remains valid. When that copy is
+        # full too, no valid copy is left and the error is EIO.
         refusals=("ENOSPC", "EIO"),
     ),
 )
@@ -95,7 +95,7 @@ ON_TWO_HOSTS = StorageCase(
     hosts=f"{_BRICKS}  second: {{provider: namespaces}}\n",
     services=_mount("ping_timeout: 20 s", hosts="[web, second]"),
 )
-"""Case of one file system that two hosts mount."""
+"""Test case of one file system that two hosts mount."""
 
 
 @dataclass
@@ -118,17 +118,17 @@ class StorageBench:
         return [*self.system._hosts.lacks(), *services]
 
     def service(self, name: str) -> Any:
-        """Return a service by name."""
+        """Return a service of the system by its name."""
         return next(service for service in self.system._services if service.name == name)
 
     @property
     def host(self) -> Host:
-        """The host that has the file system."""
+        """The host that has the file system under test."""
         return self.system._hosts.of("web")
 
     @property
     def root(self) -> Path:
-        """Path of the file system on the host."""
+        """Path of the file system under test on its host."""
         if not self.case.is_mount:
             return self.host.disk("area")
         mount = self.service("area")
@@ -136,7 +136,7 @@ class StorageBench:
         return mount.point_on(self.host)
 
     def process(self, name: str) -> tuple[Service, Process]:
-        """Return the service and the process with a name."""
+        """Return the service with a name, and its process."""
         return next((owner, process) for owner, process in self.system._processes if process.spec.name == name)
 
     def start_again(self, name: str) -> None:
@@ -157,6 +157,6 @@ class StorageBench:
         return answer.output.strip() not in ("False", "0")
 
     def python(self, script: str, *arguments: object, limit_s: float = 60.0) -> tuple[int, str]:
-        """Run a Python script on the host; return status and output."""
+        """Run a Python script on the host, and return its exit status and output."""
         answer = self.host.execute([self.host.python(), "-c", script, *map(str, arguments)], limit_s)
         return answer.status, answer.output.strip()

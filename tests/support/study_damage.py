@@ -55,7 +55,7 @@ def emptied(folder: Path, stream: random.Random) -> str:
 
 
 def lost(folder: Path, stream: random.Random) -> str:
-    """Remove one file, or all files of the same name in all runs."""
+    """Remove one file, or all files of one name from all runs."""
     if (path := _any(folder, stream)) is None:
         return ""
     for each in _files(folder, path.name) if stream.random() < 0.5 else [path]:
@@ -91,7 +91,7 @@ def _rewritten(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[st
 
 
 def shuffled(folder: Path, stream: random.Random) -> str:
-    """Repeat, drop or reorder lines of a stream."""
+    """Repeat, drop or reorder lines of one recorded stream."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
 
@@ -123,7 +123,7 @@ def clock_step(folder: Path, stream: random.Random) -> str:
 
 
 def many_names(folder: Path, stream: random.Random) -> str:
-    """Give the record of a run thousands of transactions, most of which never occurred."""
+    """Add thousands of transactions to the record of a run, most of which never occurred."""
     if (path := _any(folder, stream, "worker-*.ndjson")) is None:
         return ""
     count = stream.choice((300, 3000))
@@ -152,7 +152,7 @@ def _spots(tree: Any) -> list[tuple[Any, Any]]:
 
 
 def odd_numbers(folder: Path, stream: random.Random) -> str:
-    """Replace numbers of a stream by unusual numbers."""
+    """Replace numbers in a recorded stream by unusual numbers."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
     damage = [str(path.relative_to(folder))]
@@ -220,7 +220,7 @@ def odd_values(folder: Path, stream: random.Random) -> str:
 def _line(document: dict[str, Any]) -> bytes:
     try:
         return lines.encode(document)
-    except UnicodeEncodeError:  # half of a surrogate pair, which cannot be encoded
+    except UnicodeEncodeError:  # A single half of a UTF-16 surrogate pair cannot be encoded as UTF-8.
         return b""
 
 

@@ -31,7 +31,7 @@ WALL_NS = 1_780_000_000 * SECOND
 
 @dataclass(frozen=True)
 class Stage:
-    """Stage of the load; `users` is the number reached at the end of the stage."""
+    """Stage of the load. `users` is the number of users at the end of the stage."""
 
     name: str
     phase: str
@@ -57,7 +57,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Script:
-    """All inputs of a run folder."""
+    """All inputs from which a run folder is written."""
 
     name: str
     transactions: Sequence[str]
@@ -84,11 +84,11 @@ class Script:
     )
     status: str = "complete"
     plan: dict[str, Any] | None = None
-    """Plan of the engine; if it is None, no file is written."""
+    """Load plan of the engine. If it is None, no plan file is written."""
     work: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
-    """Start and end of the busy periods of a CPU by tier, of shape (n_stretches, 2).
+    """For each tier, the start and end of the busy periods of a CPU, of shape (n_stretches, 2).
 
-    They replace `service` of the exchanges. [s]
+    If given, they replace the field `service` of the exchanges. [s]
     """
 
 
@@ -124,7 +124,8 @@ def closed_queue(
     Returns
     -------
     exchanges, user starts, user ends
-        In order of arrival at the server; users start evenly over the first stage. From the start of the last stage on,
+        Exchanges are in order of arrival at the server. Users start evenly over the first stage. From the start of the
+        last stage on,
         each user leaves after the current transaction.
     """
     table = stage_table(stages)
@@ -172,7 +173,7 @@ def even_schedule(
 
 
 def encode_histogram(values_ns: Iterable[float]) -> str | None:
-    """Encode values as a histogram in the engine's format; return None without values."""
+    """Encode values as a histogram in the engine's format. Return None if there are no values."""
     histogram = HdrHistogram(1_000, 3_600_000_000_000, 3)
     for value in values_ns:
         histogram.record_value(max(1, round(value)))
@@ -180,7 +181,9 @@ def encode_histogram(values_ns: Iterable[float]) -> str | None:
 
 
 def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
-    """Return start, end and stage of each interval; intervals end at whole seconds and at the ends of stages."""
+    """Return start, end and stage of each interval of a run. Intervals end at whole seconds and at the ends of
+    stages.
+    """
     intervals = []
     for number, row in enumerate(stage_table(stages)):
         at = row["start_s"]
@@ -370,7 +373,7 @@ def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float
 
 
 def _spent(script: Script, at: float, database: bool = False) -> float:
-    """Return the CPU time of the system under test up to a time. [s]"""
+    """Return the CPU time that the system under test has used up to a time. [s]"""
     if script.work:
         return sum(_busy_until(stretches, at) for stretches in script.work.values())
     total = 0.0
@@ -386,7 +389,7 @@ def _busy_until(stretches: npt.NDArray[np.float64], at: float) -> float:
 
 
 def _groups(script: Script, at: float, done: int) -> dict[str, Any]:
-    """Return the probe's values for every tier at a time."""
+    """Return the values that the probe would record for every tier at a time."""
     tiers = {name: _busy_until(script.work[name], at) for name in script.tiers} if script.work else {}
     return {name: _group(script, spent, done) for name, spent in (tiers or {"content": _spent(script, at)}).items()}
 

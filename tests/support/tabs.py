@@ -20,9 +20,9 @@ SCHEMES = {
     "dark": {"prefers-color-scheme": "dark", "forced-colors": "none"},
     "forced": {"prefers-color-scheme": "dark", "forced-colors": "active"},
 }
-"""Colour preferences of a reader, as media features."""
+"""Colour preferences that a reader may have, as CSS media features."""
 A4, LETTER = (210 / 25.4, 297 / 25.4), (8.5, 11.0)
-"""Width and height of paper. [in]"""
+"""Width and height of the paper sizes A4 and letter. [in]"""
 _OPEN_FOLDS = """window.opened = [...document.querySelectorAll("details:not([open])")];
 for (const part of window.opened) part.open = true; 0"""
 _PASS_BY = """(() => {
@@ -91,7 +91,7 @@ class Tab:
         await self.evaluate(_CLOSE_FOLDS)
 
     async def look(self, width: int, scheme: str = "light", height: int = 900) -> None:
-        """Set the width of the tab and the colour preference."""
+        """Set the width and the colour preference of the tab."""
         features = [{"name": name, "value": value} for name, value in SCHEMES[scheme].items()]
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
@@ -114,7 +114,7 @@ class Tab:
                 await asyncio.sleep(0.02)
 
     async def printed(self, paper: tuple[float, float]) -> bytes:
-        """Print the page as PDF; a paper size in the style sheet has precedence over `paper`."""
+        """Print the page as PDF. If the style sheet contains a paper size, it is used in place of `paper`."""
         width, height = paper
         found = await self.call(
             "Page.printToPDF", paperWidth=width, paperHeight=height, preferCSSPageSize=True, printBackground=True

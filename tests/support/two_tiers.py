@@ -32,14 +32,14 @@ STATIONS = tuple(Station(name, servers, (name,)) for name, servers in TIERS.item
 
 
 def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], dict[str, Floats]]:
-    """Simulate users that all start at time 0; return the transactions, and the busy periods of each tier's
+    """Simulate users that all start at time 0. Return the transactions, and the busy periods of each tier's
     CPUs. [s]
     """
     stream = random.Random(seed)
     free = {tier: [0.0] * servers for tier, servers in TIERS.items()}
     stretches: dict[str, list[tuple[float, float]]] = {tier: [] for tier in TIERS}
     exchanges: list[Exchange] = []
-    # Elements of an event: time, sequence number, user, next station, transaction, start of the transaction.
+    # Each event is a tuple: time, sequence number, user, next station, transaction, start of the transaction.
     events = [(stream.expovariate(1 / THINK_S), user, user, 0, 0, 0.0) for user in range(users)]
     heapq.heapify(events)
     made = users
@@ -69,7 +69,7 @@ def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], di
 
 
 def measured(seconds: float, seed: int, levels: Sequence[int] = LEVELS) -> Measured:
-    """Return measurements of one run at each level, in intervals of 1 s, without the first 5 s."""
+    """Return measurements of one run at each load level, in intervals of 1 s, without the first 5 s of the run."""
     runs = [_run(place, users, seconds, seed + place) for place, users in enumerate(levels)]
     count = len(levels)
     return Measured(

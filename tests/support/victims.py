@@ -14,7 +14,7 @@ _OF_ENGINE = {"load": "engine", "probe": "probe", "guard": "guard", "null-server
 
 
 def part_of(arguments: list[str]) -> str | None:
-    """Return the role of a Towtank process by its command line; None for helpers and other programs.
+    """Return the role of a Towtank process, derived from its command line. Return None for helpers and other programs.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def processes_of_part(conductor: int, part: str) -> list[int]:
-    """Return the process ids with a role in a run, in the order of their start."""
+    """Return the ids of the processes that have a given role in a run, in the order of their start."""
     if part == "conductor":
         return [conductor]
     found = []

@@ -14,7 +14,7 @@ TARGETS = {
     "wire": ["tcp://127.0.0.1:9"],
     "disk": ["file:///nowhere"],
 }
-"""Targets of the requests and calls of a workload; the servers need not exist."""
+"""Targets of the requests and calls of a workload. No server needs to exist at these addresses."""
 CSV = {"good.csv": "id,weight\n1,2\n2,0.5\n", "ragged.csv": "id,weight\n1\n", "light.csv": "id,weight\n1,0\n2,x\n"}
 FILES = {"plain.txt": "text", "places.txt": "an ${uuid} here", "script.js": "`${unknown}`"}
 
@@ -62,7 +62,7 @@ class Grammar:
         return make() if self.random.random() < chance else None
 
     def some(self, **makers: Callable[[], Any]) -> dict[str, Any]:
-        """Return a mapping with a random part of the keys, and with a value made for each of them."""
+        """Return a mapping with some of the keys, chosen at random, and with a new value for each of them."""
         made = {key: self.maybe(make) for key, make in makers.items()}
         return {key: value for key, value in made.items() if value is not None}
 
@@ -210,7 +210,7 @@ class Grammar:
         }
 
     def kept(self) -> dict[str, Any]:
-        """Return a request or a call that stores, replaces or removes a document."""
+        """Return a request or a call that stores, replaces or removes a document on the server."""
         does = self.one(["stores", "replaces", "removes"], ("reads",))
         note = {str(does): {self.key(["documents"], ("papers",)): self.one(["${x}", "a-${y}"], ("${uuid}", "x"))}}
         if self.random.random() < 0.3:

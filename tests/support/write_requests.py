@@ -13,7 +13,7 @@ STALE_BITS = 0x7FF0000000000002
 
 @dataclass(frozen=True)
 class Point:
-    """Sample of a series; `bits` distinguishes a stale marker from any other NaN."""
+    """Sample of a series. `bits` distinguishes a stale marker from any other NaN."""
 
     at_ms: int
     value: float
@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Written:
-    """Write request: samples by their sorted labels, and metric families with type and help text."""
+    """Decoded write request: samples by their sorted labels, and metric families with type and help text."""
 
     series: list[tuple[tuple[tuple[str, str], ...], list[Point]]]
     metadata: dict[str, tuple[int, str]]
@@ -43,7 +43,9 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a message as number and content; fail on a wire type that write requests do not use."""
+    """Yield each field of a protobuf message as its number and content. Fail on a wire type that write requests do not
+    use.
+    """
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

@@ -27,7 +27,7 @@ SEED = 20260101
 
 
 def stages(users: int) -> list[Stage]:
-    """Return the stages of one run."""
+    """Return the load stages of one run."""
     return [
         Stage("ramp_up", "ramp_up", 4.0, users),
         Stage("settle", "settle", 3.0, users),
@@ -37,7 +37,7 @@ def stages(users: int) -> list[Stage]:
 
 
 def script(name: str, index: int, users: int, search_index: str) -> Script:
-    """Return the script of one run, from which the run is written."""
+    """Return the script of one run, from which its folder is written."""
     seed = SEED + index
     exchanges, starts, ends = closed_queue(
         users=users,
@@ -63,7 +63,7 @@ def script(name: str, index: int, users: int, search_index: str) -> Script:
 
 
 def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the manifest of the study."""
+    """Return the manifest of the synthetic study."""
     return {
         "synthetic": True,
         "study": {
@@ -105,7 +105,7 @@ def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(path: Path) -> None:
-    """Write the folder, replacing an existing folder."""
+    """Write the folder given on the command line, replacing an existing folder."""
     if path.exists():
         shutil.rmtree(path)
     cells = [(users, index) for users in LEVELS for index in DEMANDS_S]

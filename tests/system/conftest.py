@@ -1,4 +1,6 @@
-"""Fixtures: a stand-in engine for tests of the conductor (see `tests/support/fake_engine.py`), and patient scrapers."""
+"""Fixtures: a stand-in for the load engine in tests of the conductor (see `tests/support/fake_engine.py`), and longer
+time limits for scrapers.
+"""
 
 import sys
 from collections.abc import Iterator

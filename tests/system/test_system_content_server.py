@@ -1,5 +1,5 @@
-"""The content server as a service: populated once, identical at every start, with one or several nodes, on SQLite or
-PostgreSQL.
+"""The content server as a service: its data is created once and is identical at every start, with one or several nodes,
+on SQLite or PostgreSQL.
 """
 
 import base64
@@ -56,7 +56,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_engine: Path) -> 
 
 
 def children(endpoints: Endpoints, address: str) -> list[str]:
-    """Return the names in the root folder, requested by one of the populated users."""
+    """Return the names in the root folder, requested as one of the created users."""
     with endpoints.exports["content"]["accounts_csv"].open() as stream:
         account = next(csv.DictReader(stream))
     login = base64.b64encode(f"{account['user']}:{account['password']}".encode()).decode()

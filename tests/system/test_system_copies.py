@@ -1,4 +1,6 @@
-"""Hosts with copies, and targets of several services: the resulting system, and all faults with their lines."""
+"""Hosts with a number of copies, and targets of several services: the resulting system, and all faults with their
+lines.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def test_a_host_with_copies_is_several_with_all_its_services(tmp_path: Path) -> 
         "shop-2": "node-2",
         "shop-3": "node-3",
     }
-    # The generated target has the name of the copied service, and each user stays with one copy.
+    # The target that is generated for the copies has the name of the copied service. Each user stays with one copy.
     shop, web = system.targets["shop"], system.targets["web"]
     assert (shop.all_services, shop.balanced) == (["shop-1", "shop-2", "shop-3"], "user")
     assert (web.all_services, web.balanced) == (["web"], "round_robin")

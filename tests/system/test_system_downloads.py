@@ -1,4 +1,6 @@
-"""Pinned files from a small server: download, resumption, verification, refusal, and choice of the repository."""
+"""Files with pinned checksums from a small server: download, resumption, verification, refusal, and choice of the
+repository.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Repository:
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        """Send the file, or the requested range."""
+        """Send the file, or the requested range of the file."""
         wanted = handler.headers.get("Range")
         self.asked.append((handler.path, wanted))
         if handler.path != PATH:

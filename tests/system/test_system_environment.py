@@ -1,4 +1,4 @@
-"""Environment of the processes of a system: the variables that the conductor passes on."""
+"""Environment of the processes of a system: the variables that the conductor passes on to them."""
 
 from __future__ import annotations
 

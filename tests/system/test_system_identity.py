@@ -1,4 +1,6 @@
-"""Files of other users in a temporary folder block nothing; they are neither followed nor removed."""
+"""Files of other users in a temporary folder do not block Towtank. Towtank neither follows links among them nor removes
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ HERE = Path("/proc/self/ns/pid").stat().st_ino
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Use an empty temporary folder."""
+    """Use an empty folder as the temporary folder of this process."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -1,5 +1,5 @@
-"""A system that stays up without a study: it is stored, described, and taken down in any state of its keeper
-process.
+"""A system that stays up without a study. It is stored, described, and taken down, whatever the state of the process
+that keeps it up.
 """
 
 import json

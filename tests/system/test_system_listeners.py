@@ -1,4 +1,4 @@
-"""The process that listens on an address, found in recorded kernel tables."""
+"""Finding the process that listens on an address, in recorded kernel tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def row(address: str, port: int, inode: int, state: str = "0A", peer: str = "000
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """Server 20 with its workers 21 and 22 on port 8080, and server 30 on port 80 of all addresses."""
+    """Recorded process tables: server 20 with its workers 21 and 22 on port 8080, and server 30 on port 80 of all
+    addresses.
+    """
     (tmp_path / "net").mkdir()
     loopback, anywhere = "0100007F", "00000000"
     rows = [row(loopback, 8080, 7), row(anywhere, 80, 8), row(anywhere, 8080, 9), row(loopback, 8081, 7, "01")]
@@ -49,7 +51,8 @@ def proc(tmp_path: Path) -> Path:
     [
         ("127.0.0.1", 8080, 20),
         ("::1", 8443, 22),
-        # A relay to a container, a connection, a port without a listener, and a listener whose process is not visible.
+        # No server is found for the next addresses: a relay to a container, a connection, a port without a listener,
+        # and a listener whose process is not visible.
         ("127.0.0.1", 80, None),
         ("127.0.0.1", 8081, None),
         ("127.0.0.1", 9, None),
@@ -61,7 +64,7 @@ def test_the_root_of_the_processes_with_the_socket_is_found(proc: Path, host: st
 
 
 def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
-    """Add a process that has sockets with the given inodes."""
+    """Add a process that has sockets with the given inodes to the recorded tables."""
     folder = proc / str(pid)
     (folder / "fd").mkdir(parents=True)
     (folder / "comm").write_text("database\n")
@@ -71,7 +74,9 @@ def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
 
 
 def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Path) -> None:
-    """Two workers of 50 listen on port 8090 with separate sockets. Two listeners on port 8091 have no common parent."""
+    """Two workers of process 50 listen on port 8090 with separate sockets, so 50 is their server. Two listeners on port
+    8091 have no common parent.
+    """
     add(proc, 50, 1)
     for pid, above, inode in ((51, 50, 90), (52, 50, 91), (60, 1, 92), (61, 1, 93)):
         add(proc, pid, above, inode)
@@ -80,7 +85,8 @@ def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Pat
             row("0100007F", port, inode) for port, inode in ((8090, 90), (8090, 91), (8091, 92), (8091, 93))
         )
     assert listening_root("127.0.0.1", 8090, proc) == 50
-    # If only one of them were returned, the other would count as a program that does not belong to the target.
+    # If only one of these listeners were returned, the other would count as a program that does not belong to the
+    # target.
     assert listening_root("127.0.0.1", 8091, proc) is None
 
 
@@ -97,7 +103,8 @@ def test_all_addresses_of_the_same_family_come_first(proc: Path) -> None:
 
 @pytest.fixture
 def databases(proc: Path) -> Path:
-    """Server 20 has a connection to server 40 on port 5432, and server 40 has a connection to server 41.
+    """Recorded tables: server 20 has a connection to server 40 on port 5432, and server 40 has a connection to server
+    41.
 
     Server 42 listens too, but has no connection.
     """
@@ -128,9 +135,10 @@ def test_servers_behind_a_server_are_found_by_its_connections(databases: Path) -
 
 
 def test_a_server_behind_a_unix_socket_is_found(proc: Path) -> None:
-    """A worker of 20 has connections to a worker of 40, and to the accepted socket of a pair without an address.
+    """A worker of server 20 is connected to a worker of server 40 over a Unix socket, so server 40 is found.
 
-    Process 42 listens at the same address, but for another file.
+    Its connection to process 44 is a socket pair without an address, so 44 is not found. Process 42 listens at the
+    same address as 40, but at another file.
     """
     add(proc, 40, 1, 60)
     add(proc, 41, 40, 60, 61)
@@ -147,7 +155,8 @@ def test_a_server_behind_a_unix_socket_is_found(proc: Path) -> None:
         UnixSocket("72", False, (), "71"),
     ]
     assert servers_behind(20, proc, lambda: sockets) == {40}
-    # Server 40 also has an end of the connection, but its client is not a server behind it.
+    # Server 40 also holds an end of the connection from server 20. But server 20 is its client, and not a server behind
+    # server 40.
     assert servers_behind(40, proc, lambda: sockets) == set()
 
 
@@ -172,7 +181,7 @@ def test_a_repeated_search_reads_the_files_of_the_trees_only(databases: Path, mo
     read.clear()
     assert servers_behind(20, databases, no_unix_sockets, seen) == {40, 41}
     assert sorted(read) == ["20", "21", "22", "40", "41", "43"]
-    # The database 41 is restarted as 45, with a new socket at the same address.
+    # The database, process 41, is restarted as process 45, with a new socket at the same address.
     (databases / "41" / "fd" / "0").unlink()
     add(databases, 45, 1, 59)
     table = databases / "net" / "tcp"

@@ -1,4 +1,4 @@
-"""Requirements of systems and studies, and their installation without other changes to the machine."""
+"""Requirements of systems and studies. They are installed without other changes to the machine."""
 
 from __future__ import annotations
 

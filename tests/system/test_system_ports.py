@@ -62,7 +62,8 @@ def test_a_held_port_is_given_to_nobody_else_and_its_server_can_listen(monkeypat
     held = HeldPorts("127.3.1.9", 3)
     assert (held.first, free_ports("127.3.1.9", 1)) == (20_500, 20_503)
     require_free("127.3.1.9", held.first, "content")
-    with socket.create_server(("127.3.1.9", held.first)):  # with SO_REUSEADDR, like most servers
+    # The socket has the option SO_REUSEADDR, as the sockets of most servers do.
+    with socket.create_server(("127.3.1.9", held.first)):
         assert free_ports("127.3.1.9", 3) == 20_503
     held.release()
     assert free_ports("127.3.1.9", 3) == 20_500

@@ -1,4 +1,4 @@
-"""A process under its guard: start, log, end, and the report of its end."""
+"""A process that runs under a guard process: its start, its log, its end, and the report of its end."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Names of running programs, from recorded kernel files and from this process."""
+"""Names of running programs, from recorded kernel files and from the process of the test."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Settings in a system file from an unknown source.
 
-No setting can leave the syntax of its server's configuration, or send variables of this machine.
+No setting can leave the syntax of its server's configuration, or send environment variables of this machine.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal:
     system.up()
     system.stop("content")
     (_, ended) = system._processes[1]
-    ended.stop = system.down  # simulates another thread that takes the system down at the same time
+    ended.stop = system.down  # This simulates another thread that takes the system down at the same time.
     with pytest.raises(TargetError, match="content is not restarted, because the system is going down"):
         system.start("content")
     assert system.status() == {}

@@ -1,4 +1,4 @@
-"""Running processes selected by name: in recorded kernel files, in system files, and in options."""
+"""Selecting running processes by name: in recorded kernel files, in system files, and in options."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CONTAINER = "3f" * 32
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """Process tables: unit shop.service (20 with worker 21, and 22), containers (30, 31, 33), a shell 40 with a server
-    41.
+    """Recorded process tables: unit shop.service (20 with worker 21, and 22), containers (30, 31, 33), a shell 40 with
+    a server 41.
     """
     folder = tmp_path / "proc"
     (folder / "net").mkdir(parents=True)
@@ -128,7 +128,7 @@ def test_a_pattern_for_many_processes_is_refused_with_their_names(proc: Path) ->
 def test_the_listener_on_a_port_of_any_address_is_found(proc: Path) -> None:
     head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     rest = "00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0"
-    # the addresses 10.0.0.5:8080 and 127.0.0.1:8081
+    # These are the addresses 10.0.0.5:8080 and 127.0.0.1:8081.
     (proc / "net" / "tcp").write_text(f"{head}   0: 0500000A:1F90 {rest} 7 1\n   1: 0100007F:1F91 {rest} 8 1\n")
     for pid, inode in ((41, 7), (20, 8), (21, 8)):
         (proc / str(pid) / "fd").mkdir()

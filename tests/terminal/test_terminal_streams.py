@@ -1,4 +1,4 @@
-"""Faults of the output do not crash a command: missing characters, closed pipes, full disks."""
+"""Faults of the output stream do not crash a command: characters missing in the encoding, closed pipes, full disks."""
 
 import os
 import select
@@ -60,7 +60,7 @@ def test_a_descriptor_that_does_not_wait_loses_nothing() -> None:
     read, written = os.pipe()
     os.set_blocking(written, False)
     process = write(out=written)
-    # The test begins to read when the pipe is full; the program writes more than a pipe can hold.
+    # The program writes more than a pipe can hold. The test begins to read only when the pipe is full.
     poll = select.poll()
     poll.register(written, select.POLLOUT)
     while poll.poll(0):

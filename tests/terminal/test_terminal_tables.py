@@ -1,4 +1,6 @@
-"""Tables at any width: every digit is printed, names are wrapped, and tables that are too wide are printed as lines."""
+"""Tables at any terminal width: every digit is printed, and names are wrapped. Tables that are still too wide are
+printed as lines.
+"""
 
 import io
 import re
@@ -67,7 +69,7 @@ def test_a_pipe_gets_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def driven(**more: object) -> dict[str, object]:
-    """Return a result document of `towtank drive`."""
+    """Return a result document as `towtank drive` writes it."""
     return {
         "target": "http://127.0.0.1/",
         "throughput_per_s": 1234.56,
@@ -107,7 +109,7 @@ def test_answers_are_shown_by_status_code(counts: dict[str, int] | None, line: s
 def test_times_of_drive_have_the_digits_that_are_known(width: int) -> None:
     table = next(part for part in drive_table(driven()) if isinstance(part, Table))
     shown = printed(table, width)
-    # Times that have no interval are printed with three digits.
+    # Response times without an interval are printed with three digits.
     assert shown.count("12,300") == 2 * len(TIMES) - 1
     for known in ("12,350", "12,100", "12,600"):
         assert shown.count(known) == 1

@@ -23,7 +23,7 @@ def listening() -> socket.socket:
 def test_the_next_address_is_tried_where_the_first_refuses() -> None:
     with closing(listening()) as server:
         port = server.getsockname()[1]
-        # At another loopback address, no program listens on this port.
+        # No program listens on this port at the second loopback address.
         made, number = connect_first(["127.0.0.9", "127.0.0.1"], port, 60.0)
         with closing(made):
             assert number == "127.0.0.1"

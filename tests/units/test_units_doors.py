@@ -37,7 +37,7 @@ def test_a_door_has_the_declared_names(package: str) -> None:
 
 @pytest.mark.parametrize("package", list(doors()))
 def test_no_name_is_that_of_a_module(package: str) -> None:
-    """The import of a module sets its name in the package, which would hide a function with the same name."""
+    """If a module is imported, Python sets its name in the package. This would hide a function with the same name."""
     modules = {path.stem for path in Path(str(files(package))).iterdir()}
     assert declared(package) & modules == set()
 

@@ -14,6 +14,6 @@ def test_a_path_is_what_its_bytes_are_in_utf_8_in_every_locale() -> None:
 
 
 def test_bytes_of_a_name_are_read_as_utf_8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With Latin-1, Python decodes the two bytes of `ö` as two characters; the engine must get `ö`."""
+    """In a Latin-1 locale, Python decodes the two bytes of `ö` as two characters. The engine must still get `ö`."""
     monkeypatch.setattr(os, "fsencode", lambda path: str(path).encode("latin-1"))
     assert engine_path(Path("/tmp/" + "größe".encode().decode("latin-1"))) == "/tmp/größe"

@@ -9,7 +9,7 @@ PARTS = frozenset({f"scipy.{part}" for part in ("interpolate", "linalg", "optimi
 
 
 def imported_by(program: str) -> set[str]:
-    """Return the parts of SciPy that a new Python process has imported after a program."""
+    """Run a program in a new Python process, and return the parts of SciPy that it has imported."""
     program += "\nimport sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
     return PARTS & set(done.stdout.split())

@@ -1,4 +1,4 @@
-"""Quantities with units are read and written; invalid ones are refused."""
+"""Quantities with units are read and written. Invalid quantities are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML files: scalars of YAML 1.2, lines and columns of keys and values, merging, and bounds."""
+"""Reading of YAML files: scalars of YAML 1.2, lines and columns of keys and values, merge keys, and limits of size."""
 
 from __future__ import annotations
 

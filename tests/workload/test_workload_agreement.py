@@ -32,7 +32,7 @@ pytestmark = pytest.mark.waits
 
 OPTIONS = {"shop": {"scheme": "https", "host": "shop", "http": "2"}}
 IN_SUITE = 1_000
-# Number of open files for threads and connections, which is more than any generated plan needs. [1]
+# Limit of open files for threads and connections. It is more than any generated plan needs. [1]
 _FILES_OF_ALL = 8192
 STAGES = [
     {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": 4},
@@ -73,7 +73,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def compiled(folder: Path, seed: int) -> list[dict[str, Any]]:
-    """Return the compiled workload of a seed; if it stores data, also the workload that reads the data back.
+    """Return the compiled workload of a seed. If the workload stores data, also return the workload that reads the data
+    back.
 
     The list is empty if `validate` refuses the workload.
     """
@@ -156,7 +157,8 @@ def test_the_engine_takes_every_tls_that_a_system_file_may_have(folder: Path) ->
     assert engine_faults([plan_of(plan, folder) for plan in plans]) == [[] for _ in plans]
 
 
-# Parts of generated patterns: syntax of both dialects, and syntax that is valid in only one of them.
+# Parts from which patterns are generated: syntax of both dialects of regular expressions, and syntax that is valid in
+# only one dialect.
 PIECES = [
     "a", "é", ".", r"\d", r"\w", r"\s", r"\.", r"\b", "[a-z]", "[^x]", "[]a]", r"[\]]", "(", "(?:", "(?i)", "(?P<n>",
     ")", "|", "*", "+", "?", "{2}", "{1,3}", "{,2}", "{", "}", "[", "]", "^", "$", r"\A", r"\Z", r"\z", r"\<", r"\x41",

@@ -1,4 +1,4 @@
-"""Steps that use drivers: their checks, and their part of a plan."""
+"""Steps that use drivers: the checks of these steps, and their part of a load plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiling a small workload gives exactly the expected plan."""
+"""The compilation of a small workload gives exactly the expected plan."""
 
 from __future__ import annotations
 

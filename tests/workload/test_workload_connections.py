@@ -1,4 +1,4 @@
-"""`defaults.connections`: each form, and refusals with their line."""
+"""The key `defaults.connections` of a workload: each valid form, and faults that are refused with their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LDAP steps: their checks, and their part of a plan."""
+"""LDAP steps: the checks of these steps, and their part of a load plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored data: checks of its declaration in a workload, and the workload that reads it back."""
+"""Stored data: checks of its declaration in a workload, and the workload that reads the stored data back."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def towtank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(scope="session")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The committed results folder with summaries by the present version, as after a complete study."""
+    """The committed results folder with summaries that the present version has computed, as after a complete study."""
     found = copy_of_results_1(tmp_path_factory.mktemp("exports") / "results-1")
     summarize_study(found)
     return found.path
@@ -51,7 +51,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(analysed: Path, tmp_path: Path) -> Path:
-    """A copy of the results folder, for tests that change it."""
+    """A copy of the committed results folder, for tests that change it."""
     return Path(shutil.copytree(analysed, tmp_path / "results-1"))
 
 

@@ -1,4 +1,4 @@
-"""HdrHistogram log, read with the reader of the HdrHistogram project for Python."""
+"""Export as an HdrHistogram log, which the tests read with the reader of the HdrHistogram project for Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from synthetic_runs import MONOTONIC_NS, WALL_NS
 from towtank.analysis.statistics import histograms
 from towtank.results import lines
 
-# In this format a tag ends at a comma or a blank, so each sequence of these characters becomes one underscore.
+# In this format a tag ends at a comma or a blank, so the export replaces each sequence of these characters by an
+# underscore.
 TAGS = ["read_all", 'write_"x"_|_<y>']
 
 
@@ -59,7 +60,8 @@ def test_every_transaction_is_read_back_second_by_second(log):
         assert sum(histogram.get_total_count() for histogram in seen.values()) == len(own)
         for start, length in ((0.0, 1.0), (1000.0, 0.5), (1500.0, 0.5), (2000.0, 1.0), (3000.0, 1.0)):
             truth = [exchange for exchange in own if start < 1e3 * exchange.end <= start + 1e3 * length]
-            assert seen[start].get_total_count() == len(truth)  # one line contains both load threads
+            # The log has one line for the interval, with the counts of both load threads.
+            assert seen[start].get_total_count() == len(truth)
             most = max(1e9 * (exchange.end - exchange.intended) for exchange in truth)
             assert seen[start].get_max_value() == pytest.approx(most, rel=0.001)
             assert seen[start].get_end_time_stamp() - WALL_NS / 1e6 - start == pytest.approx(1e3 * length)

@@ -1,4 +1,4 @@
-"""Markdown: the page, its escaping, and the summary of a GitHub job step."""
+"""Export as Markdown: the page, its escaping, and the summary of a GitHub job step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_page_has_headline_verdict_and_numbers_of_the_summary(page):
         "search_index present",
         "12 users",
         "11.4 (10.1 to 12.9)",
-        "21.8 ms",  # without an interval, because 20 s are too short for one here
+        "21.8 ms",  # This value has no interval, because the steady stage of 20 s is too short for an interval.
         "75 ms",
         "0 %",
     ]

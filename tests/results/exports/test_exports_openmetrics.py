@@ -1,4 +1,4 @@
-"""OpenMetrics, read with the parsers of the Prometheus client for the newer and for the older format."""
+"""Export as OpenMetrics, read with the parsers of the Prometheus client for both versions of the format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def samples(families) -> Samples:
         assert family.type == "gauge"
         assert family.documentation
         for sample in family.samples:
-            assert sample.timestamp is None  # a textfile collector refuses a whole file that contains a timestamp
+            # The textfile collector of Prometheus refuses a file if any sample has a timestamp.
+            assert sample.timestamp is None
             key = (sample.name, frozenset(sample.labels.items()))
             assert key not in found
             found[key] = sample.value
@@ -47,8 +48,8 @@ def value(found: Samples, name: str, **labels: str) -> float:
 
 def test_both_formats_read_the_same(text, found):
     assert samples(prometheus.text_string_to_metric_families(text)) == found
-    # 1,090 - 176 + 40 samples. 176 ends of intervals are missing, because windows with too few independent seconds have
-    # none. 40 samples are counts of failed transactions: 8 runs with 5 transactions each.
+    # 1,090 - 176 + 40 samples are expected. 176 ends of intervals are missing, because windows with too few independent
+    # seconds have no interval. 40 samples are counts of failed transactions: 8 runs with 5 transactions each.
     assert len(found) == 954
     assert text.endswith("\n# EOF\n")
 

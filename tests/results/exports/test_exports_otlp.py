@@ -1,4 +1,4 @@
-"""OTLP: the points in the document, and the points that a receiver gets."""
+"""Export as OTLP: the points in the exported document, and the points that a receiver gets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DELTA = 1
 
 
 def metrics(lines: list[Json]) -> dict[str, list[Json]]:
-    """Return the data points of each metric, with their type, by metric name."""
+    """Return the data points of each metric together with the metric's type, by metric name."""
     found: dict[str, list[Json]] = defaultdict(list)
     for document in lines:
         (resource,) = document["resourceMetrics"]
@@ -48,7 +48,7 @@ def attributes(holder: Json) -> dict[str, str]:
 def document(towtank, mixed, tmp_path) -> Json:
     out = tmp_path / "out.jsonl"
     assert towtank("export", mixed.path, "--to", "otlp", "--out", out).status == 0
-    (line,) = out.read_text("utf-8").splitlines()  # a short run is exported as a single document
+    (line,) = out.read_text("utf-8").splitlines()  # A short run is exported as a single document.
     return dict(json.loads(line))
 
 
@@ -133,7 +133,7 @@ def test_documents_of_a_study_are_bounded(towtank, results):
 
 def test_scale_of_the_specification():
     # Example of the OpenTelemetry metrics data model: at scale 3 the base is 2^(1/8) = 1.09051.
-    # 20 octaves need 160 buckets at scale 3, and more than the allowed 160 at scale 4
+    # 20 octaves need 20 x 8 = 160 buckets at scale 3. At scale 4 they would need more than the allowed 160 buckets.
     values = np.array([1.0 + 1e-9, 2.0**20])
     scale, offset, counts = buckets(values, np.array([1, 2]))
     assert (scale, offset, len(counts)) == (3, 0, 160)

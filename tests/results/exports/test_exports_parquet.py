@@ -1,4 +1,4 @@
-"""Parquet: the tables of every run, read by a query over all of them."""
+"""Export as Parquet: the tables of every run, read by a query over all runs."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def room(tmp_path: Path) -> HostSettings:
-    # This folder is visible on a host even if the checkout is below /tmp, where each host has its own temporary folder.
+    # These folders are made visible on a host even if they are below /tmp. Otherwise they would be hidden there,
+    # because each host has its own /tmp.
     return HostSettings(tmp_path, (tmp_path, *program_folders()))
 
 
@@ -64,8 +65,8 @@ LINKS = ("bridge", "veth", "macvlan", "tun")
 
 @pytest.fixture(params=["local", *(f"namespaces by {link}" for link in LINKS), "ssh"])
 def host(request: pytest.FixtureRequest, room: HostSettings) -> Iterator[Host]:
-    """A prepared host that can start services; for provider `namespaces`, the other hosts of its network are prepared
-    too.
+    """A prepared host that can start services. For the provider `namespaces`, the other hosts of its network are
+    prepared too.
     """
     made: list[Host] = [LocalHost()]
     provider, _, link = request.param.partition(" by ")

@@ -1,5 +1,5 @@
-"""Events on services and hosts, for every provider that supports them: kill, stop, start, cut a network, fill a
-disk.
+"""Events on services and hosts (kill, stop, start, cut a network, fill a disk), for every provider that
+supports them.
 """
 
 import os
@@ -26,7 +26,7 @@ from towtank.system.system import System
 
 pytestmark = pytest.mark.waits
 
-# A shell that writes as long as it runs, and a child in a session of its own that also writes.
+# A shell that writes as long as it runs, and a child process in its own session that also writes.
 TREE = 'setsid sh -c "while :; do echo child; sleep 0.02; done" & while :; do echo parent; sleep 0.02; done'
 SYSTEM = """
 schema: towtank/system/1
@@ -39,7 +39,7 @@ services:
 
 
 def grows(path: Path) -> bool:
-    """Return True if a file grows within 0.3 s, which is longer than the pauses of its writers."""
+    """Return True if a file grows within 0.3 s. The pauses between writes to the file are shorter."""
     before = path.stat().st_size
     time.sleep(0.3)
     return path.stat().st_size > before
@@ -58,7 +58,7 @@ def test_a_tree_is_held_let_go_on_and_killed_at_once(host: Host, tmp_path: Path)
         until(lambda: grows(log))
         process.signal("kill")
         assert process.wait(limit_s=20.0) == 128 + 9
-        until(lambda: not grows(log))  # over ssh, lines that were written before the kill still arrive
+        until(lambda: not grows(log))  # Over ssh, lines that were written before the kill may arrive after it.
         with pytest.raises(TargetError, match=r"cannot kill|is not known"):
             process.signal("kill")
     finally:

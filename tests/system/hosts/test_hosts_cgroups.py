@@ -1,4 +1,6 @@
-"""Control groups of versions 1 and 2, with plain files in place of the kernel's: files written, and values in them."""
+"""Control groups of versions 1 and 2, with plain files in place of the kernel's files: which files are written, and
+with which values.
+"""
 
 from pathlib import Path
 
@@ -21,7 +23,7 @@ def proc(folder: Path, mounts: str, own: str) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Trees:
-    """Trees of version 1 in which this process is in the group `/job`, and a tree of version 2 without usable
+    """Control groups of version 1, in which this process is in the group `/job`, and of version 2, without usable
     controllers.
     """
     mounts = ""
@@ -42,7 +44,7 @@ def old(tmp_path: Path) -> Trees:
 
 @pytest.fixture
 def new(tmp_path: Path) -> Trees:
-    """A tree of version 2 alone; below its root, only the memory controller is enabled."""
+    """Control groups of version 2 alone. Below the root group, only the memory controller is enabled."""
     root = tmp_path / "cgroup"
     root.mkdir()
     (root / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
@@ -91,7 +93,7 @@ def test_version_1_gets_its_files(old: Trees, tmp_path: Path) -> None:
     assert (own / "blkio.throttle.read_bps_device").read_text() == "7:3 20000000"
     assert (own / "blkio.throttle.write_iops_device").read_text() == "7:3 100"
     assert not (own / "blkio.throttle.read_iops_device").exists()
-    # The kernel charges written pages to the root group, but reads to the group of the reading process.
+    # The kernel charges written pages to the root group, but charges reads to the group of the reading process.
     assert (root / "blkio.throttle.write_bps_device").read_text() == "7:3 8000000"
     assert (root / "blkio.throttle.read_bps_device").read_text() == ""
     assert len(group.members_files()) == 6
@@ -127,7 +129,8 @@ def test_version_2_gets_its_files(new: Trees, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("shares", "weight"), [(2, 1), (1024, 39), (262_144, 10_000)])
 def test_weights_are_converted_as_oci_runtimes_do(new: Trees, tmp_path: Path, shares: int, weight: int) -> None:
-    # Expected weight: 1 + ((shares - 2) * 9999) / 262142, as in the OCI runtime specification's note on cgroup v2.
+    # The expected weight is 1 + ((shares - 2) * 9999) / 262142, as in the OCI runtime specification's note on cgroup
+    # v2.
     group = ControlGroup(new, "towtank-000000/web")
     (tmp_path / "cgroup/towtank-000000/web").mkdir(parents=True)
     group.weigh(shares)

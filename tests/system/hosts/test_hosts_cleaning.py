@@ -1,5 +1,5 @@
-"""Nothing of the hosts remains after the conductor is killed, either at a step of their preparation or at a random
-time.
+"""Nothing of the hosts remains after the conductor is killed, either at a given step of their preparation or at a
+random time.
 """
 
 import os
@@ -17,7 +17,8 @@ from towtank.system.hosts import cgroups, cleaning
 
 pytestmark = pytest.mark.waits
 
-# Prepares and removes hosts repeatedly; kills itself before it executes the command with the given number.
+# Program that prepares and removes hosts repeatedly. It kills itself before it executes the command with the given
+# number.
 CONDUCTOR = """
 import os, signal, sys, time
 from pathlib import Path
@@ -60,7 +61,7 @@ services:
   a: {kind: null_server, host: web}
   b: {kind: null_server, host: far}
 """
-# Two hosts connected by another kind of link; the load generator runs on one of them.
+# Two hosts that are connected by another kind of link. The load generator runs on one of these hosts.
 JOINED = """
 schema: towtank/system/1
 name: killed
@@ -72,7 +73,7 @@ generator: {host: far}
 services:
   a: {kind: null_server, host: web}
 """
-# The guards need their grace period of one second after a kill, and longer on a busy machine.
+# After a kill, the guards need their grace period of one second, and on a busy machine more.
 GONE_WITHIN_S = 60.0
 
 
@@ -97,7 +98,9 @@ def conductor(folder: Path, last: int) -> subprocess.Popen[str]:
 
 
 def assert_gone(prefixes: list[str], conductor: int) -> None:
-    """Assert that no object with one of the prefixes is left, and no temporary folder of the conductor's process id."""
+    """Assert that no object with one of the prefixes exists, and no temporary folder with the process id of the
+    conductor.
+    """
     for prefix in prefixes:
         until(lambda prefix=prefix: cleaning.leftovers(prefix) == [], GONE_WITHIN_S)
         until(lambda prefix=prefix: not any(prefix.encode() in line for line in commands()), GONE_WITHIN_S)
@@ -153,7 +156,8 @@ def test_killed_at_a_random_moment(folder: Path, seed: int) -> None:
     with conductor(folder, -1) as process:
         assert process.stdout is not None
         prefix = process.stdout.readline().strip()
-        # In two seconds, the conductor prepares and removes the hosts about one and a half times.
+        # Within two seconds, the conductor prepares and removes the hosts about one and a half times, so a kill at a
+        # random time may hit any step.
         try:
             process.wait(random.Random(seed).uniform(0.0, 2.0))
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""A host of provider `existing` only receives load and is observed."""
+"""A host of the provider `existing` receives load and is observed, and nothing is started on it."""
 
 import inspect
 from pathlib import Path

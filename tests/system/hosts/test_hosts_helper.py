@@ -40,7 +40,7 @@ def test_why_a_helper_is_not_ready(script: str, reason: str | None) -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        # The child keeps the output pipes open, as `mount` does for a disk that does not respond.
+        # The child process keeps the output pipes open, as `mount` does for a disk that does not respond.
         ("echo no room >&2; printf rea; sleep 600 & wait", "no room (not ready within 0 s)"),
         ("yes no room >&2 & wait", "no room (not ready within 0 s)"),
     ],

@@ -1,4 +1,6 @@
-"""MariaDB on a host with limits: its data is on a disk of the host, and clients reach it over the virtual network."""
+"""MariaDB on a host with limits. Its data is on a disk of the host, and clients reach the server over the virtual
+network.
+"""
 
 from __future__ import annotations
 

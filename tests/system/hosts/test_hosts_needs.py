@@ -1,4 +1,4 @@
-"""Requirements of a system file, and the messages about requirements that are not met."""
+"""Requirements of a system file on the machine, and the messages about requirements that are not met."""
 
 import os
 import subprocess

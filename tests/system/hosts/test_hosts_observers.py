@@ -24,13 +24,13 @@ from towtank.system.process import ProcessSpec
 
 pytestmark = pytest.mark.waits
 
-# Enters the given control groups, then executes the command after `--`.
+# Program that enters the given control groups, then executes the command after `--`.
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 @pytest.fixture
 def control_group() -> Iterator[ControlGroup]:
-    """Create a control group like that of a systemd unit or a container."""
+    """Create a control group such as a systemd unit or a container has."""
     if os.geteuid() != 0 or find_trees().version is None:
         pytest.skip("needs root and control groups")
     group = ControlGroup(find_trees(), f"towtank-test-{secrets.token_hex(3)}/unit")

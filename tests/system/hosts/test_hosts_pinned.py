@@ -1,4 +1,6 @@
-"""A host may be pinned to CPUs of the system while the conductor is pinned to the CPUs of the generator."""
+"""A host may be pinned to the CPUs of the system under test while the conductor is pinned to the CPUs of the load
+generator.
+"""
 
 import os
 
@@ -12,7 +14,9 @@ from towtank.system.hosts.needs import absent_cpus
 
 @pytest.fixture
 def affinity(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
-    """Simulate the CPU affinity of this process, beginning with CPUs 0 to 3; return the list of all affinities set."""
+    """Simulate the CPU affinity of this process, beginning with CPUs 0 to 3. Return the list in which all later
+    affinities are recorded.
+    """
     had = [{0, 1, 2, 3}]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(had[-1]))
     monkeypatch.setattr(os, "sched_setaffinity", lambda _pid, cpus: had.append(set(cpus)))

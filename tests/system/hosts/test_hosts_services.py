@@ -1,4 +1,6 @@
-"""Third-party servers on virtual hosts: reached through the virtual network, and observed from outside."""
+"""Third-party servers on virtual hosts: clients reach them through the virtual network, and they are observed from
+outside the host.
+"""
 
 import urllib.request
 from pathlib import Path
@@ -27,7 +29,7 @@ OTHERS = {
     "redis": "  cache: {kind: redis, host: edge, port: 6379}\n",
     "openldap": "  people: {kind: openldap, host: edge, port: 389, population: {users: 20}}\n",
 }
-# Program and Debian package of each kind of server.
+# Program and Debian package of each kind of server in these tests.
 PROGRAMS = {
     "nginx": ("nginx", "nginx-light"),
     "httpd": ("apache2", "apache2-bin"),

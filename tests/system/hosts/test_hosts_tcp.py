@@ -1,4 +1,4 @@
-"""TCP counters of a host's network: queue overflows and retransmissions, without those of other networks."""
+"""TCP counters of a host's network: queue overflows and retransmissions, without the counts of other networks."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ Counters = Callable[[], dict[str, float]]
 
 @pytest.fixture
 def hosts(room: HostSettings) -> Iterator[list[VirtualHost]]:
-    """Three hosts on a bridge; the third has no traffic."""
+    """Three hosts that are connected by a bridge. The third host has no traffic."""
     made = virtual_hosts("bridge", 3)
     requires(made[0])
     try:
@@ -56,8 +56,8 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
     port = server.free_ports()
 
     def listen() -> socket.socket:
-        # A backlog of 1 admits two connections, because Linux refuses a connection only if the queue is longer than the
-        # backlog.
+        # A backlog of 1 accepts two connections, because Linux refuses a connection only if the queue is longer than
+        # the backlog.
         return socket.create_server((server.address, port), backlog=1)
 
     def connect() -> socket.socket:
@@ -71,13 +71,14 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
         for _ in range(2):
             taken = stack.enter_context(client.within(connect))
             until(lambda one=taken: one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[0] == ESTABLISHED)
-        # Retransmissions before this time, which a slow machine may cause, have nothing to do with the queue.
+        # Retransmissions before this time may have been caused by a slow machine and not by the full queue.
         sent_again, answered_again = here()[AGAIN], there()[AGAIN]
         with client.within(connect):
             until(lambda: there()[OVERFLOWS] >= 1)
-            # The server drops the SYN, so the client retransmits it, first after a second.
+            # The server drops the SYN packet because its queue is full, so the client retransmits the packet, first
+            # after a second.
             until(lambda: here()[AGAIN] > sent_again)
-        # Every SYN, also each retransmission, is one overflow.
+        # The kernel counts an overflow for every dropped SYN packet, including each retransmission.
         until(lambda: there()[OVERFLOWS] == 1 + here()[AGAIN] - sent_again)
         assert there()[DROPS] == there()[OVERFLOWS]
         assert there()[AGAIN] == answered_again
@@ -100,7 +101,7 @@ def test_segments_that_get_lost_are_counted_where_they_are_sent_again(hosts: lis
             server.mend()
             receiving.settimeout(60)
             assert receiving.recv(10) == b"lost"
-            # The first retransmission is a tail loss probe; the next ones follow timeouts.
+            # The first retransmission is a tail loss probe. Later retransmissions follow timeouts.
             assert _waits(here()) > waited
             assert there()[AGAIN] == answered
     assert set(elsewhere().values()) == {0.0}
@@ -120,7 +121,7 @@ def test_counts_of_this_machine_are_not_those_of_a_host(hosts: list[VirtualHost]
     assert counters(hosts[0])() == before
 
 
-# Text in the format of the kernel, with fewer columns.
+# Counters in the text format of the kernel, with fewer columns.
 SNMP = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm MaxConn RetransSegs\nTcp: 1 -1 42\n"
 
 

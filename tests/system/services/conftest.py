@@ -1,4 +1,4 @@
-"""Fixture with a bench for each kind of service in the conformance tests."""
+"""Fixture with a system of one service, for each kind of service in the conformance tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from towtank.system.model import load_system
 
 @pytest.fixture(params=CASES, ids=lambda case: case.kind)
 def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """A bench for each kind of service; the test is skipped with the name of the package that is missing."""
+    """A system with one service of each kind. If a package is missing, the test is skipped with the name of the
+    package.
+    """
     case: ServiceCase = request.param
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("TOWTANK_RUN", str(tmp_path))

@@ -1,4 +1,6 @@
-"""Files of a CMIS repository: JVM options, configuration of the nodes, and the list of its documents."""
+"""Files that Towtank writes for a CMIS repository: JVM options, configuration of the nodes, and the list of
+documents.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ GC_LOGS = Path(__file__).parents[2] / "data" / "gc"
 
 
 class HalfHost(LocalHost):
-    """A host that reports a limit on its CPU time."""
+    """Stand-in for a host that has a limit on its CPU time."""
 
     def facts(self) -> dict[str, Any]:
         """Return the properties of a host that has one and a half CPUs."""

@@ -1,4 +1,6 @@
-"""Programs as services: texts and files with filled placeholders, readiness, end, population, and limits of hosts."""
+"""User-defined programs as services: commands and files with placeholders, readiness, end, initial data, and limits of
+hosts.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def system_of(place: Path, /, host: str = "{provider: local}", more: str = "", **keys: Any) -> System:
-    """Build a system with one program; `keys` are keys of its service, written as JSON, which is also valid YAML."""
+    """Build a system with one program. `keys` are the keys of its service, written as JSON, which is also
+    valid YAML.
+    """
     given = {
         "kind": "command",
         "host": "here",

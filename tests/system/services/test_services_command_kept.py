@@ -1,6 +1,6 @@
-"""Stored populations of programs.
+"""Stored initial data of user-defined programs.
 
-If anything that determines a population changes, it is created anew. Files to which its command refers are found.
+If any input of the initial data changes, the data is created anew. Files to which the command refers are inputs too.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def test_a_changed_file_of_its_command_makes_another_population(
 
 
 def test_another_folder_makes_another_population(place: Path) -> None:
-    texts = ["sh", "-c", "cp *.txt ${data}"]  # the command names no file
+    # The command refers to its files by a pattern, so no file is an input by name.
+    texts = ["sh", "-c", "cp *.txt ${data}"]
     assert digest(place, *texts, folder="a") != digest(place, *texts, folder="b")
     varied = [{"folder": "${settings.part}", "settings": {"part": part}} for part in "ab"]
     assert digest(place, *texts, **varied[0]) != digest(place, *texts, **varied[1])

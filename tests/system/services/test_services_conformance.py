@@ -1,4 +1,4 @@
-"""Conformance tests for all third-party servers: each starts, works, applies its settings, and is removed."""
+"""Conformance tests for all third-party servers. Each server starts, works, applies its settings, and is removed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def processes_of(mark: Path) -> list[int]:
 
 
 def server_of(bench: Bench) -> int:
-    """Return the process id of the server, which is the child of its guard."""
+    """Return the process id of the server, which is the child process of its guard."""
     assert bench.system is not None
     guard = bench.system.status()["served"]["pid"]
     return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
@@ -118,7 +118,7 @@ def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
 
 
-# A server without `intrude` has no access control, because it is measured as a public server.
+# A server whose case has no function `intrude` has no access control, because it is measured as a public server.
 @those([case for case in CASES if case.intrude])
 def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
     assert bench.case.intrude is not None
@@ -132,7 +132,7 @@ def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
 @those([case for case in CASES if case.account])
 def test_it_does_not_run_as_root(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server runs as its own user, even if that user cannot access the folder of this process."""
+    """A server runs as its own user, even if that user cannot access the folder of this process."""
     if server_account([bench.case.account]) is None:
         pytest.skip(f"this machine has no user {bench.case.account!r}")
     tmp_path.chmod(0o700)

@@ -1,4 +1,6 @@
-"""Users of a directory, generated from a seed: reproducible, with hashes that match their passwords."""
+"""Users of an LDAP directory, generated from a seed: the same seed gives the same users, and hashes match their
+passwords.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""System files with gateways and metrics pages: invalid members, all faults reported together, and the scrapers."""
+"""System files with gateways and metrics pages: invalid members are refused, all faults are reported together, and
+scrapers are created.
+"""
 
 from __future__ import annotations
 

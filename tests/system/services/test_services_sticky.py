@@ -1,4 +1,4 @@
-"""Sticky sessions: a client stays with the member that handled its first request."""
+"""Sticky sessions: a gateway sends all requests of a client to the member that handled the first request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REQUESTS = 7
 
 
 def ask(address: str, cookie: str | None) -> str | None:
-    """Send a request; return the new cookie without its attributes, or None."""
+    """Send a request. Return the cookie that the response sets, without its attributes, or None."""
     connection = http.client.HTTPConnection(address, timeout=10)
     try:
         connection.request("GET", "/", headers={"Cookie": cookie} if cookie else {})

@@ -1,4 +1,4 @@
-"""Fixture with a bench for each kind of file system."""
+"""Fixture with a running system for each kind of file system."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
 def storage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageBench]:
-    """A bench with its running system, for all tests of a module.
+    """A running system with the file system under test, for all tests of a module.
 
     The tests are skipped with the reason if this machine cannot run the system.
     """
     folder = tmp_path_factory.mktemp("storage")
     with pytest.MonkeyPatch.context() as patch:
-        # This must be set first, because the path of the data is fixed when the system is built.
+        # The state folder must be set before the system is built, because the build fixes the path of the data.
         patch.setenv("TOWTANK_STATE", str(folder / "state"))
         bench = StorageBench(folder, request.param)
         if lines := bench.lacks():

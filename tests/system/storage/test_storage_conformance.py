@@ -20,7 +20,8 @@ from towtank.system.hosts import cleaning
 
 pytestmark = pytest.mark.waits
 
-# The bytes of the file depend on its path; the sizes include parts of a page, and more than one packet.
+# The bytes of a file depend on its path, so exchanged files are detected. The sizes include parts of a page, and more
+# than one packet.
 WRITE = """
 import hashlib, os, sys
 path, count = sys.argv[1], int(sys.argv[2])
@@ -76,7 +77,8 @@ for name in names - {"file-0"}:
     os.unlink(f"{root}/a/b/{name}")
 os.removedirs(f"{root}/a/b")
 """
-# Fills the file system with files of 1 MiB; prints the number of complete files and the error of the next one.
+# Script that fills the file system with files of 1 MiB. It prints the number of complete files and the error of the
+# next file.
 FILL = """
 import errno, os, sys
 root, kept = sys.argv[1], 0
@@ -123,11 +125,11 @@ def test_folders_hold_what_was_put_into_them(storage: StorageBench) -> None:
 
 @pytest.mark.timeout(480)
 def test_a_full_one_refuses_and_keeps_what_it_took(storage: StorageBench) -> None:
-    # The script waits for the disk hundreds of times, which takes long.
+    # The script waits for the disk hundreds of times, so it may run for long.
     kept, refusal = printed(storage, FILL, storage.root, limit_s=300.0).split()
     assert refusal in storage.case.refusals
     assert int(kept) >= 8
-    # Freed space can be used again, but sometimes only after a while.
+    # The file system can use freed space again, but sometimes only after a while.
     path = storage.root / "after"
     assert until_written(storage, path) == printed(storage, READ, path)
 
@@ -155,7 +157,7 @@ def test_nobody_else_sees_it(storage: StorageBench) -> None:
         assert line[0].startswith("/dev/loop")
 
 
-# Only for mounts, because disks are reported by the host.
+# This test applies to mounts only. The activity of a disk is reported by its host and not by a scraper.
 @pytest.mark.applies(storage=lambda case: case.is_mount)
 def test_each_step_is_reported(storage: StorageBench) -> None:
     (scraper,) = storage.service("area").scrapers()
@@ -166,7 +168,8 @@ def test_each_step_is_reported(storage: StorageBench) -> None:
     grown = {key: value - before.get(key, 0.0) for key, value in scraper.scrape().items()}
     scraper.close()
     assert grown["glusterfs_written_bytes_total"] == 70_000
-    # If the host's page cache is used, written data is not read again, except for partial pages.
+    # If writes use the page cache of the host, written data is not read from the server again, except for partial
+    # pages.
     expected = range(4096) if "direct" not in storage.case.services else [70_000]
     assert grown["glusterfs_read_bytes_total"] in expected
     assert grown['glusterfs_calls_total{call="create"}'] == 1
@@ -193,9 +196,9 @@ def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: Stor
 
 
 def paths_on_both(storage: StorageBench) -> list[Path]:
-    """Write six files, and more until `store-1` has one of them; return their paths.
+    """Write at least six files, and continue until the server `store-1` has one of them. Return the paths of the files.
 
-    After it was full, `store-1` gets no files for a while.
+    After `store-1` was full, it gets no files for a while.
     """
     paths: list[Path] = []
     deadline = time.monotonic() + KILLED_WITHIN_S
@@ -213,7 +216,7 @@ def is_whole(storage: StorageBench, path: Path, digest: str) -> bool:
 
 
 def server_of(guard: int) -> int:
-    """Return the process id of the server, which is the child of its guard."""
+    """Return the process id of the server, which is the child process of its guard."""
     return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
 
 

@@ -86,7 +86,8 @@ def test_hosts_of_mounts_and_of_nodes_are_checked_together(tmp_path: Path) -> No
     with pytest.raises(StudyError) as refused:
         load_system(path)
     reported = sorted(f"{fault.line}:{fault.column}: {fault.where}: {fault.message}" for fault in refused.value.faults)
-    # In the list of mounts, `odd` is on the host `far`, which its misspelt host name is taken for.
+    # The misspelt host name of the mount `odd` is interpreted as `far`, so `odd` is listed as a mount on the host
+    # `far`.
     everywhere = "must be a mount on all hosts of its nodes, web, far (area, odd), got"
     assert reported == sorted(
         [
@@ -111,7 +112,7 @@ TUNED = {"cache": "8 MiB", "direct": True, "inode_limit": 77}
 
 
 def stack(text: str) -> list[str]:
-    """Return the names of the translators of a volume file, from the lowest to the highest."""
+    """Return the names of the GlusterFS translators in a volume file, from the lowest to the highest."""
     return [line.split()[1] for line in text.splitlines() if line.startswith("volume ")]
 
 

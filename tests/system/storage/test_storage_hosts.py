@@ -1,4 +1,4 @@
-"""A file system mounted by several hosts: when a host has closed a file, other hosts read its complete content
+"""A file system that several hosts mount: when one host has closed a file, all other hosts read the complete content
 immediately.
 """
 
@@ -58,9 +58,10 @@ PORT = 7007
 # Time limit of a command on a host on a busy machine. [s]
 LIMIT_S = 60.0
 
-# Reads each file whose name it receives, immediately after the writer has closed the file.
+# Script that reads each file whose name it receives, immediately after the writer has closed the file.
 #
-# It then looks up the next file, which does not exist yet, so that a negative cache entry would cause a fault.
+# The script then looks up the next file, which does not exist yet. If the host cached this negative result, the next
+# read would fail.
 READER = """
 import hashlib, os, socket, sys
 wrong = []
@@ -80,7 +81,8 @@ with connection, connection.makefile("rw") as lines:
         print("read", file=lines, flush=True)
 print(wrong)
 """
-# Every other file is written under a temporary name first, as servers do; some are larger than one buffered write.
+# Script that writes files. It writes every second file under a temporary name first, as servers do. Some files are
+# larger than one buffered write.
 WRITER = """
 import hashlib, os, socket, sys, time
 address, port, root, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -123,7 +125,7 @@ class Shared:
         self.mount = mount
 
     def host(self, number: int) -> Host:
-        """Return the host with the given number, from 1; it has the mount."""
+        """Return the host with the given number, counted from 1. Each of these hosts has the mount."""
         return self.system._hosts.of(f"web-{number}")
 
     def path(self, name: str) -> Path:
@@ -131,19 +133,19 @@ class Shared:
         return self.mount.point_on(self.host(1)) / name
 
     def try_python(self, number: int, script: str, *arguments: object) -> Answer:
-        """Run a Python script on a host; it may fail."""
+        """Run a Python script on a host. The script may fail."""
         host = self.host(number)
         return host.execute([host.python(), "-c", script, *map(str, arguments)], LIMIT_S)
 
     def python(self, number: int, script: str, *arguments: object) -> str:
-        """Run a Python script on a host and return its output; the script must succeed."""
+        """Run a Python script on a host, check that it succeeds, and return its output."""
         answer = self.try_python(number, script, *arguments)
         assert answer.status == 0, answer.output
         return answer.output.strip()
 
 
 def made(folder: Path, settings: str, other: str = OTHER) -> System:
-    """Return the system before its start; skip the test with the reasons if this machine cannot run it."""
+    """Return the system before its start. If this machine cannot run the system, skip the test with the reasons."""
     path = folder / "system.yaml"
     path.write_text(SYSTEM.format(settings=settings, other=other))
     system = build_system(load_system(path), folder, folder / "logs")
@@ -199,7 +201,7 @@ def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared
     shared.python(1, WRITE, path, "before")
     assert shared.python(2, READ, path) == "before"
     shared.python(1, WRITE, path, "after it was changed")
-    # The other host may use cached data for as long as the settings allow.
+    # The other host may use cached data for the time that the settings of the mount allow.
     until(lambda: shared.python(2, READ, path) == "after it was changed")
 
 
@@ -255,13 +257,13 @@ def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
         hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "content_server"}
         assert hosts == {"content": "web-1", "content-2": "web-2"}
         assert system.ended() == []
-        # After its mount was killed and started again, a node can read files that it had open before.
+        # After the mount of a node was killed and started again, the node can read files that it had open before.
         system.signal("area-2", "kill")
         system.start("area-2")
         assert until(lambda: held(nodes[1], stored)) == text
 
 
 def held(node: CmisClient, stored: str) -> Any:
-    """Return the content that a node sends; None if the node responds with an error."""
+    """Return the content of a document that a node sends, or None if the node responds with an error."""
     status, body = node.send("/root", {"objectId": stored, "cmisselector": "content"})
     return body if status == 200 else None

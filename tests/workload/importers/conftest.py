@@ -29,15 +29,15 @@ class Import:
     workload: dict[str, Any]
 
     def notes(self) -> list[tuple[int, str, str]]:
-        """Return line, subject and reason of each note, once for each place in the file."""
+        """Return the line, subject and reason of each note, once for each place in the imported file."""
         return [(line, note.what, note.why) for note in self.draft.notes.sorted() for line, _ in note.places]
 
     def noted(self, what: str) -> list[int]:
-        """Return the lines of the notes about a subject."""
+        """Return the line numbers of the notes about a subject."""
         return [line for line, named, _ in self.notes() if what in named]
 
     def requests(self) -> list[dict[str, Any]]:
-        """Return all requests, in order."""
+        """Return all requests of the imported workload, in order."""
         return [step for steps in self.workload["transactions"].values() for step in _requests(steps)]
 
 
@@ -62,7 +62,7 @@ def import_file(tmp_path: Path) -> Callable[..., Import]:
         written.write_text(imported.text, encoding="utf-8")
         report = check_file(written)
         assert (report.kind, report.faults) == ("workload", [])
-        # The workload compiles to a plan, with arbitrary addresses for its targets.
+        # The workload must compile to a plan. The addresses of its targets are arbitrary.
         targets = {name: ["127.0.0.1:1"] for name in draft.targets or ["target"]}
         assert compile_workload(load_workload(written), targets=targets)["transactions"]
         return Import(draft, imported.text, yamlfile.load(written).data)
@@ -72,7 +72,7 @@ def import_file(tmp_path: Path) -> Callable[..., Import]:
 
 @pytest.fixture
 def import_text(tmp_path: Path, import_file: Callable[..., Import]) -> Callable[..., Import]:
-    """Import a text."""
+    """Import a file with the given text."""
 
     def run(form: str, text: str, name: str = "example", hosts: tuple[str, ...] = ()) -> Import:
         path = tmp_path / name
@@ -84,7 +84,7 @@ def import_text(tmp_path: Path, import_file: Callable[..., Import]) -> Callable[
 
 @pytest.fixture
 def import_notes(tmp_path: Path) -> Callable[..., Import]:
-    """Import a text without compiling a plan, for tests with many variants of a file."""
+    """Import a file with the given text without compiling a plan, for tests with many variants of a file."""
 
     def run(form: str, text: str) -> Import:
         path = tmp_path / "example"

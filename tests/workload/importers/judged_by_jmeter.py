@@ -22,7 +22,7 @@ LOOPS = 2
 
 
 def run(text: str, log: Log, folder: Path, duration: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the requests of JMeter, and the same number of requests of Towtank."""
+    """Return the requests that JMeter sends, and the same number of requests that Towtank sends."""
     file = folder / "plan.jmx"
     host, port = log.address.split(":")
     (folder / "h.csv").write_text("user,pw\nann,1\nbob,2\ncy,3\ndi,4\n", encoding="utf-8")
@@ -57,7 +57,7 @@ def variables(value: str) -> str:
 
 
 def data_set(file: str) -> str:
-    """Return a data set whose file has the column names in its first line."""
+    """Return a data set element whose file has the column names in its first line."""
     inner = f'<stringProp name="filename">{file}</stringProp><stringProp name="delimiter">,</stringProp>'
     inner += '<boolProp name="recycle">true</boolProp><stringProp name="shareMode">shareMode.all</stringProp>'
     head = '<CSVDataSet guiclass="TestBeanGUI" testclass="CSVDataSet" testname="rows">'
@@ -212,7 +212,7 @@ PLANS = {
     ),
     "once only": group(element("OnceOnlyController", at("/once")) + at("/each")),
 }
-# Nightly runs use more plans; each takes ten seconds.
+# Number of generated plans. Nightly runs use more plans; each takes ten seconds.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 
 
@@ -234,8 +234,8 @@ def test_a_generated_plan_asks_for_what_jmeter_asks_for(seed: int, tmp_path: Pat
 
 
 def test_pauses_are_those_of_jmeter(tmp_path: Path) -> None:
-    """A flow control action with a timer below it: the same requests as in JMeter, and no pause shorter than that of
-    the timer.
+    """For a flow control action with a timer below it, Towtank sends the same requests as JMeter, and no pause is
+    shorter than that of the timer.
     """
     timer = element("ConstantTimer", ConstantTimer__delay="600")
     action = element("TestAction", timer, ActionProcessor__action="1", ActionProcessor__duration="0")

@@ -20,20 +20,20 @@ from k6_generated import HEAD, generated
 from towtank.workload.importers import Options, read
 
 K6 = Path(os.environ.get("TOWTANK_K6", ".venv/k6")).resolve() / "k6"
-# Nightly runs use more scripts; each takes some seconds.
+# Number of generated scripts. Nightly runs use more scripts; each takes some seconds.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 ROUNDS = 2
 
 
 def k6(file: Path, *words: str) -> None:
-    """Run a script; a failed check or threshold does not count as a failure of k6."""
+    """Run a script with k6. A failed check or threshold does not count as a failure of k6."""
     command = [str(K6), "run", "--quiet", "--no-usage-report", *words, str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=file.parent)
     assert ended.returncode in {0, 99}, ended.stderr
 
 
 def both(text: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the requests of k6, and the same number of requests of Towtank."""
+    """Return the requests that k6 sends, and the same number of requests that Towtank sends."""
     with logging_server({"/bad": 404}) as log:
         file = folder / "script.js"
         file.write_text(text.replace("ADDRESS", log.address), encoding="utf-8")
@@ -147,7 +147,9 @@ def test_what_differs_is_noted(name: str, tmp_path: Path) -> None:
 
 
 def test_pauses_are_those_of_k6(tmp_path: Path) -> None:
-    """Pauses between requests and inside a page: the requests are those of k6, and no pause is shorter."""
+    """With pauses between requests and inside a page, Towtank sends the requests of k6, and no pause is shorter than in
+    k6.
+    """
     text = script("visit('/1');\nsleep(0.6);\ngroup('g', () => { visit('/2'); sleep(0.4); visit('/3'); });")
     with logging_server() as log:
         file = tmp_path / "script.js"
@@ -162,8 +164,8 @@ def test_pauses_are_those_of_k6(tmp_path: Path) -> None:
 
 
 def counted(text: str, folder: Path, users: int) -> tuple[Counter[str], Counter[str]]:
-    """Return the number of requests by path: of k6 with its own options, and of Towtank with the same users and
-    duration.
+    """Return the number of requests by path, sent by k6 with the script's own options and by Towtank with the same
+    users and duration.
     """
     with logging_server() as log:
         file = folder / "script.js"
@@ -184,8 +186,8 @@ def test_arrival_rates_are_those_of_k6(tmp_path: Path) -> None:
 
 
 def test_scenarios_have_their_shares_of_users(tmp_path: Path) -> None:
-    """Three users execute one function, and one user executes another with the same pauses: the ratio of requests is
-    three.
+    """Three users execute one function, and one user executes another function with the same pauses. So the ratio of
+    the numbers of requests is three.
     """
     users = {"executor": "constant-vus", "duration": "4s"}
     scenarios = {"a": {**users, "vus": 3, "exec": "a"}, "b": {**users, "vus": 1, "exec": "b"}}

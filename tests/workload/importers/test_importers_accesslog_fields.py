@@ -23,17 +23,19 @@ EMPTY = ("", "-")
 
 
 def lines(around: str) -> str:
-    """Return three log lines with a field inserted at `{}` in `around`."""
+    """Return three log lines in the format `around`, with a field inserted at `{}`."""
     return "".join(around.replace("{}", COMBINED.format(second=second)) + "\n" for second in (0, 5, 15))
 
 
 def stated(found: Any) -> list[str]:
-    """Return the statements of an import about the last numbers of the lines."""
+    """Return the import's statements about the meaning of the last numbers of the lines."""
     return [text for text in found.draft.findings["summary"] if text.startswith("response time:")]
 
 
 def test_the_lists_have_what_the_common_formats_are_made_of() -> None:
-    """The lists contain the fields of the two formats in the guide. Otherwise they would not come from the servers."""
+    """The lists of fields must contain the fields of the two formats in the guide. Otherwise the lists would not come
+    from the servers.
+    """
     apache, nginx = LISTED["fields"]["apache"], LISTED["fields"]["nginx"]
     assert {"%h", "%l", "%u", "%t", "%r", "%s", "%b", "%D"} <= set(apache)
     assert {"$remote_addr", "$remote_user", "$time_local", "$request", "$status", "$body_bytes_sent"} <= set(nginx)
@@ -44,7 +46,7 @@ def test_the_lists_have_what_the_common_formats_are_made_of() -> None:
 @pytest.mark.parametrize("name", sorted(WRITTEN))
 @pytest.mark.parametrize("quote", ["", '"'], ids=["bare", "quoted"])
 def test_a_field_behind_a_combined_line_is_accounted_for(name: str, quote: str, import_notes: Importer) -> None:
-    """The field is noted, or it is reported as the response time; an empty field changes nothing."""
+    """The import notes the field or reports it as the response time. An empty field changes nothing."""
     plain = import_notes("accesslog", lines("{}"))
     found = import_notes("accesslog", lines(f"{{}} {quote}{WRITTEN[name]}{quote}"))
     if WRITTEN[name] in EMPTY:
@@ -57,7 +59,7 @@ def test_a_field_behind_a_combined_line_is_accounted_for(name: str, quote: str, 
 @pytest.mark.parametrize("name", sorted(name for name, text in WRITTEN.items() if text not in EMPTY))
 @pytest.mark.parametrize("quote", ["", '"'], ids=["bare", "quoted"])
 def test_a_field_before_the_client_is_not_taken_for_it(name: str, quote: str, import_notes: Importer) -> None:
-    """A wrong client address would change the sessions, so the import is refused or the field is noted."""
+    """A wrong client address would change the sessions. So the import must refuse the log or note the field."""
     try:
         found = import_notes("accesslog", lines(f"{quote}{WRITTEN[name]}{quote} {{}}"))
     except StudyError:
@@ -67,8 +69,8 @@ def test_a_field_before_the_client_is_not_taken_for_it(name: str, quote: str, im
 
 @pytest.mark.parametrize("name", ["nginx $msec", "nginx $time_iso8601", "nginx $request_id", "apache %t"])
 def test_an_instant_or_a_name_is_no_response_time(name: str, import_notes: Importer) -> None:
-    """`$msec` also has a decimal point: read as a response time in seconds, it would place the start of a request 57
-    years before its end.
+    """The timestamp `$msec` also has a decimal point. If it were read as a response time in seconds, the start of a
+    request would be 57 years before its end.
     """
     found = import_notes("accesslog", lines(f"{{}} {WRITTEN[name]}"))
     assert (stated(found), found.noted("field rest")) == ([], [1, 2, 3])

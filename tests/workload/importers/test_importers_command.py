@@ -1,4 +1,6 @@
-"""`towtank import`: every example becomes a valid workload; faults in the input are reported with their line."""
+"""The command `towtank import`: every example becomes a valid workload, and faults in the input are reported with their
+line.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,7 @@ BAD = [
 
 
 def refuse(form: str, path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Import a file that must be refused, within this process; return the exit status."""
+    """Import a file that must be refused, in the process of the test, and return the exit status."""
     status = run(["import", form, str(path)])
     printed = capsys.readouterr()
     assert (status, printed.out) == (2, ""), printed.err
@@ -153,7 +155,9 @@ def test_any_bytes_end_in_a_fault(
 def test_any_broken_example_ends_in_a_fault_or_a_workload(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bytes are replaced and removed at random with a fixed seed; no input may cause an internal error."""
+    """Random bytes of the examples are replaced and removed, with a fixed seed. No input may cause an internal
+    error.
+    """
     chance = random.Random(5)
     whole = (EXAMPLES / FILES[form]).read_bytes()
     for number in range(20):

@@ -19,7 +19,7 @@ from towtank.workload import compile_workload, load_workload
 from towtank.workload.importers.encoded import encoded, pairs_of, survives
 
 Importer = Callable[..., Any]
-# Text of a query, and True if a mapping can represent it.
+# Each case is the text of a query, and True if a mapping of names to values can represent it.
 QUERIES = [
     ("q=red%20shoes&size=", True),
     ("q=caf%C3%A9", True),
@@ -62,7 +62,7 @@ def meaning(text: str) -> list[tuple[bytes, bytes]]:
 
 
 def har(*requests: dict[str, Any]) -> str:
-    """Return a recording with the given requests."""
+    """Return a HAR recording with the given requests."""
     answer = {"status": 200, "headers": [], "cookies": [], "content": {"size": 0, "mimeType": "text/plain"}}
     entries = [
         {

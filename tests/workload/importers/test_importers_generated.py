@@ -15,21 +15,21 @@ from typing import Any
 import pytest
 
 Importer = Callable[..., Any]
-# Nightly runs use more files.
+# Number of generated files. Nightly runs use more files.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 _VALUES = ("1", "two words", "a&b=c", "ä", "x/y", "")
 _MEDIA = "application/x-www-form-urlencoded"
 
 
 def _operation(draw: Random, path: str, method: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an operation of an interface description, and the request that it describes."""
+    """Return a random operation of an interface description, and the request that this operation describes."""
     name = draw.choice(("plain", "a b", "ü"))
     wanted: dict[str, Any] = {method: path.replace("{id}", {"plain": "plain", "a b": "a%20b", "ü": "%C3%BC"}[name])}
     parameters = [{"name": "id", "in": "path", "required": True, "example": name}] if "{id}" in path else []
     for place, key in (("query", "query"), ("header", "headers")):
         for each in draw.sample(("X-A", "X-B", "X-C"), draw.randint(0, 2)):
             value = draw.choice(_VALUES[:4]) if place == "query" else draw.choice(("1", "a b"))
-            # The value in the request is the example, the default, or the first listed value.
+            # The value in a request is the example, the default, or the first listed value of its parameter.
             how = draw.choice(({"example": value}, {"schema": {"default": value}}, {"schema": {"enum": [value, "z"]}}))
             parameters.append({"name": each, "in": place, "required": True, **how})
             wanted.setdefault(key, {})[each] = value

@@ -21,7 +21,7 @@ Importer = Callable[..., Any]
 
 
 def entry(second: float, method: str, url: str, answer: str = "", **more: Any) -> dict[str, Any]:
-    """Return an entry of a recording whose response takes 100 ms."""
+    """Return an entry of a HAR recording. Its response takes 100 ms."""
     request = {
         "method": method,
         "url": url,
@@ -43,8 +43,8 @@ def recording(*entries: dict[str, Any]) -> str:
 
 
 def recorded(*entries: dict[str, Any]) -> str:
-    """Return a recording in the layout of `towtank record`: a line for each entry, and an end that the next entry
-    overwrites.
+    """Return a recording in the layout that `towtank record` writes: a line for each entry, and an end that the next
+    entry overwrites.
     """
     head = '{"log":{"version":"1.2","creator":{"name": "towtank", "version": "1"},"entries":['
     return head + ",\n".join(map(json.dumps, entries)) + '],"pages":[]}}\n'
@@ -56,7 +56,8 @@ def test_a_recording_that_was_cut_off_is_read_without_its_last_exchange(import_t
     assert not import_text("har", whole).noted("last exchange")
     begun = whole.index(json.dumps(third))
     rest = recorded(first, second)[begun - 2 :]
-    # The file has the part of the entry written so far, then the rest of the old text if the old text was longer.
+    # At this moment the file has the part of the new entry written so far, then the rest of the old text if the old
+    # text was longer.
     for written in (1, 20, len(json.dumps(third)), len(whole) - begun - 3):
         torn = whole[: begun + written] + rest[2 + written :]
         found = import_text("har", torn)
@@ -93,7 +94,8 @@ def test_the_example(import_file: Importer) -> None:
 def test_think_times_are_the_gaps_between_pages(import_text: Importer) -> None:
     times = (0, 2, 4.5, 20, 120)
     found = import_text("har", recording(*(entry(t, "GET", f"http://a/p{i}") for i, t in enumerate(times))))
-    # Responses take 0.1 s, so the gaps are 1.9, 2.4, 15.4 and 99.9 s. The first two form a group with mean 2.15 s.
+    # Responses take 0.1 s, so the gaps between requests are 1.9, 2.4, 15.4 and 99.9 s. The first two gaps form a group
+    # with mean 2.15 s.
     assert found.workload["parameters"] == {
         "think_short": "2.15 s",
         "think_long": "15.4 s",
@@ -243,7 +245,7 @@ FORM = "application/x-www-form-urlencoded"
 def test_what_browsers_do_beside_their_users(
     method: str, url: str, changed: dict[str, Any], why: str, import_text: Importer
 ) -> None:
-    """Requests in the form in which Chromium saves them."""
+    """The requests have the form in which Chromium saves requests that the browser sends on its own."""
     odd = entry(0.2, method, url)
     odd["response"].update(changed.pop("response", {}))
     found = import_text("har", recording(entry(0, "GET", "http://a/"), {**odd, **changed}))
@@ -294,7 +296,7 @@ def test_parts_of_a_form_are_taken_out_of_its_text(import_text: Importer) -> Non
 
 
 def test_a_value_whose_name_stands_behind_it(import_text: Importer) -> None:
-    """Two hidden fields begin with the same text; the text after the value distinguishes them."""
+    """Two hidden fields begin with the same text. The text after the value distinguishes the two fields."""
     page = '<input value="0011223344" name="a"><input value="99aabbccdd" name="token">'
     form = {"post": "token=99aabbccdd", "media": FORM}
     found = import_text("har", recording(entry(0, "GET", "http://a/f", page), entry(3, "POST", "http://a/f", **form)))
@@ -441,7 +443,7 @@ def test_a_body_that_was_not_recorded_is_noted(
 
 
 def _whole() -> dict[str, Any]:
-    """Return a recording that contains each kind of mapping."""
+    """Return a recording that contains each kind of JSON mapping of the format."""
     one = entry(0, "POST", "http://a/x", answer="{}", answered={"X": "y"}, headers={"X-One": "1"}, post="a=1")
     one["request"]["postData"]["params"] = [{"name": "a", "value": "1"}]
     return {"log": {"entries": [one]}}
@@ -502,7 +504,7 @@ def _session() -> dict[str, Any]:
     return {"log": {"entries": [first, login, order, picture]}}
 
 
-# For each imported key: its place in the session, and another value.
+# For each imported key: its place in the recording, and a changed value.
 _START, _LOGIN, _ORDER, _PICTURE = range(4)
 _OTHERS: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {
     ("log", "entries"): (("log",), []),
@@ -547,7 +549,9 @@ def _at(archive: dict[str, Any], place: tuple[Any, ...]) -> Any:
 )
 @pytest.mark.parametrize("change", ["another value", "left out"])
 def test_every_carried_key_changes_the_plan(kind: str, name: str, change: str, import_notes: Importer) -> None:
-    """If the value is changed or removed, the workload or a note changes, or the recording is refused."""
+    """If the value of an imported key is changed or removed, the workload or a note must change, or the recording is
+    refused.
+    """
     place, other = _OTHERS[kind, name]
     base = import_notes("har", json.dumps(_session()))
     archive = _session()

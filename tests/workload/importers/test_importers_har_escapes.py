@@ -1,4 +1,6 @@
-"""HAR recordings: values inside a text that is kept as recorded have the encoding of this text."""
+"""HAR recordings with texts that are kept as recorded: values that replace parts of such a text are encoded like this
+text.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def imported(folder: Path, url: str, post: str = "", media: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Import a recording of one request, including its passwords; return the request and the parameters."""
+    """Import a recording of one request, including its passwords. Return the request and the parameters."""
     request: dict[str, Any] = {"method": "POST" if media else "GET", "url": url, "headers": []}
     if media:
         request["headers"] = [{"name": "Content-Type", "value": media}]

@@ -1,4 +1,6 @@
-"""JMeter test plans: behaviour after a failure, logins, cookies, pauses, encodings, pacing, and every property."""
+"""Import of JMeter test plans: behaviour after a failure, logins, cookies, pauses, encodings, pacing, and every
+property.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +142,7 @@ def cookie_manager(entries: str = "", **properties: str) -> str:
 
 
 def of_group(found: Any) -> dict[str, Any]:
-    """Return the cookie setting of the only group."""
+    """Return the cookie setting of the only user group."""
     (group_,) = found.workload["groups"].values()
     return dict(group_.get("cookies", {}))
 
@@ -259,7 +261,7 @@ def test_values_that_are_encoded_already_are_not_encoded_twice(import_text: Impo
     wanted = {"a": "1234 Test& St.", "b": "1+2 %26"}
     first, second, third = found.requests()
     assert first["form"] == wanted
-    # Only some servers read a `+` in a query as a blank, so the importer keeps it.
+    # Only some servers read a `+` in a query as a blank, so the importer keeps the `+`.
     query = "a=1234+Test%26+St.&b=1%2B2%20%2526"
     assert second["get"] == f"/g?{query}"
     # JMeter sends the arguments of a DELETE request both in the query and in the body.
@@ -516,7 +518,7 @@ _ELEMENTS = sorted(
     if kind not in {"HTTPArgument", "Argument", "Header", "Authorization", "Cookie", "HTTPFileArg", "HTTPFileArgs"}
     and kind not in {"Arguments", "OpenModelThreadGroup"}
 )
-# These properties contain elements instead of texts; the tests above cover them.
+# The values of these properties are elements instead of texts. The tests above cover these properties.
 _STRUCTURED = frozenset({"HTTPsampler.Arguments", "HTTPsampler.Files", "ThreadGroup.main_controller"}) | {
     "AuthManager.auth_list",
     "CookieManager.cookies",

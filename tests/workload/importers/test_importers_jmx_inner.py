@@ -17,7 +17,7 @@ from towtank.workload.importers.jmx.table import ELEMENTS
 Importer = Callable[..., Any]
 KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/jmeter.json").read_text("utf-8"))["elements"]
 _VALUES = ("true", "false", "17", "/zz", "", "http://b/x", "DIGEST")
-# Properties that an element has in addition to the tested property.
+# Further properties of an element, in addition to the tested property.
 _OWN = {
     "HTTPArgument": {"Argument.name": "a", "Argument.value": "%41", "Argument.metadata": "="},
     "Argument": {"Argument.name": "v", "Argument.value": "one"},
@@ -27,7 +27,7 @@ _OWN = {
     "HTTPFileArg": {"File.path": "x.bin", "File.paramname": "f"},
 }
 
-# Properties without which some elements have no effect.
+# Some elements have no effect without these properties.
 _NEEDED = {
     "HTTPArgument.use_equals": {"Argument.value": ""},
     "Cookie.domain_specified": {"Cookie.domain": ".a"},
@@ -61,7 +61,7 @@ _MANAGERS = {
 
 
 def _plan(kind: str, name: str = "", value: str = "") -> str:
-    """Return a plan that contains an element of a kind, with a property inside, where the element has an effect."""
+    """Return a plan with an element of a kind at a place where it has an effect. The element contains a property."""
     inner = _inner(kind, name, value) if kind in _OWN else ""
     inside = manager = ""
     if kind in _MANAGERS:
@@ -95,7 +95,7 @@ def _made(text: str, import_notes: Importer) -> tuple[Any, ...]:
 
 
 def _is_accounted_for(kind: str, name: str, plan: Callable[..., str], import_notes: Importer) -> None:
-    """Assert that another value changes the workload or causes a note.
+    """Assert that another value of a property changes the workload or causes a note.
 
     If the table marks the property as noted, each value must cause a note.
     """
@@ -139,8 +139,8 @@ def test_every_property_of_an_open_group_is_accounted_for(name: str, import_note
 @pytest.mark.parametrize("kind", sorted(set(KEYS) - set(ELEMENTS)))
 @pytest.mark.parametrize("below", [False, True])
 def test_an_element_that_no_table_has_is_noted(kind: str, below: bool, import_notes: Importer) -> None:
-    """A note names the element, whether it is beside a request or below it; keys that all elements have cause no
-    note.
+    """A note names the unknown element, whether it is beside a request or below it. Keys that all elements have cause
+    no note.
     """
     made = element(kind, **{key.replace(".", "__"): "17" for key in KEYS[kind][:1]})
     text = group(sampler("/x", made) if below else made + sampler("/x"))

@@ -52,8 +52,8 @@ def timer(mode: object, rate: int = 600) -> str:
 def test_a_throughput_for_several_groups_is_shared_as_its_mode_says(
     mode: object, expected: tuple[str, str], import_text: Importer
 ) -> None:
-    """The throughput is 10 samples/s. The groups have 10 threads with 1 sampler a round, and 30 threads with 3
-    samplers.
+    """The throughput of 10 samples/s is shared by a group of 10 threads with 1 sampler a round, and a group of 30
+    threads with 3 samplers a round.
     """
     found = import_text(
         "jmx",
@@ -88,9 +88,9 @@ def test_threads_of_a_group_that_is_left_out_share_a_throughput(import_text: Imp
 
 
 def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> None:
-    """The schedule serves 10 threads with intervals of 0.1 s, and 30 threads with intervals of 0.2 s.
+    """The shared schedule serves 10 threads with intervals of 0.1 s, and then 30 threads with intervals of 0.2 s.
 
-    When each thread has been served once, 7 s have passed.
+    So each thread has been served once after 10 x 0.1 s + 30 x 0.2 s = 7 s.
     """
     given = plan(
         threads("a", 10, timer(3) + request("/a")),
@@ -109,8 +109,8 @@ def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> 
     ],
 )
 def test_the_slowest_timer_of_a_round_paces_it(first: str, second: str, expected: str, import_text: Importer) -> None:
-    """Independent timers of a round run in parallel, so the slowest determines the pacing. Timers of one shared
-    schedule add up.
+    """Independent timers of a round run in parallel, so the slowest timer determines the pacing. The times of timers
+    with one shared schedule are added.
     """
     given = plan(threads("a", 10, request("/a", first) + request("/b", second)))
     assert pacings(import_text("jmx", given)) == {"a": expected}
@@ -153,7 +153,7 @@ def test_a_pacing_of_parts_of_a_millisecond_is_kept(import_text: Importer) -> No
 
 @pytest.mark.parametrize("users", [0, -2])
 def test_a_group_without_threads_is_left_out_of_the_others(users: int, import_text: Importer) -> None:
-    """Of the 10 threads that run, one group has 4 and another has 6; a group without threads gets no share of the
+    """Of the 10 threads that run, one group has 4 and another has 6. A third group without threads gets no share of the
     throughput.
     """
     given = [threads("idle", users, request("/i")), threads("a", 4, timer(1) + request("/a"))]
@@ -186,9 +186,10 @@ def test_a_number_of_threads_that_is_not_known_is_noted(number: str, why: str, i
 
 
 def test_groups_of_plugins_have_the_users_of_their_rows(import_text: Importer) -> None:
-    """UltimateThreadGroup has the sum of its first column, and ConcurrencyThreadGroup its target level.
+    """For UltimateThreadGroup, the number of users is the sum of the first column. For ConcurrencyThreadGroup, it is
+    the target level.
 
-    OpenModelThreadGroup has no number of threads, so one is assumed.
+    OpenModelThreadGroup states no number of threads, so one thread is assumed.
     """
     rows = "".join(
         f'<collectionProp name="{users}"><stringProp name="1">{users}</stringProp><stringProp name="2">0</stringProp>'

@@ -44,7 +44,7 @@ curl -s --url-query 'n=a b' --url-query '+o=%20%2B' 'http://ADDRESS/url-queries'
 """
 
 
-# Number of files of twenty generated command lines; nightly runs use more.
+# Number of files, each with twenty generated command lines. Nightly runs use more files.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 pytestmark = [
     pytest.mark.waits,
@@ -53,7 +53,7 @@ pytestmark = [
 
 
 def both(lines: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the requests of curl, and the same number of requests of Towtank.
+    """Return the requests that curl sends, and the same number of requests that Towtank sends.
 
     Cookies are removed if a note reports that they differ.
     """

@@ -1,4 +1,6 @@
-"""k6 scripts: requests, checks, pauses, branches, data, and options; notes name unsupported parts with their line."""
+"""Import of k6 scripts: requests, checks, pauses, branches, data, and options. Notes name unsupported parts with their
+line.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ HEAD = "import http from 'k6/http';\nimport { check, sleep, group } from 'k6';\n
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script whose default function has the given body, beginning at the third line."""
+    """Import a k6 script whose default function has the given body. The body begins at the third line."""
 
     def run(body: str, before: str = "") -> Any:
         own = "" if "options" in before else "export const options = { noCookiesReset: true, maxRedirects: 0 };\n"

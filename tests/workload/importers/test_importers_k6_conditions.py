@@ -20,7 +20,7 @@ UNKNOWN = "left out: its condition is not known before the run"
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[[str], Any]:
-    """Import a script whose default function has the given body."""
+    """Import a k6 script whose default function has the given body."""
 
     def run(body: str) -> Any:
         return import_text("k6", f"{HEAD}export default function () {{\n{body}\n}}\n", "script.js")

@@ -20,7 +20,7 @@ HEAD = "import http from 'k6/http';\nimport exec from 'k6/execution';\nimport { 
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script whose default function has the given body."""
+    """Import a k6 script whose default function has the given body."""
 
     def run(body: str, before: str = "") -> Any:
         return import_text("k6", f"{HEAD}{before}\nexport default function () {{\n{body}\n}}\n", "script.js")
@@ -107,7 +107,7 @@ def test_scenarios_share_the_users_and_start_times_are_noted(script: Callable[..
     found = script("http.get('http://a/x');", scenarios(a=first, b=rate))
     groups = found.workload["groups"]
     assert {name: group["share"] for name, group in groups.items()} == {"a": "75 %", "b": "25 %"}
-    # There are 40 users. The 10 users of this scenario start an iteration every 2 s, which is 5 a second.
+    # Of the 40 users, the 10 users of this scenario start an iteration every 2 s, which is 5 iterations a second.
     assert groups["b"]["loop"]["pacing"] == "2 s"
     assert found.noted("scenario b: startTime")
 
@@ -296,7 +296,7 @@ _KINDS = {
     "stage": [*KEYS["Stage"], "new"],
     "threshold": [*KEYS["ObjectThreshold"], "new"],
 }
-# These options are set in another way in this test, or they identify the scenario.
+# The test sets these options in another way, or they identify the scenario.
 _GIVEN = frozenset({"executor", "scenarios", "thresholds", "stages"})
 
 
@@ -343,7 +343,7 @@ def test_every_option_is_accounted_for(kind: str, import_notes: Importer) -> Non
 
 
 _FUNCTIONS = [(module, name) for module, names in LISTS["functions"].items() for name in names]
-# Arguments without which a call cannot be imported; other calls get an empty text.
+# Arguments that a call needs to be imported. All other calls get an empty text as argument.
 _ARGUMENTS = {
     "check": "r, { ok: (r) => r.status === 201 }",
     "group": "'page', () => { http.get('http://a/g'); }",
@@ -354,7 +354,7 @@ _ARGUMENTS = {
     **dict.fromkeys(("get", "head", "post", "put", "patch", "del"), "'http://a/c'"),
     "request": "'PUT', 'http://a/c'",
 }
-# Values that identify a user or its iteration, or that are parts of other calls.
+# These values identify a user or its iteration, or are parts of other calls, so they are not tested alone.
 _VALUES_ONLY = {"scenario": "exec.scenario.iterationInTest", "vu": "exec.vu.idInTest", "url": "http.url`http://a/c`"}
 
 

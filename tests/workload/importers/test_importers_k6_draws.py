@@ -1,4 +1,4 @@
-"""Random values of k6 scripts: a value that is drawn once is the same in all steps that read it."""
+"""Random values in k6 scripts: a value that the script generates once is the same in all steps that use it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED = "depends on a new random number; in k6 it depends on the number that was
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script whose default function has the given body; `visit(path)` makes a request."""
+    """Import a k6 script whose default function has the given body, in which `visit(path)` makes a request."""
 
     def run(body: str, before: str = "") -> Any:
         visit = "const visit = (path) => { http.get('http://a' + path); };\n"
@@ -39,7 +39,9 @@ def script(import_text: Importer) -> Callable[..., Any]:
 
 
 def steps_of(found: Any) -> list[dict[str, Any]]:
-    """Return the steps of the function without the keys for failures after which k6 continues."""
+    """Return the steps of the imported function, without the keys that let a user continue after a failure as
+    k6 does.
+    """
     steps: list[dict[str, Any]] = found.workload["transactions"]["script"]
     return [{key: value for key, value in step.items() if key != "on_failure"} for step in steps]
 
@@ -93,7 +95,7 @@ def test_a_value_that_a_loop_reads_is_drawn_before_it(script: Callable[..., Any]
 
 
 def test_values_of_the_script_are_drawn_once_by_each_user(script: Callable[..., Any]) -> None:
-    """k6 executes the statements outside of functions once for each user."""
+    """k6 executes the statements outside of functions once for each user, so each user has its own random values."""
     before = "const me = uuidv4();\nconst own = users[Math.floor(Math.random() * users.length)];\nconst no = uuidv4();"
     found = script("visit('/' + me);\nvisit('/' + own.n);\nvisit('/' + me);", before)
     assert found.workload["transactions"]["script_once"] == [{"set": {"me": "${uuid}"}}, {"draw": "users"}]
@@ -127,8 +129,8 @@ def test_a_row_that_a_loop_reads_is_not_drawn_over_in_it(script: Callable[..., A
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        # The condition of the branch leaves a range of whole numbers, so the value in the branch is drawn from this
-        # range.
+        # The condition of the branch is true for a range of whole numbers. So the random value in the branch is taken
+        # from this range.
         ("if (x <= 2) { visit('/' + x); } else { visit(`/more/${x}`); }", []),
         ("if (x <= 2) { visit('/' + x); }\nvisit('/' + x);", [AGAIN]),
         ("visit('/' + x);\nif (x <= 2) { visit('/a'); }", [ASKED]),
@@ -224,7 +226,7 @@ def test_characters_of_a_random_text_are_noted(script: Callable[..., Any]) -> No
 
 
 def calls_of(run: Callable[[], Any]) -> int:
-    """Return the number of calls of Python functions, which excludes functions written in C."""
+    """Return the number of calls of Python functions. Calls of functions written in C are not counted."""
     calls = 0
 
     def count(_frame: FrameType, event: str, _argument: Any) -> None:
@@ -255,7 +257,7 @@ def test_the_work_for_draws_grows_with_their_number(draw: str, use: str, tmp_pat
         path.write_text(f"{HEAD}export default function () {{\n" + "\n".join(lines) + "\n}\n", "utf-8")
         return calls_of(lambda: read("k6", path, Options((), tmp_path)))
 
-    calls(1)  # the first import of a process loads modules
+    calls(1)  # The first import in a process loads modules, so it is not counted.
     assert calls(400) < 6 * calls(100)
 
 

@@ -19,7 +19,7 @@ export const options = { noCookiesReset: true, maxRedirects: 0 };
 
 @pytest.fixture
 def posted(import_text: Importer, tmp_path: Path) -> Callable[[str], Any]:
-    """Import a script that posts a body; the file `own` exists, the file `gone` does not exist."""
+    """Import a k6 script that posts a body. The file `own` exists, and the file `gone` does not exist."""
     (tmp_path / "own.json").write_text('{"a": 1}')
 
     def run(body: str) -> Any:
@@ -45,7 +45,9 @@ def posted(import_text: Importer, tmp_path: Path) -> Callable[[str], Any]:
     ],
 )
 def test_a_file_keeps_its_name_and_media_type(file: str, part: dict[str, Any], posted: Callable[[str], Any]) -> None:
-    """The defaults are those of `http.file` in k6: the time in nanoseconds as name, and application/octet-stream."""
+    """The default name is the time in nanoseconds and the default media type is application/octet-stream, as for
+    `http.file` in k6.
+    """
     found = posted(f"{{ f: http.file({file}), a: 'b' }}")
     assert found.requests()[0]["multipart"] == {"a": "b", "f": part}
     assert bool(found.noted("file gone.bin")) == ("generated" in part)

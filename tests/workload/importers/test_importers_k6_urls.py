@@ -1,5 +1,5 @@
-"""URLs in k6 scripts: addresses are separated from paths in all forms; URLs that are known only at run time are
-noted.
+"""URLs in k6 scripts: in all forms, addresses are separated from paths. URLs that are known only at run time cause a
+note.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ELSEWHERE = "the destination of requests is not in the script"
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[..., Any]:
-    """Import a script whose default function has the given body."""
+    """Import a k6 script whose default function has the given body."""
 
     def run(body: str, before: str = "") -> Any:
         return import_text("k6", f"{HEAD}{before}\nexport default function () {{\n{body}\n}}\n")

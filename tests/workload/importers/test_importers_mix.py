@@ -1,4 +1,4 @@
-"""Transaction mixes of imported files: 10,000 rounds are drawn from the workload.
+"""Transaction mixes of imported files: 10,000 random rounds of the workload are generated.
 
 The shares of the rounds are compared with those of the original tool.
 """
@@ -16,7 +16,7 @@ from jmeter_plans import element, group, request
 
 Importer = Callable[..., Any]
 ROUNDS = 10_000
-# Allowed difference of a share, in standard errors of the share; seeds make all draws reproducible. [1]
+# Allowed difference of a share, in standard errors of the share. Seeds make all random choices reproducible. [1]
 ERRORS = 4.0
 
 
@@ -25,7 +25,7 @@ def share(text: object) -> float:
 
 
 def drawn(steps: list[dict[str, Any]], chance: random.Random, once: Counter[str]) -> Counter[str]:
-    """Draw one round as the engine does; return the requested paths with their counts."""
+    """Choose the requests of one round at random, as the engine does. Return the requested paths with their counts."""
     for step in steps:
         if "get" in step:
             once[step["get"]] += 1
@@ -47,7 +47,7 @@ def mix(found: Any, *, name: str = "") -> dict[tuple[str, ...], float]:
 
 
 def assert_mix(found: Any, expected: dict[str, float]) -> None:
-    """Assert the shares of rounds; the key `/a /b` stands for rounds with both requests, an empty key for rounds
+    """Assert the shares of rounds. The key `/a /b` stands for rounds with both requests, and an empty key for rounds
     without requests.
     """
     wanted = {tuple(paths.split()): probability for paths, probability in expected.items() if probability > 0}
@@ -102,7 +102,9 @@ def percent(value: float, below: str) -> str:
 def test_controllers_of_jmeter_choose_as_in_jmeter(
     below: str, expected: dict[str, float], import_text: Importer
 ) -> None:
-    """RandomController, InterleaveControl, ThroughputController and SwitchController choose as in JMeter 5.5."""
+    """After their import, RandomController, InterleaveControl, ThroughputController and SwitchController choose
+    requests as in JMeter 5.5.
+    """
     found = import_text("jmx", group(below + request("/end")))
     assert_mix(found, {" ".join(sorted([*paths.split(), "/end"])): each for paths, each in expected.items()})
     assert bool(found.noted("SwitchController")) == ("${unknown}" in below)
@@ -122,7 +124,7 @@ ODD = (
 
 @pytest.fixture
 def script(import_text: Importer) -> Callable[[str], Any]:
-    """Import a script whose default function has the given body."""
+    """Import a k6 script whose default function has the given body."""
 
     def run(body: str) -> Any:
         return import_text("k6", f"{HEAD}export default function () {{\n{body}\n}}\n", "script.js")
@@ -198,8 +200,8 @@ def script(import_text: Importer) -> Callable[[str], Any]:
     ],
 )
 def test_conditions_of_k6_choose_as_in_k6(body: str, expected: dict[str, float], script: Callable[[str], Any]) -> None:
-    """Conditions on one drawn value exclude each other. `randomIntBetween` includes both ends, and `Math.floor` rounds
-    down.
+    """Conditions on the same random value exclude each other. `randomIntBetween` includes both ends, and `Math.floor`
+    rounds down.
     """
     found = script(body + "\nhttp.get('http://h/end');" if "return; } d()" not in body else body)
     extra = [] if "return; } d()" in body else ["/end"]

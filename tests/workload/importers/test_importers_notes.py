@@ -29,7 +29,9 @@ ONCE = "is executed once by each user, before its rounds"
 
 @pytest.mark.parametrize("condition", ["__ITER === 0", "__ITER == 0", "exec.vu.iterationInScenario === 0"])
 def test_a_first_round_by_its_number_is_not_tried_again(condition: str, import_text: Importer) -> None:
-    """k6 executes the branch only in iteration 0, even if it fails there; the workload has no iteration numbers."""
+    """k6 executes the branch only in iteration 0, even if the branch fails there. The workload has no iteration
+    numbers, so a note is required.
+    """
     body = f"if ({condition}) {{ http.get('http://a/login'); }} http.get('http://a/x');"
     found = import_text("k6", f"import exec from 'k6/execution';\n{script(body)}")
     assert [step["get"] for step in found.workload["transactions"]["script_once"]] == ["/login"]
@@ -52,7 +54,9 @@ def test_other_numbers_of_a_round_are_not_its_first(import_text: Importer) -> No
 
 
 def test_no_callback_for_answers_is_noted(import_text: Importer) -> None:
-    """`null` is not the default of `responseCallback`: with it, k6 counts no response as a failure."""
+    """If `responseCallback` is `null`, which is not its default, k6 counts no response as a failure. A note must state
+    this.
+    """
     found = import_text("k6", script("http.get('http://a/x', { responseCallback: null });"))
     assert [why for _, what, why in found.notes() if "responseCallback" in what] == [
         "a response is successful if its status is 2xx or 3xx, or if it passes `check`"
@@ -119,7 +123,9 @@ OUTER = ("LoopController", "TransactionController", "IfController", "OnceOnlyCon
 @pytest.mark.parametrize("outer", OUTER)
 @pytest.mark.parametrize("kind", NESTED)
 def test_elements_inside_controllers_are_accounted_for(kind: str, outer: str, import_notes: Importer) -> None:
-    """Each property is read or noted, in any enclosing element; if the importer omits one, it raises an exception."""
+    """In any enclosing element, each property must be read or noted. If the importer omits a property, it raises an
+    exception.
+    """
     below = "" if kind.endswith("Timer") else sampler("/x")
     for name in jmx_table.ELEMENTS[kind]:
         for value in ("true", "2"):
@@ -148,7 +154,7 @@ def test_an_extractor_that_is_left_out_is_noted_as_a_whole(where: str, pattern: 
 
 @pytest.mark.parametrize("index", ["__VU % rows.length", "exec.scenario.iterationInTest"])
 def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Importer) -> None:
-    """In k6 the index gives each user or iteration its row; the workload only keeps the order of the rows."""
+    """In k6 the index gives each user or iteration a certain row. The workload only keeps the order of the rows."""
     head = "import { SharedArray } from 'k6/data';\nimport exec from 'k6/execution';\n"
     rows = "const rows = new SharedArray('u', () => [{id: 'a'}, {id: 'b'}]);\n"
     found = import_text("k6", head + rows + script(f"const r = rows[{index}]; http.get('http://a/' + r.id);"))
@@ -158,7 +164,9 @@ def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Impo
 
 
 def test_the_time_of_a_page_begins_after_its_first_pause(import_text: Importer) -> None:
-    """By default, JMeter includes the timer of the first request in the time of the page. The workload excludes it."""
+    """By default, JMeter includes the timer of the first request in the time of the page. The workload excludes this
+    timer.
+    """
     timer = element("ConstantTimer", ConstantTimer__delay="500")
     for included, said in (("true", True), ("false", False)):
         page = element("TransactionController", sampler("/a", timer), TransactionController__includeTimers=included)

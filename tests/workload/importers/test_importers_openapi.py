@@ -1,4 +1,4 @@
-"""OpenAPI interface descriptions: operations, values generated from schemas, and references."""
+"""Import of OpenAPI interface descriptions: operations, values generated from schemas, and references."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_weights_add_to_100(import_text: Importer) -> None:
 
 
 def _whole() -> dict[str, Any]:
-    """Return a description that contains each kind of mapping."""
+    """Return an interface description that contains each kind of mapping of the format."""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     operation = {
         "parameters": [{"name": "q", "in": "query", "required": True, "schema": {"type": "string"}}],
@@ -175,7 +175,7 @@ def test_links_are_noted_and_an_empty_body_is_sent(import_text: Importer) -> Non
     assert found.workload["defaults"]["auth"] == {"user": "ann", "password": "secret"}
 
 
-# For each imported key: the keys beside it, and its value.
+# For each imported key: the keys that it needs beside it, and its value.
 _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
     ("openapi", "openapi"): ({}, "2.0"),
     ("openapi", "info"): ({}, {"title": "other"}),
@@ -225,8 +225,8 @@ _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
 
 
 def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a description, and its mapping of the given kind. For schemas, it is the schema of a property of the
-    body.
+    """Return an interface description, and the mapping of the given kind in it. For schemas, it is the schema of a
+    property of the body.
     """
     whole = _whole()
     whole["components"] = {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
@@ -242,7 +242,7 @@ def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     [(kind, name) for kind, keys in sorted(KEYS.items()) for name, key in keys.items() if key.fate is Fate.CARRIED],
 )
 def test_every_carried_key_changes_the_plan(kind: str, name: str, import_notes: Importer) -> None:
-    """If the key is added, the workload or a note changes, or the file is refused."""
+    """If an imported key is added, the workload or a note must change, or the file is refused."""
     beside, value = _OTHERS[kind, name]
     found = []
     for more in ({}, {name: value}):

@@ -1,4 +1,6 @@
-"""Imported files from unknown sources: their expansion is bounded, and only files in their folder are read."""
+"""Imported files from unknown sources: the size of the expanded file is limited, and only files in their folder are
+read.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def count(value: Any) -> int:
 
 
 def leading_to(schema: Callable[[dict[str, str]], dict[str, Any]]) -> dict[str, Any]:
-    """Return eight schemas; each schema refers to the next one."""
+    """Return eight schemas of which each refers to the next."""
     schemas = {f"s{step}": schema({"$ref": f"#/schemas/s{step + 1}"}) for step in range(8)}
     return {"schema": {"$ref": "#/schemas/s0"}, "schemas": {**schemas, "s8": {"type": "integer"}}}
 

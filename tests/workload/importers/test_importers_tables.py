@@ -1,4 +1,4 @@
-"""Tables of the importers: for each key, the stated treatment can be verified by a reader."""
+"""Tables of the importers: for each key, a reader can verify the documented effect of the key."""
 
 from __future__ import annotations
 
