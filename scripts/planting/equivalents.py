@@ -31,14 +31,14 @@ class Equivalent:
     reason: str
 
     def is_of(self, place: Place) -> bool:
-        """Return True if a fault matches this entry."""
+        """Return True if this entry covers the given fault."""
         same = (self.path, self.scope) == (place.path, place.scope) and self.was in ("", place.was)
         return same and self.planted in ("", place.planted)
 
 
 def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
-    """Return the entries for Python, and the reasons of the entries for Rust by the name of the fault in
-    cargo-mutants.
+    """Read the list of faults without an effect: return the entries for Python, and, for Rust, the reason by the name
+    of the fault in cargo-mutants.
     """
     listed = YAML(typ="safe").load(file.read_text("utf-8"))
     python = [

@@ -1,4 +1,4 @@
-"""`towtank validate`: checks files."""
+"""`towtank validate`: checks studies, workloads, systems, models and other files of the user."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def command(
 
 
 def _path_of(name: str) -> str:
-    """Return the path of a file; for the name of a shipped study, the path of the study."""
+    """Return the path of a file; for the name of a shipped study, return the path of the study."""
     from pathlib import Path  # noqa: PLC0415
 
     from towtank.study import find_shipped  # noqa: PLC0415

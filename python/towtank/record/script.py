@@ -16,7 +16,7 @@ from towtank.workload.importers.draft import address_of
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/browser-script/1"
-# Longest pause of a script. [s]
+# Longest pause that a script may contain. [s]
 _WAIT_AT_MOST_S = 3600.0
 _TEXT_AT_MOST = 10_000
 
@@ -60,7 +60,7 @@ class ScriptStep(FileModel):
 
     @property
     def kind(self) -> str:
-        """Name of the key that is set."""
+        """Name of the key that is set in this step, such as `open`."""
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 

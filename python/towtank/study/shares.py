@@ -18,7 +18,9 @@ UNKNOWN_LIMIT = 100
 
 
 class Pilot(FileModel):
-    """Pilot run for levels that are shares of the limit: the load rises until throughput falls behind."""
+    """Settings of the pilot run for load levels that are shares of the limit. In the run, the load rises until
+    throughput rises less than the load.
+    """
 
     start: int = Field(40, ge=1, le=1_000_000, description="Number of users of the first plateau.")
     times: float = Field(
@@ -60,7 +62,7 @@ class PilotResult:
 
 
 def share_of(level: object) -> float | None:
-    """Return the share of a level: 0.2 for `20 %`; None if the level is not a share.
+    """Return the share that a load level gives: 0.2 for `20 %`; None if the level is not a share.
 
     Examples
     --------
@@ -77,7 +79,7 @@ def users_at(share: float, pilot_result: PilotResult | None) -> int:
 
 
 def wrong_shares(levels: list[Any]) -> list[tuple[int, str]]:
-    """Return the index and message of each invalid share among the levels."""
+    """Return the index and message of each invalid share among the load levels."""
     shares = [share_of(level) for level in levels]
     found = []
     for place, share in enumerate(shares):

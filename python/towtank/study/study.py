@@ -110,7 +110,7 @@ class Study:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Limits of the study in SI units, by name."""
+        """Limits that a run of the study must not violate, in SI units, by name."""
         return self.study.limits.model_dump(mode="python")
 
     @property
@@ -165,7 +165,7 @@ class Study:
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
-        assert only is not None  # The checks of the study ensure this.
+        assert only is not None  # The checks of the study file ensure that this condition is true.
         return (float(only),)
 
     @property
@@ -196,7 +196,7 @@ class Study:
         Raises
         ------
         StudyError
-            If a value is invalid, which loading has excluded.
+            If a value is invalid. This cannot occur for a loaded study, because loading checks all values.
         """
         system, faults = check_tree(apply_to_system(self.system_document.root, self.overrides_with(factors)))
         if faults or system is None:
@@ -210,7 +210,8 @@ class Study:
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            assert checked.model is not None  # The file was checked when the study was loaded.
+            # No fault is possible here, because the file was checked when the study was loaded.
+            assert checked.model is not None
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
 
@@ -247,7 +248,7 @@ def make_factor(
 
 
 def _numbers(names: list[str]) -> tuple[float, ...] | None:
-    """Return level names as numbers; None if a name is not a number."""
+    """Return the names of levels as numbers; None if a name is not a number."""
     try:
         return tuple(float(name) for name in names)
     except ValueError:
