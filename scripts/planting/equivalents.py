@@ -14,7 +14,7 @@ FILE = Path(__file__).with_name("equivalent.yaml")
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change without an effect, identified by function and text of the expression, not by its line.
+    """Fault that does not change any result. It is identified by function and text of the expression, not by its line.
 
     Attributes
     ----------
@@ -22,6 +22,7 @@ class Equivalent:
         Fields of a `Place`. If `planted` is empty, the entry covers every fault of the expression. If `was` is empty
         as well, the entry covers every fault of the function.
     reason : str
+        Reason why the fault has no effect.
     """
 
     path: str

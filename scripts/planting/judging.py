@@ -1,4 +1,4 @@
-"""Plant one fault, and run the tests that execute it."""
+"""Plant one fault in the code, and run the tests that execute it."""
 
 from __future__ import annotations
 

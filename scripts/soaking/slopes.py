@@ -44,7 +44,7 @@ class Slope:
 
 
 def slope_of(times_s: Sequence[float], values: Sequence[float]) -> Slope:
-    """Fit a line through the means of blocks of samples, without the start of the process.
+    """Fit a line through the means of blocks of samples; samples from the start of the process are left out.
 
     Raises
     ------

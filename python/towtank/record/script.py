@@ -100,7 +100,7 @@ class Action:
 
 
 def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
-    """Check a script; return the script (None if it is not usable) and all faults."""
+    """Check a script of a browser session; return the script (None if it is not usable) and all faults."""
     checked = validate_tree(document.root, ScriptFile)
     faults = list(checked.faults)
     steps = document.root.child("steps")
@@ -131,7 +131,7 @@ def load_script(path: Path) -> list[Action]:
 
 
 def opened(urls: list[str]) -> list[Action]:
-    """Return actions that open URLs one after the other.
+    """Return actions that open the given URLs one after the other.
 
     Raises
     ------

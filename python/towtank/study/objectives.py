@@ -88,7 +88,7 @@ class Objective:
     of_limit: float | None = None
 
     def resolved(self, users_at: Callable[[float], int]) -> Objective:
-        """Return the objective with a number of users in place of a share of the limit.
+        """Return the objective with its load as a number of users in place of a share of the system's limit.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ def _share(digits: str, text: str) -> str:
 
 
 def _reader(metric: str) -> Callable[[str], float]:
-    """Return the function that reads the limit value of a metric in its unit."""
+    """Return the function that reads the limit of an objective in the unit of its metric."""
     if metric in STORED:
         return _count
     return {"throughput": units.rate, "errors": units.share}.get(metric, units.duration)

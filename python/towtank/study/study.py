@@ -115,7 +115,9 @@ class Study:
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives of the study; shares of the limit are replaced by numbers of users."""
+        """Objectives of the study. If the load of an objective is a share of the system's limit, it is replaced by a
+        number of users.
+        """
         return [
             read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))
             for text in self.study.objectives
@@ -128,7 +130,7 @@ class Study:
 
     @property
     def needs_pilot(self) -> bool:
-        """True if load levels are shares of a limit, and no pilot run has found the limit."""
+        """True if load levels are shares of the system's limit, and no pilot run has found this limit yet."""
         shares = [share_of(level) for name in LOAD_FACTORS for level in self.study.factors.get(name, ())]
         return self.pilot_result is None and any(share is not None for share in shares)
 
@@ -232,7 +234,7 @@ def level_value(level: int | str) -> float:
 
 
 def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
-    """Return a load level as a number; a share becomes the number of users at that share of the limit. [1, 1/s]"""
+    """Return a load level as a number; a share of the system's limit becomes a number of users. [1, 1/s]"""
     share = share_of(level)
     return level_value(level) if share is None else float(users_at(share, pilot_result))
 

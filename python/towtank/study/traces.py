@@ -66,7 +66,7 @@ class _Rows:
         self.faults.append(Fault(self.name, line, 1, where, message))
 
     def number(self, line: int, column: str, text: str, most: float) -> float | None:
-        """Read a number in a row of the file; return None and collect a fault if it is invalid."""
+        """Read a number in a row of the trace file; if it is invalid, return None and collect a fault."""
         try:
             value = float(text)
         except ValueError:

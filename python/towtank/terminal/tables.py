@@ -1,5 +1,5 @@
-"""Fits tables to the width of a terminal: folds names but never numbers, and prints tables that stay too wide
-as lines.
+"""Fits tables to the width of a terminal: folds names but never numbers. A table that is still too wide is printed as
+lines.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class ContentCache:
         return length * _LARGEST_SHARE <= self.limit
 
     def put(self, content_id: str, data: bytes) -> None:
-        """Store a content, and evict the least recently used contents beyond the limit."""
+        """Store a content in the cache, and evict the least recently used contents if the cache exceeds its limit."""
         if not self.accepts(len(data)):
             return
         with self._lock:

@@ -84,7 +84,7 @@ class Parameters:
         )
 
     def object_id(self) -> str | None:
-        """Return the identifier of the requested object; None if the path names it."""
+        """Return the identifier of the requested object; None if the request names the object by its path."""
         object_id = self.get("objectId")
         if object_id is not None and "\x00" in object_id:
             raise InvalidArgument("objectId: character NUL is not allowed")

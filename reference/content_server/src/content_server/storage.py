@@ -40,7 +40,9 @@ def is_populated(content_id: str) -> bool:
 
 
 class StorageMeter:
-    """Counts of file system calls and of bytes; the page cache may answer calls without a disk access."""
+    """Counts of file system calls and of bytes. Not every call accesses the disk, because the page cache may contain
+    the data.
+    """
 
     def __init__(self) -> None:
         self.calls = dict.fromkeys(("read", "write", "sync", "rename", "remove"), 0)

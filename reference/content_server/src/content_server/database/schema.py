@@ -70,7 +70,7 @@ def create_index(name: str) -> str:
 
 
 def drop_index(name: str) -> str:
-    """Return the statement that drops a property index."""
+    """Return the statement that drops the index of a property."""
     if name not in PROPERTY_INDEXES:
         raise KeyError(name)
     return f"DROP INDEX IF EXISTS {name}"

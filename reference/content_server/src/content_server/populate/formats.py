@@ -18,7 +18,7 @@ _BLOCK = 1 << 20
 _STAMP = (2024, 1, 1, 0, 0, 0)
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org"
-# Largest comment segment of a JPEG, without the two bytes for the length.
+# Largest length of a comment segment in a JPEG file, without the two bytes that contain the length. [bytes]
 _COMMENT = 65_533
 
 

@@ -51,7 +51,7 @@ def parse(statement: str) -> Select:
 
 
 def milliseconds(text: str) -> int:
-    """Return an ISO 8601 time in milliseconds since 1970-01-01 UTC; a time without a zone is UTC. [ms]"""
+    """Return an ISO 8601 time in milliseconds since 1970-01-01 UTC. If the time has no zone, UTC is assumed. [ms]"""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
