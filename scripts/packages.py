@@ -20,7 +20,7 @@ LIST = ROOT / "scripts" / "packages.txt"
 
 
 def listed(purpose: str) -> list[str]:
-    """Return the packages of one purpose, in the order of the list."""
+    """Return the packages that are listed for a purpose, in the order of the list."""
     lines = (line.split("#")[0].split() for line in LIST.read_text().splitlines())
     return [line[1] for line in lines if line and line[0] == purpose]
 
@@ -46,7 +46,7 @@ def fetch_archives() -> None:
 
 
 def main() -> int:
-    """Install what this machine and this user allow; return 0 in any case."""
+    """Install the packages that this machine and this user allow; return 0 in any case."""
     for step in (install_packages, fetch_archives):
         try:
             step()

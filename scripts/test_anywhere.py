@@ -40,7 +40,7 @@ class CannotShowError(Exception):
 
 
 Setting = tuple[dict[str, str], list[str]]
-"""Environment variables, and the command in front of the test run."""
+"""Type of what a variation sets: environment variables, and words before the command of the test run."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Variation:
     prepare: Callable[[Path], Setting] | None = None
 
     def setting(self, scratch: Path) -> Setting:
-        """Return all environment variables of the variation, and its whole prefix."""
+        """Return all environment variables of the variation, and all words before the command of the test run."""
         more, prefix = ({}, []) if self.prepare is None else self.prepare(scratch)
         return {**self.environment, **more}, [*prefix, *self.prefix]
 
@@ -85,7 +85,7 @@ def joined(variations: list[Variation]) -> Variation:
         prefix: list[str] = []
         for variation in in_order:
             changed, before = variation.setting(scratch)
-            # A separate home includes a temporary folder, which another variation may replace.
+            # A variation with a separate home also sets a temporary folder. A folder set by another variation stays.
             environment |= {key: value for key, value in changed.items() if key not in environment}
             prefix += before
         return environment, prefix
@@ -111,7 +111,7 @@ def kernel_of_blas(name: str, flag: str) -> Variation:
 
 
 def cpus(count: int) -> Variation:
-    """Return a variation with a certain number of CPUs."""
+    """Return a variation in which the tests run with a certain number of CPUs."""
 
     def prepare(_: Path) -> Setting:
         usable = sorted(os.sched_getaffinity(0))
@@ -152,7 +152,7 @@ def remove_group() -> None:
 
 
 def latin(scratch: Path) -> Setting:
-    """Create a German locale with Latin-1 in the scratch folder; it needs no installation."""
+    """Create a German locale with the encoding Latin-1 in the scratch folder; it needs no installation."""
     if shutil.which("localedef") is None:
         raise CannotShowError("no localedef: apt-get install libc-bin locales")
     made = scratch / "de_DE.ISO-8859-1"
@@ -220,7 +220,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """True if a test failed, or the run itself."""
+        """True if a test failed, or if the test run itself failed."""
         return self.status not in (0, None)
 
 
@@ -247,14 +247,16 @@ def run(variation: Variation, everything: bool) -> Outcome:
 
 
 def command_of(variation: Variation, everything: bool) -> list[str]:
-    """Return the command of the test run."""
+    """Return the command of the test run in a variation."""
     parts = [] if everything else list(variation.parts)
     fixed = ["-q", "-rfE", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "--timeout", str(_TIMEOUT_S)]
     return [sys.executable, "-m", "pytest", *fixed, *parts]
 
 
 def counts_of(lines: list[str]) -> dict[str, int]:
-    """Return the counts of the closing line of a test run: the last line with counts and a time."""
+    """Return the numbers of tests by result from the last line of a test run, which contains these numbers and
+    a time.
+    """
     closing = next((line for line in reversed(lines) if re.search(r" in [\d.]+s", line)), "")
     return {kind: int(count) for count, kind in _CLOSING.findall(closing)}
 

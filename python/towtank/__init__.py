@@ -69,7 +69,9 @@ _HOMES = {
 }
 _NAMES = {name: f"towtank.api.{module}" for module, names in _HOMES.items() for name in names}
 _OTHER_NAMES = {"open": "open_results"}
-"""Names of functions that, in their own modules, would hide a builtin of Python."""
+"""Public functions that have another name in their own module, because the public name would hide a Python builtin
+there.
+"""
 
 __all__ = [
     "Cheaper",
@@ -138,5 +140,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, whether or not they have been imported."""
+    """List the public names of the package, whether or not they have been imported."""
     return sorted({*globals(), *__all__})

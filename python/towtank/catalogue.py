@@ -16,7 +16,7 @@ from towtank.system.host_model import PROVIDERS
 from towtank.system.service_model import SERVICE_KINDS
 from towtank.units import format_size
 
-# Sources that the probe and the scrapers read; the details are in docs/reference/run-folder.md.
+# Sources of measurements that the probe and the scrapers read; docs/reference/run-folder.md describes the details.
 OBSERVERS = {
     "host": "CPU, memory, page faults, disks, network, pressure and context switches of the machine, from /proc",
     "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
@@ -65,7 +65,7 @@ def _sentence(text: str | None) -> str:
 
 
 def _machine(machine: Machine) -> str:
-    """Render title, size and ratings of a machine in one line."""
+    """Render title, size and capacity ratings of a machine in one line."""
     cpus = machine.cpus
     size = [f"{cpus} CPU{'' if cpus == 1 else 's'}"] if cpus is not None else []
     size += [format_size(machine.memory)] if machine.memory is not None else []
@@ -74,7 +74,7 @@ def _machine(machine: Machine) -> str:
 
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
-    """Return one entry for each distinct file that the studies name under a given key."""
+    """Return one catalogue entry for each distinct file that the studies name under a given key."""
     named = {(study.parent / str(_read(study).get(key, ""))).resolve(): None for study in studies.values()}
     return [_entry(file) for file in named if file.is_file()]
 

@@ -20,7 +20,7 @@ Claim = Mapping[str, Any]
 
 
 def measured(claim: Claim) -> str:
-    """Render the measured value of a claim, with its interval."""
+    """Render the measured value of a claim, with its confidence interval."""
     if claim["found"] is not None:
         others = [level for level in claim["may_be"] if level != claim["found"]]
         return f"{claim['found']} (or {', '.join(others)})" if others else str(claim["found"])
@@ -32,7 +32,7 @@ def measured(claim: Claim) -> str:
 
 
 def estimate_text(estimate: Mapping[str, Any], unit: str) -> str:
-    """Render an estimate in the unit of a claim, with its interval if one exists: `200 (80 to 320) ms`."""
+    """Render an estimate in the unit of a claim, with its confidence interval if known: `200 (80 to 320) ms`."""
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
     return number_text(value, unit) if low is None or high is None else _with_interval(value, low, high, unit)
 
@@ -48,7 +48,7 @@ def _with_interval(value: float, low: float, high: float, unit: str) -> str:
 
 
 def number_text(value: float, unit: str) -> str:
-    """Render a number without an interval in the unit of a claim, with three significant digits."""
+    """Render a number in the unit of a claim, without a confidence interval, with three significant digits."""
     short = float(f"{value:.3g}")
     if unit == "s" and short > 0:
         return units.format_duration(short)
@@ -82,8 +82,8 @@ def sentence(claim: Claim) -> str:
 
 
 def answer(claim: Claim) -> str:
-    """Explain the verdict on a claim: verdict, reason, doubts, next step; expected and measured value are shown
-    elsewhere.
+    """Explain the verdict on a claim: verdict, reason, doubts, next step. The expected and the measured value are left
+    out, because they are shown elsewhere.
     """
     return " ".join(map(_stop, (_head(claim) + _because(claim), *_notes(claim))))
 

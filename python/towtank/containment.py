@@ -55,7 +55,7 @@ class Failed:
         return f"{self.part}: this part could not be made: {self.what}{place}"
 
     def document(self) -> dict[str, Any]:
-        """Return the failed part as JSON for `failed_parts`: name, error and file with the fault."""
+        """Return the failed part as JSON for `failed_parts`: its name, the error, and the file with the traceback."""
         return {"part": self.part, "what": self.what, "fault_file": self.fault_file}
 
 
@@ -92,7 +92,7 @@ _OPEN: ContextVar[Parts | None] = ContextVar("contained parts", default=None)
 
 @contextmanager
 def contained() -> Iterator[Parts]:
-    """Open a boundary for faults, or join the boundary that is already open."""
+    """Open a boundary that contains faults, or join the boundary that is already open."""
     known = _OPEN.get()
     if known is not None:
         yield known
@@ -104,7 +104,8 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # This error ends the whole command; a part that failed earlier may be its cause.
+        # An error that reaches this line ends the whole command. It names the parts that failed earlier, which may be
+        # its cause.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:
@@ -112,13 +113,14 @@ def contained() -> Iterator[Parts]:
 
 
 def failures_so_far() -> int:
-    """Return the number of parts that failed within the open boundary; 0 without an open boundary."""
+    """Return the number of parts that failed within the open boundary; 0 if no boundary is open."""
     parts = _OPEN.get()
     return 0 if parts is None else len(parts.failed)
 
 
 def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Call the function that makes one part of the output; within a boundary, record its error instead of raising it.
+    """Call a function that makes one part of a command's output. Inside a boundary opened by `contained`, record an
+    error of the function instead of raising it.
 
     Parameters
     ----------
@@ -142,7 +144,8 @@ def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.k
         raise
     except TowtankError as error:
         failed = _failed(parts, part, error, internal=isinstance(error, EngineError))
-    except Exception as error:  # A fault in one part must not affect the other parts.
+    # All exceptions are caught, because a fault in one part must not affect the other parts.
+    except Exception as error:
         failed = _failed(parts, part, error, internal=True)
     if all((each.part, each.what) != (failed.part, failed.what) for each in parts.failed):
         parts.failed.append(failed)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 ATTEMPT_DELAY_S = 0.25
 
 _CONNECTION = "is the server up, and is the port right?"
-# Next steps for the user by connection error, on Linux.
+# Next steps for the user by error number of a connection attempt on Linux.
 NEXT_STEPS = {
     errno.ECONNREFUSED: _CONNECTION,
     errno.ETIMEDOUT: "is the host up, and does a firewall drop packets to this port?",
@@ -42,7 +42,7 @@ NEXT_STEPS = {
 }
 
 _SPELLING = "is the name spelled right? `getent hosts NAME` prints the addresses that this machine finds"
-# Descriptions and next steps by error of name resolution (RFC 3493, section 6.1).
+# Descriptions and next steps for the user by error of name resolution (RFC 3493, section 6.1).
 NAME_ERRORS = {
     socket.EAI_NONAME: ("the name is not known", _SPELLING),
     socket.EAI_NODATA: ("the name has no address", _SPELLING),
@@ -89,7 +89,7 @@ class UnreachedError(OSError):
 
 
 def _together(facts: list[tuple[str, str]]) -> str:
-    """Describe the failure at each address; with a single address, the address is left out."""
+    """Describe the connection failure at each address; if there is a single address, the address is left out."""
     if len(facts) == 1:
         return facts[0][1]
     if len({text for _, text in facts}) == 1:
@@ -98,7 +98,7 @@ def _together(facts: list[tuple[str, str]]) -> str:
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """Return the numeric addresses of a host name in the order of RFC 6724, each once.
+    """Return the numeric addresses of a host name in the order of RFC 6724, without repetitions.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[so
 
 
 class _Attempts:
-    """Connection attempts that are still pending."""
+    """Connection attempts that have neither succeeded nor failed yet."""
 
     def __init__(self, numbers: Sequence[str], port: int) -> None:
         self._waiting = deque(dict.fromkeys(numbers))
@@ -208,7 +208,7 @@ def fact(error: BaseException) -> str:
 
 
 def next_step(error: BaseException) -> str:
-    """Return the next step for the user after a failure."""
+    """Return the next step for the user after a failure of name resolution, connection, TLS or HTTP."""
     return _described(error)[1]
 
 
@@ -230,7 +230,8 @@ def _described(error: BaseException) -> tuple[str, str]:
 
 
 _LOG = "see the log of the server for the reason"
-# Descriptions and next steps by class of error, with subclasses before their base classes.
+# Descriptions and next steps for the user by class of error. Subclasses come before their base classes, because the
+# first matching class is used.
 _KINDS: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
     (UnicodeError, ("the name is not valid: a part is empty or longer than 63 letters", _SPELLING)),
     (ssl.SSLError, ("the TLS handshake failed", "does the port speak TLS, with a version that this machine accepts?")),

@@ -40,12 +40,15 @@ def t_tail(value: float, freedom: float) -> float: ...
 @overload
 def t_tail(value: Floats, freedom: float) -> Floats: ...
 def t_tail(value: float | Floats, freedom: float) -> float | Floats:
-    """Return the probability that Student's t exceeds a value; with infinite `freedom`, that a normal value does."""
+    """Return the probability that a variable with Student's t distribution exceeds a value. If `freedom` is infinite,
+    the distribution is normal.
+    """
     return normal_tail(value) if math.isinf(freedom) else _plain(scipy.special.stdtr(freedom, np.negative(value)))
 
 
 def noncentral_t_tail(value: float, freedom: float, shift: float) -> float:
-    """Return the probability that Student's noncentral t with the noncentrality `shift` exceeds a value.
+    """Return the probability that a variable with the noncentral t distribution exceeds a value; `shift` is the
+    noncentrality.
 
     Examples
     --------
@@ -55,8 +58,8 @@ def noncentral_t_tail(value: float, freedom: float, shift: float) -> float:
     if freedom > _NEARLY_NORMAL:
         return normal_tail(value - shift)
     found = 1 - float(scipy.special.nctdtr(freedom, shift, value))
-    # The algorithm fails for large shifts. There, the standard deviation 1 of the numerator is negligible compared with
-    # the shift, so that the distribution of the denominator determines the result.
+    # The algorithm of the noncentral t distribution fails for large shifts. There, the standard deviation 1 of the
+    # numerator is negligible compared with the shift, so the distribution of the denominator determines the result.
     return found if math.isfinite(found) else float(scipy.special.chdtr(freedom, freedom * (shift / value) ** 2))
 
 
@@ -95,7 +98,7 @@ def f_tail(value: float, numerator: float, denominator: float) -> float:
 
 
 def f_quantile(probability: float, numerator: float, denominator: float) -> float:
-    """Return the quantile of Fisher's F with the given degrees of freedom."""
+    """Return the quantile of Fisher's F distribution with the given degrees of freedom."""
     return float(scipy.special.fdtri(numerator, denominator, probability))
 
 
@@ -123,15 +126,15 @@ def binomial_tail(count: int, trials: int, probability: float) -> float:
 
 
 def binomial_quantile(share: float, trials: int, probability: float) -> int:
-    """Return the smallest number of successes that is not exceeded with a probability of at least `share`, in (0, 1).
+    """Return the smallest number of successes whose cumulative probability is at least `share`, in (0, 1).
 
     Examples
     --------
     >>> binomial_quantile(0.5, 10, 0.3)
     3
     """
-    # `bdtrik` inverts a continuous extension of the distribution: its result is off by less than one, and is not a
-    # number if even zero successes have a probability above `share`.
+    # The function `bdtrik` inverts a continuous extension of the distribution. Its result differs from the quantile by
+    # less than 1, and is not a number if even zero successes have a probability above `share`.
     start = scipy.special.bdtrik(share, trials, probability)
     count = min(trials, max(0, math.ceil(start))) if math.isfinite(start) else 0
     while count > 0 and 1 - binomial_tail(count - 1, trials, probability) >= share:
@@ -191,7 +194,7 @@ def poisson_interval(count: int, confidence: float) -> tuple[float, float]:
 
 
 def poisson_probabilities(counts: npt.NDArray[np.int_] | Floats, mean: float) -> Floats:
-    """Return the Poisson probability of each number of events."""
+    """Return the Poisson probability of each of the given numbers of events."""
     return np.asarray(
         np.exp(scipy.special.xlogy(counts, mean) - mean - scipy.special.gammaln(np.add(counts, 1.0))), dtype=float
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the functions `__getattr__` and `__dir__` of a package.
+    """Return the functions `__getattr__` and `__dir__` of a package whose public names are imported when first used.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Finds the engine and starts its processes."""
+"""Finds the program `towtank-engine`, which generates load, and starts its processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from towtank.errors import EngineError
 
 
 def binary() -> Path:
-    """Return the path of `towtank-engine`: `$TOWTANK_ENGINE`, beside this Python, or on the search path.
+    """Return the path of `towtank-engine`: `$TOWTANK_ENGINE`, or the file beside this Python interpreter, or the file
+    on the search path.
 
     Raises
     ------
@@ -33,12 +34,12 @@ def binary() -> Path:
     raise EngineError("towtank-engine is not installed", hint="run `make setup` in the checkout")
 
 
-# Soft limit of open files for started processes, within the hard limit: the largest value that systemd sets. Some
-# servers allocate a table row for each file that they may open, so an unlimited value would use much memory.
+# Soft limit of open files that started processes get, within their hard limit. It is the largest value that systemd
+# sets. Some servers allocate a table row for each possible file, so an unlimited value would use much memory.
 OPEN_FILES = 524_288
-# The usual soft limit of 1,024 is meant for programs that use `select`; a server under load needs more. An explicit
-# number is set within the hard limit. Without a number, the limit is only raised, never lowered. If the shell is not
-# allowed to change the limit, the limit stays unchanged.
+# The usual soft limit of 1,024 open files is meant for programs that use `select`; a server under load needs more. A
+# given number is set within the hard limit. If no number is given, the limit is only raised. If the shell may not
+# change the limit, it stays unchanged.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
@@ -114,9 +115,10 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,
-                start_new_session=True,  # Only Towtank itself handles Ctrl-C on the terminal.
-                # Python ignores SIGXFSZ. The engine must ignore the signal as well, to report a file size limit as an
-                # error instead of dying.
+                # In its own session, the engine does not receive Ctrl-C from the terminal; only Towtank handles Ctrl-C.
+                start_new_session=True,
+                # Python ignores the signal SIGXFSZ. The engine must ignore it as well, so that a file size limit is
+                # reported as an error instead of ending the engine.
                 restore_signals=False,
             )
         assert self._process.stdout is not None
@@ -130,7 +132,7 @@ class EngineProcess:
         return self._process.pid
 
     def status(self) -> int | None:
-        """Return the exit status of the engine; None while it runs."""
+        """Return the exit status of the engine; None while the engine runs."""
         return self._process.poll()
 
     def frames(self, wait_s: float) -> list[dict[str, Any]]:
@@ -139,7 +141,9 @@ class EngineProcess:
         """
         select.select([self._output], [], [], wait_s)
         chunk = self._output.read()
-        if chunk == b"":  # The engine has closed its end: wait for the process instead of reading in a loop.
+        # The engine has closed its end of the pipe. Wait for its end, because reading again would return at once,
+        # without pause.
+        if chunk == b"":
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(wait_s)
         whole, newline, rest = (self._rest + (chunk or b"")).rpartition(b"\n")
@@ -151,7 +155,7 @@ class EngineProcess:
         return [frame for frame in frames if isinstance(frame, dict)]
 
     def send(self, command: dict[str, Any]) -> None:
-        """Send a command to the engine; its reply is among the live messages.
+        """Send a command to the engine. The engine's reply is among the live messages that `frames` returns.
 
         A command to an engine that has ended is dropped.
 
@@ -167,7 +171,7 @@ class EngineProcess:
             self._process.stdin.flush()
 
     def stop(self) -> None:
-        """Ask the engine to ramp down and to write all results.
+        """Ask the engine to ramp down the load and to write all results.
 
         A second call ends the engine as soon as it has written its current records.
         """
@@ -175,13 +179,13 @@ class EngineProcess:
             self._process.terminate()
 
     def kill(self) -> None:
-        """Kill the engine."""
+        """Kill the engine process."""
         if self.status() is None:
             self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """Kill the engine if it still runs, and close its pipes."""
+        """Kill the engine process if it still runs, and close its pipes."""
         self.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:

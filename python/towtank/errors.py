@@ -1,12 +1,14 @@
 """Defines all errors that Towtank raises intentionally, and their exit statuses.
 
-    TowtankError ├── StudyError          a study, workload, system or model file, or a command line, is wrong    exit 2
-    ├── TargetError         the system under test could not be started or reached                  exit 6 ├──
-    EngineError         the engine or the probe ended abnormally                               exit 1 ├──
-    MeasurementError    the measurement cannot support the result                              exit 4 ├── ModelError
-    a model has no result for its input                                    exit 2 ├── ReportError         a file could
-    not be written: its path accepts no file (exit 2), or the disk is full (exit 1) └── Stopped             the user
-    stopped the work                                              exit 5
+The base class is `TowtankError`; its subclasses are:
+
+- `StudyError` (exit status 2): a study, workload, system or model file, or a command line, is wrong.
+- `TargetError` (6): the system under test could not be started or reached.
+- `EngineError` (1): the engine or the probe ended abnormally.
+- `MeasurementError` (4): the measurement cannot support the result.
+- `ModelError` (2): a model has no result for its input.
+- `ReportError`: a file could not be written, because its path accepts no file (2) or the disk is full (1).
+- `Stopped` (5): the user stopped the work.
 
 A request that fails during a run raises no exception. Failed requests are counted by kind.
 """
@@ -22,8 +24,8 @@ from towtank.files import UNUSABLE
 from towtank.secrets import redacted_text
 from towtank.spelling import Misspelt, Typo
 
-# Lengths of the longest word and the longest message, because a message may repeat a wrong value of any length.
-# [characters]
+# Largest lengths of a word and of a message. Longer ones are shortened, because a message may repeat a wrong value of
+# any length. [characters]
 _RUN_AT_MOST = 400
 _MESSAGE_AT_MOST = 4000
 _LONG_RUN = re.compile(rf"(\S{{{_RUN_AT_MOST}}})\S+")
@@ -61,7 +63,7 @@ class ExitStatus(IntEnum):
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """Fault in a file, with its position.
+    """Fault in a file of the user or in a command line, with its position.
 
     Attributes
     ----------
@@ -155,7 +157,7 @@ class MeasurementError(TowtankError):
 
 
 class ModelError(TowtankError):
-    """Raised if a model has no result for its input."""
+    """Raised if a model, such as a queueing network, has no result for its input."""
 
     exit_status = ExitStatus.INPUT
 
@@ -168,7 +170,9 @@ class ReportError(TowtankError):
 
     @classmethod
     def unwritten(cls, what: str, path: Path, error: OSError) -> ReportError:
-        """Make the error for a file that the operating system refused to write: `WHAT to PATH: why`."""
+        """Make the error for a file that the operating system refused to write. Its message has the form `WHAT to PATH:
+        why`.
+        """
         found = cls(f"{what} to {path}: {error.strerror or error}")
         if error.errno in UNUSABLE:
             found.exit_status = ExitStatus.INPUT

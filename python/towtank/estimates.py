@@ -1,4 +1,4 @@
-"""Renders estimates as text: a value has the digits that its interval supports: `434 [425, 442] ms`.
+"""Renders estimates as text. A value is shown with the digits that its interval supports: `434 [425, 442] ms`.
 
 References
 ----------
@@ -12,26 +12,26 @@ import math
 from collections.abc import Sequence
 
 _TWO_DIGITS = 355
-"""If the leading three digits of an error are below this number, the error keeps two digits, otherwise one (rule of
-[1]_).
+"""An error whose three leading digits are below this number is rounded to two digits, a larger error to a single digit
+(rule of [1]_).
 """
 WIDE = 10.0
-"""The interval of a positive quantity is shown as not known if it is wider than this many times the value. [1]"""
+"""An interval of a positive quantity that is wider than this many times the value is shown as not known. [1]"""
 NOT_KNOWN = "not known"
 """Text that is shown instead of an interval wider than `WIDE` allows."""
 FEW_DIGITS = 3
-"""Significant digits of a value without a known error. [1]"""
+"""Number of significant digits with which a value is shown if its error is unknown. [1]"""
 _MOST_PLACES = 12
-# An interval that is narrower than this share of its value has no width; rounding errors of sums cause the difference
-# between its ends.
+# An interval narrower than this share of its value is treated as having no width, because its ends differ only by
+# rounding errors of sums.
 _NOISE = 1e-14
-# If the interval of a share lies above this share, and its percentages would need more decimal places than this number,
-# the interval would consist of nines only, such as 99.99998 %.
+# If an interval lies above the first number, and its percentages need more decimal places than the second number, they
+# would consist of nines only, such as 99.99998 %. Such an interval is not shown.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
-# Smallest value that the format `.4g` renders with an exponent.
+# Smallest value that the number format `.4g` renders with an exponent.
 _FOUR_DIGITS = 9999.5
-# Units of durations: upper bound, factor to seconds, name.
+# Units of durations, each with the duration below which it is used, the unit in seconds, and its name.
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
 
 
@@ -109,8 +109,8 @@ def places_of(value: float, low: float, high: float) -> int | None:
 def says_nothing(value: float, low: float, high: float) -> bool:
     """Return True if the interval of a positive quantity is wider than ten times its value.
 
-    Texts show an interval of this width as not known; JSON documents contain the numbers. Intervals of
-    differences, which may contain zero at any width, and unbounded intervals are always shown.
+    Texts show such an interval as not known; JSON documents contain its ends. Intervals of differences, which may
+    contain zero at any width, and unbounded intervals are always shown.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def says_nothing(value: float, low: float, high: float) -> bool:
 
 
 def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """Write a value and the ends of its interval to the same digit.
+    """Write a value and the two ends of its interval, all rounded to the same digit.
 
     Examples
     --------
@@ -192,7 +192,8 @@ def duration_estimate(value: float, low: float, high: float) -> str:
 
 
 def durations_like(others: Sequence[float], value: float, low: float, high: float) -> tuple[list[str], str]:
-    """Render durations to the last digit of an estimated duration, and return them with their unit.
+    """Render durations in the unit and to the last digit with which an estimated duration is shown; return them with
+    the unit.
 
     Examples
     --------
@@ -205,7 +206,7 @@ def durations_like(others: Sequence[float], value: float, low: float, high: floa
 
 
 def in_words(value: float, low: float, high: float, unit: str = "") -> str:
-    """Write an estimate for running text.
+    """Write an estimate for running text, with its interval in parentheses.
 
     Examples
     --------
@@ -221,7 +222,7 @@ def in_words(value: float, low: float, high: float, unit: str = "") -> str:
 
 
 def duration_in_words(value: float, low: float, high: float) -> str:
-    """Write an estimated duration for running text, in the unit that suits its value.
+    """Write an estimated duration and its interval for running text, in the unit that suits the duration.
 
     Examples
     --------
@@ -256,7 +257,8 @@ def error_estimate(predicted: float, band: Sequence[float | None] | None, measur
 
 
 def relative_error(value: float, interval: Sequence[float | None] | None) -> str:
-    """Render a relative error in per cent with its sign; with two digits if an end of its interval is unknown.
+    """Render a relative error in per cent with its sign and interval; with two digits if an end of the interval is
+    unknown.
 
     Examples
     --------
@@ -303,7 +305,7 @@ def share_estimate(value: float, low: float, high: float) -> str:
 
 
 def rounded_to(value: float, error: float) -> float:
-    """Round a value to the last digit that an error supports; unchanged if the error is zero or unknown.
+    """Round a value to the last digit that its error supports; the value is unchanged if the error is zero or unknown.
 
     Examples
     --------
@@ -316,7 +318,7 @@ def rounded_to(value: float, error: float) -> float:
 
 
 def significant(value: float, digits: int) -> float:
-    """Round a value to significant digits.
+    """Round a value to a given number of significant digits.
 
     Examples
     --------
@@ -327,7 +329,7 @@ def significant(value: float, digits: int) -> float:
 
 
 def few_digits(value: float, digits: int = FEW_DIGITS) -> str:
-    """Render a number with few significant digits, without a power of ten.
+    """Render a number with few significant digits (three by default), without a power of ten.
 
     Examples
     --------

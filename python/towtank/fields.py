@@ -1,4 +1,4 @@
-"""Defines the strict base class of the models of all files, and fields for quantities with units."""
+"""Defines the strict base class of the pydantic models of all input files, and fields for quantities with units."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import units
 
-# Reference to a parameter of the workload, which is replaced by its value before the models check the file.
+# Reference to a parameter of the workload. It is replaced by the value of the parameter before the file is checked.
 PARAMETER = r"\$\{\s*parameters\.[A-Za-z][\w-]*\s*\}"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
 
 
 class FileModel(BaseModel):
-    """Base of all models of files: refuses unknown keys, converts no values silently, and is immutable."""
+    """Base class of the pydantic models of all files: it refuses unknown keys, converts no values silently, and its
+    objects are immutable.
+    """
 
-    # With `defer_build`, each model is built when it is first used; a command uses few of the many models.
+    # With `defer_build`, each pydantic model is built when it is first used. This saves time, because a command uses
+    # few of the many models.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, serialize_by_alias=True, defer_build=True)
 
     @model_validator(mode="wrap")
@@ -50,7 +53,7 @@ class FileModel(BaseModel):
 
 
 def _detail(problem: Any, known: list[str]) -> InitErrorDetails:
-    """Return a problem in the form that pydantic requires; for an unknown key, add the known keys."""
+    """Return a problem with a file in the form that pydantic requires; for an unknown key, add the known keys."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden" and len(problem["loc"]) == 1:
         kind, context = "unknown_key", {"known": known}
@@ -72,7 +75,9 @@ def _schema(units_by_name: dict[str, Any], *examples: str) -> WithJsonSchema:
 
 
 def mapping_or_plain(value: Any) -> str:
-    """Return the discriminator of a union: the tag of a mapping, or the tag of a plain value."""
+    """Return the tag that selects between the two forms of a value in a file: a mapping, or a plain value such as a
+    text.
+    """
     return "<mapping>" if isinstance(value, dict | FileModel) else "<plain>"
 
 
@@ -94,7 +99,9 @@ def _positive(value: float) -> float:
 
 
 def _text(value: object) -> object:
-    """Turn numbers and booleans back into text, because YAML converts unquoted words into them."""
+    """Turn numbers and booleans back into text where a text is expected, because YAML converts unquoted words into
+    them.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -130,6 +137,6 @@ DataRate = Annotated[
 PositiveRate = Annotated[Rate, AfterValidator(_positive)]
 Share = Annotated[float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")]
 Name = Annotated[str, AfterValidator(_name)]
-# A text that needs no quotes in a statement, an address or an options file.
+# Pattern of a text that needs no quotes in an SQL statement, an address or an options file.
 Word = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.~-]+$")]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]

@@ -23,7 +23,7 @@ The models of a kind are imported only when a file of that kind is checked.
 
 
 _AS_MEANT = ("towtank/study/1", "towtank/workload/1", "towtank/system/1")
-"""Schemas of the files whose typing errors are corrected before the rest of the file is checked."""
+"""Schemas of the files in which misspelt words are corrected before the rest of the file is checked."""
 
 
 @dataclass
@@ -152,7 +152,9 @@ def _schema_fault(document: Document) -> Fault | None:
         return document.fault((), f"must be a mapping of keys to values, got {shown(root.plain())} instead")
     schema = root.child("schema")
     if schema is None and root.child("stations") is not None and root.child("classes") is not None:
-        return None  # A model file may lack `schema`, because no other kind of file has these two keys.
+        # A model file may lack the key `schema`. It is recognised by these two keys, which no other kind of file has
+        # together.
+        return None
     if schema is None:
         return document.fault((), f"must have the key 'schema' with one of {allowed}, got none")
     if schema.value not in SCHEMAS:

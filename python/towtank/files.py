@@ -23,7 +23,9 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Error numbers for a path that accepts no file at all; the error for a full disk is not among them."""
+"""Error numbers of the operating system for a path that accepts no file at all. The error for a full disk is not among
+them.
+"""
 
 
 class NotAFileError(OSError):
@@ -34,7 +36,7 @@ def is_regular_file(path: Path) -> bool:
     """Return True if a path is an existing regular file; False also if the path is not a valid file name."""
     try:
         return path.is_file()
-    except (OSError, ValueError):  # The name is too long, or contains a zero byte.
+    except (OSError, ValueError):  # The path is not a valid file name: it is too long, or contains a zero byte.
         return False
 
 
@@ -137,7 +139,8 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode)
     except FileExistsError as error:
-        if not path.is_dir():  # The message of the operating system would name the wrong cause.
+        # A new error is raised, because the message of the operating system would name the wrong cause.
+        if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:
         raise PermissionError(errno.EACCES, "its file system accepts no new folder", str(path)) from error
@@ -157,7 +160,7 @@ def _open_new(path: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(path, flags, 0o666)
-    except FileNotFoundError as error:  # `/proc` reports this error
+    except FileNotFoundError as error:  # The file system `/proc` reports this error if a folder cannot be made.
         raise PermissionError(errno.EACCES, "its file system accepts no new file", str(path)) from error
 
 
@@ -184,7 +187,9 @@ def put_text(path: Path, text: str, *, follow: bool = True) -> None:
 
 
 def other_kind(path: Path) -> str | None:
-    """Return the kind of a path that is not a regular file: `a folder`, `a device`...; None if regular or missing."""
+    """Return what a path is if it is not a regular file: `a folder`, `a device`...; None if it is regular or
+    missing.
+    """
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Returns commands that install missing third-party Python packages into the environment of Towtank.
+"""Returns the commands that install missing third-party Python packages into the environment of Towtank.
 
 A source checkout of Towtank installs all packages.
 """
@@ -9,7 +9,7 @@ import shlex
 import sys
 
 SSH_LIBRARY = "asyncssh"
-"""Package that hosts of provider `ssh` need."""
+"""Python package that Towtank needs for hosts of provider `ssh`."""
 
 
 def pip_install(package: str) -> str:

@@ -1,4 +1,4 @@
-"""Reads kind and level of a load from any document that contains a load."""
+"""Reads the kind of load (users or arrival rate) and its level from any document that contains a load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks all processes of a run in their environment, so that remaining processes can be found.
+"""Marks all processes of a run by an environment variable, so that processes that remain after the run can be found.
 
 The environment of this process itself is not changed, because it may belong to a program that uses Towtank as a
 library.
@@ -26,5 +26,5 @@ def marked(path: Path) -> Iterator[None]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of this process, with the mark of the current run."""
+    """Return the environment of this process, with the variable that marks the current run added."""
     return {**os.environ, **({MARKER: _marks[-1]} if _marks else {})}

@@ -27,7 +27,7 @@ class OptionCheck:
         return len(self._faults)
 
     def refuse_faults(self) -> None:
-        """Raise an error with all collected faults, if any."""
+        """Raise an error that lists all collected faults, if there are any."""
         if self._faults:
             raise StudyError(self._faults)
 
@@ -36,14 +36,16 @@ class OptionCheck:
         self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
 
     def form(self, option: str, text: str, read: Callable[[str], object]) -> None:
-        """Check that `read` accepts a text; if `read` raises `ValueError`, its message becomes the fault."""
+        """Check an option's text with the function `read`; if `read` raises `ValueError`, its message becomes the
+        fault.
+        """
         try:
             read(text)
         except ValueError as error:
             self.fault(option, str(error))
 
     def pair(self, option: str, text: str) -> tuple[str, str]:
-        """Split the text PATH=VALUE of an option into path and value."""
+        """Split the text PATH=VALUE of an option into a dotted path and a value."""
         path, equals, value = text.partition("=")
         if not equals or not path or not value:
             self.fault(option, f"must be PATH=VALUE, got {text!r} instead")
@@ -72,7 +74,7 @@ class OptionCheck:
         return value
 
     def at_least_one(self, option: str, value: int | None) -> int | None:
-        """Check that an optional count is at least 1."""
+        """Check that an optional number is at least 1."""
         if value is not None and value < 1:
             self.fault(option, f"must be at least 1, got {value} instead")
         return value
@@ -102,7 +104,7 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check a limit that applies to open loads only, and return the limit or its default."""
+        """Check a limit that applies to open loads only, and return it; if it is not given, return its default."""
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load is limited by its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:
@@ -125,12 +127,12 @@ class OptionCheck:
             self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
 
     def target(self, option: str, path: Path | None) -> None:
-        """Check an output file: its path must name a regular file or a new file that can be created."""
+        """Check the path of an output file: it must name a regular file or a new file that can be created."""
         from towtank.files import other_kind, why_no_file  # noqa: PLC0415
 
         if path is None:
             return
-        # Typer converts an empty name to the folder ".".
+        # Typer converts an empty file name to the folder ".", so this name means that no file name was given.
         kind = "''" if path == Path() else other_kind(path)
         if kind is not None:
             got = kind if kind == "''" else f"{kind}, {str(path)!r}"

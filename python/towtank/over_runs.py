@@ -9,7 +9,7 @@ from towtank.estimates import few_digits
 
 _FACTORS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 _NUMBER = r"(?<![\w.,-])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?!-?\d|\w)(?: (?:µs|ms|s)\b)?"
-# `from 12 s to 15.2 s` is a pair: a change, or a time span. Other texts with `to` are ranges.
+# A text `from 12 s to 15.2 s` is called a pair; it describes a change or a time span. Other texts with `to` are ranges.
 _RANGE = re.compile(rf"from {_NUMBER} to {_NUMBER}|{_NUMBER}(?: to {_NUMBER})?")
 _PAIR = "from "
 _PART = re.compile(_NUMBER)
@@ -106,7 +106,7 @@ def merged(messages: Sequence[str]) -> str:
 
 
 def _hull(texts: Sequence[str]) -> str:
-    """Return the range over the texts at one position of the messages, each a number or a range."""
+    """Return the range that covers the texts at one position of several messages; each text is a number or a range."""
     if len(set(texts)) == 1:
         return texts[0]
     if texts[0].startswith(_PAIR):
@@ -116,13 +116,13 @@ def _hull(texts: Sequence[str]) -> str:
 
 
 def _span(pair: str) -> float:
-    """Return the difference between the ends of a pair, in the base unit of its numbers."""
+    """Return the difference between the two numbers of a pair such as `from 12 s to 15 s`, in their base unit."""
     start, end = map(_value, _with_units(pair))
     return abs(end - start)
 
 
 def _with_units(text: str) -> list[str]:
-    """Return the numbers of a range such as `5 to 10 ms`, each with the unit."""
+    """Return the two numbers of a range such as `5 to 10 ms`, each with the unit."""
     numbers = _PART.findall(text)
     unit = numbers[-1].partition(" ")[2]
     return [number if " " in number or not unit else f"{number} {unit}" for number in numbers]

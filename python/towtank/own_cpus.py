@@ -1,4 +1,4 @@
-"""Pins this process to CPUs temporarily, and remembers the CPUs that it was allowed to use before."""
+"""Pins this process to CPUs temporarily, and remembers the CPUs that the process was allowed to use before."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _before: list[frozenset[int]] = []
 
 
 def usable_cpus() -> frozenset[int]:
-    """Return the CPUs that this process may use when it is not pinned by `pinned_to`."""
+    """Return the CPUs that this process may use outside of `pinned_to`, which limits them temporarily."""
     return _before[0] if _before else frozenset(os.sched_getaffinity(0))
 
 
 @contextmanager
 def pinned_to(cpus: Iterable[int]) -> Iterator[None]:
-    """Pin this process to CPUs inside the block; processes that it starts inherit the pinning. Without CPUs, do
-    nothing.
+    """Pin this process to CPUs while this context is active; processes that it starts inherit the pinning. Without
+    CPUs, do nothing.
     """
     chosen = set(cpus)
     _before.append(frozenset(os.sched_getaffinity(0)))

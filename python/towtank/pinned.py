@@ -12,7 +12,7 @@ from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
-    """HTTP connection to an address that was resolved before.
+    """HTTP connection to an address of the URL's host that was resolved before.
 
     The Host header and the certificate check use the host of the URL.
 
@@ -30,7 +30,8 @@ class PinnedConnection(http.client.HTTPConnection):
         self._context = ssl.create_default_context() if url.scheme == "https" else None
         super().__init__(str(url.hostname), url.port or (443 if self._context else 80), timeout=timeout_s)
         self._addresses, self._limit_s = tuple(addresses), timeout_s
-        self.default_port = 443 if self._context else 80  # Port that `http.client` omits from the Host header.
+        # Default port of the scheme, which `http.client` omits from the Host header.
+        self.default_port = 443 if self._context else 80
 
     def connect(self) -> None:
         """Connect to the first address that accepts the connection."""

@@ -14,8 +14,8 @@ from urllib.parse import SplitResult
 from towtank.dialing import fact
 from towtank.pinned import PinnedConnection
 
-# Status codes after which a request may be repeated: of OTLP/HTTP ("Retryable Response Codes") and of remote write
-# ("senders MUST retry on 5xx, MAY on 429").
+# Status codes after which a request may be repeated, according to OTLP/HTTP ("Retryable Response Codes") and
+# Prometheus remote write ("senders MUST retry on 5xx, MAY on 429").
 _REPEATABLE = (429, 500, 502, 503, 504)
 _ANSWER_BYTES = 1 << 16
 _WAIT_AT_MOST_S = 30.0
@@ -75,12 +75,13 @@ class Poster:
         self._connection = PinnedConnection(url, addresses, timeout_s)
 
     def post(self, content: bytes) -> Answer:
-        """Send one body and return the receiver's answer; a failure is returned as an answer, never raised."""
+        """Send one request body and return the receiver's answer; a failure is returned as an answer, never raised."""
         try:
             self._connection.request("POST", self._path, content, self._headers)
             response = self._connection.getresponse()
             text = response.read(_ANSWER_BYTES)
-            if not response.isclosed():  # the body is longer than any valid answer
+            # An answer with more bytes left is longer than any valid answer, so the connection is given up.
+            if not response.isclosed():
                 self.close()
             return _judged(response.status, response.headers.get("Retry-After", "").strip(), text)
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -88,12 +89,12 @@ class Poster:
             return Answer(False, again=True, message=fact(error), error=error)
 
     def close(self) -> None:
-        """Close the connection; the next body opens a new one."""
+        """Close the connection to the receiver; the next body is sent over a new connection."""
         with suppress(OSError):
             self._connection.close()
 
     def abort(self) -> None:
-        """Abort an exchange that runs in another thread, by closing the socket."""
+        """Abort a request that runs in another thread, by closing its socket."""
         open_socket = self._connection.sock
         if open_socket is not None:
             with suppress(OSError):
@@ -131,7 +132,7 @@ def _document(text: bytes) -> Mapping[str, Any]:
 
 
 def _shown(text: Any) -> str:
-    """Return text of another program in a form safe for a terminal: one line, shortened, without control
+    """Return text of another program in a form that is safe for a terminal: one line, shortened, without control
     characters.
     """
     return "".join(character for character in " ".join(str(text).split()) if character.isprintable())[:300]

@@ -33,8 +33,8 @@ _WORDS = re.compile(r"[\s;&|()]+")
 
 
 class _Options(NamedTuple):
-    """Short options that pass a password to a client: `glued` options contain it (`-pabc`), `before` options precede
-    it.
+    """Short options with which a client program takes a password: a `glued` option contains the password (`-pabc`), a
+    `before` option precedes it (`-p abc`).
     """
 
     glued: tuple[str, ...] = ()
@@ -112,8 +112,8 @@ def _client(word: str) -> _Options | None:
 
 
 def _hidden_option(client: _Options | None, before: str, word: str, hidden: str) -> str:
-    """Return an argument of a client with its password hidden; an argument that a shell would partly run is
-    unchanged.
+    """Return an argument of a client program with its password hidden. An argument that contains text that a shell
+    would run is unchanged.
     """
     if client is None or "$(" in word or "`" in word:
         return word

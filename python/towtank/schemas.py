@@ -49,10 +49,10 @@ _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 
 
 class _Schema(GenerateJsonSchema):
-    """Generates schemas in which defaults of quantities have a unit, as in files."""
+    """Generates JSON Schemas in which the defaults of quantities have a unit, as in files."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Return the schema of a default, written as in a file."""
+        """Return the schema of a default value, written as in a file."""
         written = super().default_schema(schema)
         writer = _writer_of(schema["schema"])
         if writer is not None and schema.get("default") is not None:
@@ -61,7 +61,7 @@ class _Schema(GenerateJsonSchema):
 
 
 def _writer_of(schema: Any) -> Any:
-    """Return the function that writes a quantity; the function may be nested inside checks."""
+    """Return the function that writes a quantity with its unit; the function may be nested inside checks."""
     while isinstance(schema, dict):
         serialization = schema.get("serialization", {})
         if serialization.get("type") == "function-plain":
@@ -103,7 +103,7 @@ def _add_services(schema: dict[str, Any]) -> None:
 
 
 def documents(root: Path) -> dict[Path, str]:
-    """Return all generated files of a checkout with their texts."""
+    """Return all generated files of a checkout (schemas and reference pages) with their texts."""
     texts = {root / "schema" / f"{kind}.json": _text(json_schema(kind)) for kind in FILES}
     pages = {root / name: (root / name).read_text("utf-8") for name in REFERENCES if (root / name).exists()}
     tabled = {model for text in pages.values() for model in _NAMED.findall(text)}
@@ -137,8 +137,8 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
 
 
 def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
-    """Render tables of the models that have no table on any page, with the names that other tables use for these
-    models.
+    """Render tables of the models that have no table of their own on any page, with the names by which other tables
+    refer to them.
     """
     parts = {
         name: part for name, part in schema.get("$defs", {}).items() if name not in tabled and "properties" in part
@@ -147,7 +147,7 @@ def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
 
 
 def table(schema: dict[str, Any]) -> str:
-    """Render the table of the keys of one model: key, form, default, meaning."""
+    """Render the table of the keys of one pydantic model: key, form, default, meaning."""
     required = schema.get("required", [])
     lines = ["| key | form | default | meaning |", "|---|---|---|---|"]
     for key, part in schema["properties"].items():
@@ -164,7 +164,7 @@ def _default(part: dict[str, Any]) -> str:
 
 
 def form(part: dict[str, Any]) -> str:
-    """Describe the form of a value in a few words."""
+    """Describe the form of a key's value in a few words."""
     if "$ref" in part:
         return _words(part["$ref"].rpartition("/")[2])
     if "const" in part:
@@ -194,5 +194,5 @@ def _plain(part: dict[str, Any]) -> str:
 
 
 def _words(name: str) -> str:
-    """Render `ContentServerSettings` as `content server settings`."""
+    """Render the name of a class as words: `ContentServerSettings` as `content server settings`."""
     return re.sub(r"(?<!^)([A-Z])", r" \1", name).lower()

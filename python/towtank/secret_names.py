@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-# Words that always name a secret.
+# Words that always mark a value as a secret if they occur in its name.
 WORDS = (
     r"passwords?|passwd|passphrase|passcode|pwd|secrets?|tokens?|api_?keys?|access_?keys?|private_?keys?|"
     r"account_?keys?|subscription_?keys?|(?:auth|signing|signature|encryption|master|shared|license)_?keys?|"
     r"auth|authorization|credentials?|cookies?|session_?id|jsessionid|phpsessid|signature|sig|jwt|bearer|otp"
 )
-# Words that name a secret even at the end of a longer word: `dbpass`, `csrftoken`.
+# Words that mark a value as a secret even at the end of a longer word: `dbpass`, `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
-# Words for keys and codes, which may grant access or may only sort or number things.
+# Words for keys and codes. Such values may grant access, or may only sort or number items.
 _DOUBTFUL = re.compile(r"(?:^|[^a-z])(?:sid|codes?|[a-z]+_keys?)$")
 _HARMLESS_TAILS = re.compile(
     r"(?:^|_)(?:"
@@ -21,7 +21,7 @@ _HARMLESS_TAILS = re.compile(
     r"(?:area|city|colou?r|country|currency|error|exit|http|lang|language|post|postal|product|reason|region|"
     r"response|result|return|state|status|zip)_?codes?)$"
 )
-# Names of query parameters that select, sort or limit results.
+# Names of query parameters that select, sort or limit results, so their values are not secrets.
 _HARMLESS = re.compile(
     r"page|pages|size|sort|order|direction|dir|by|limit|offset|q|m|r|x|y|z|id|ids|count|max|min|top|skip|start|"
     r"end|from|to|lang|language|locale|format|type|types|kind|view|mode|category|section|tab|tag|tags|action|"
@@ -30,7 +30,8 @@ _HARMLESS = re.compile(
     r"cache|synchronous|columns|device|tenant"
 )
 
-# Headers and form fields join words in several ways: `X-Api-Key`, `apiKey`, `user[password]`.
+# Names are split at every kind of joint, because headers and form fields join words in several ways: `X-Api-Key`,
+# `apiKey`, `user[password]`.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
@@ -65,7 +66,7 @@ def may_be_secret_name(name: str) -> bool:
 
 
 def is_harmless_name(name: str) -> bool:
-    """Return True if a plain value with this name in a query may be shown.
+    """Return True if a plain value with this name in the query of a URL may be shown.
 
     Examples
     --------
@@ -81,6 +82,8 @@ def is_harmless_name(name: str) -> bool:
 
 
 def _words(name: str) -> str:
-    """Split the last part of a path (`parameters.password`) into words, in lower case and joined by `_`."""
+    """Split the last part of a path, such as `parameters.password`, into words; return them in lower case, joined by
+    `_`.
+    """
     last = name.rstrip(".").rpartition(".")[2]
     return _SEPARATORS.sub("_", _CAMEL.sub("_", last).lower()).strip("_")

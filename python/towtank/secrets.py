@@ -26,28 +26,30 @@ from towtank.secret_names import WORDS, is_harmless_name, may_be_secret_name
 
 HIDDEN = "***"
 _PAIR_LENGTH = 2
-# Keys of a login whose values are not secret.
+# Keys of a login whose values are not secret, such as the user name.
 _LOGIN_KEYS = ("user", "username", "kind", "type")
 _STEP = re.compile(r"[\s/]")
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 
-# Login of an address. A password that is not percent-encoded may contain any character except blanks, `/ ? # " ' < >`.
-# A match can begin only at the first letter of a word; otherwise the time would grow with the square of the length.
+# Pattern for the login in an address. A password that is not percent-encoded may contain any character except blanks
+# and `/ ? # " ' < >`. A match begins only at the first letter of a word; otherwise the time would grow with the square
+# of the length.
 _LOGIN = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]+)*)@"
 )
 _BARE_LOGIN = re.compile(r"(?<![\w:/.@%+~-])[\w.%+~-]+:[^\s/@:\"'<>,]+@(?=[\w\[])")
-# Values in queries and in fragments such as `#access_token=...`.
+# Pattern for values in the query of a URL, and in a fragment such as `#access_token=...`.
 _QUERY_VALUE = re.compile(r"(?P<key>[?&;#](?P<name>[^\s=&;?#\"'<>]+)=)(?P<value>(?:\$\{[^{}]*\}|[^\s&;#\"'<>])+)")
-# Token after the name of its scheme, in a header or a message; ordinary text does not match.
+# Pattern for a token after the name of its scheme (such as `Bearer`), in a header or a message. Ordinary text does not
+# match.
 _BEARER = re.compile(
     r"(?P<scheme>\bBearer\s+|\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)\s+)"
     r"(?!\$\{|(?:auth\w*|scheme|tokens?)\b)[^\s,;\"'<>]+",
     re.IGNORECASE,
 )
 _SCHEMES = re.compile("bearer|authorization", re.IGNORECASE)
-# Values that stay visible under a harmless name: short numbers and words.
+# Pattern for values that stay visible under a harmless name: short numbers and words.
 _PLAIN_VALUE = re.compile(r"[+-]?[0-9]{1,8}(?:\.[0-9]{1,4})?|[A-Za-z]{1,20}(?:[_.,+-][A-Za-z]{1,20}){0,3}")
 _PLACE = re.compile(r"\$\{[^{}]*\}")
 
@@ -127,7 +129,9 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
 
 
 def _of_program(document: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return a mapping in which the values of `environment`, `arguments` and `command` are without secrets."""
+    """Return a description of a program in which the values of `environment`, `arguments` and `command` contain no
+    secrets.
+    """
     keys = ("program", "environment", "arguments", "command")
     program, variables, arguments, command = (document.get(key) for key in keys)
     if isinstance(variables, Mapping):
@@ -184,7 +188,9 @@ def _redacted_value(key: str, value: Any, parameters: Collection[str]) -> Any:
 
 
 def _hidden(value: Any, parameters: Collection[str]) -> Any:
-    """Hide the value of a secret name; in a mapping only texts are hidden, because numbers may be counts."""
+    """Hide a value whose name is that of a secret. In a mapping only texts are hidden, because numbers may be
+    counts.
+    """
     if isinstance(value, Mapping):
         return {
             key: HIDDEN
@@ -198,7 +204,7 @@ def _hidden(value: Any, parameters: Collection[str]) -> Any:
 
 
 def _is_secret_path(path: str, parameters: Collection[str]) -> bool:
-    """Return True if a path names a secret; the name of a step (`POST /token`) is not a path."""
+    """Return True if a path of keys names a secret. The name of a step, such as `POST /token`, is not a path."""
     section, _, name = path.rpartition(".")
     return (may_be_secret_name(path) and not _STEP.search(path)) or (section == "parameters" and name in parameters)
 
@@ -219,9 +225,9 @@ def redacted_setting(setting: str, parameters: Collection[str] = ()) -> str:
     return f"{path}{equals}{fields}"
 
 
-# Path of an environment variable of a service, in a setting on the command line.
+# Pattern for the path of an environment variable of a service, in a setting on the command line.
 _VARIABLE = re.compile(r"services\.[^.]+\.environment(?:\.\w+)?")
-# Pair such as `password: abc` within a value that is a mapping.
+# Pattern for a pair such as `password: abc` within a value that is a mapping.
 _FIELD = re.compile(
     r"(?P<key>[\"']?(?P<name>[\w-]+)[\"']?\s*:\s*)(?P<value>\"[^\"]*\"|'[^']*'|\[[^\[\]]*\]|[^\s,{}\[\]]+)"
 )
@@ -232,7 +238,7 @@ def _hidden_field(found: re.Match[str], parameters: Collection[str]) -> str:
     return found["key"] + HIDDEN if secret else found[0]
 
 
-# In a truncated statement, the last literal has no closing quote.
+# Pattern for a literal in an SQL statement. If the statement was truncated, its last literal has no closing quote.
 _LITERAL = re.compile(r"(?:(?P<name>\b\w{1,64})[^\w']{1,8})?'(?P<text>(?:[^']|'')*)(?:'|$)")
 
 
@@ -249,25 +255,25 @@ def redacted_statement(statement: str) -> str:
 
 def _hidden_literal(found: re.Match[str]) -> str:
     name, text = found["name"] or "", found["text"]
-    secret = may_be_secret_name(name) or name.lower() == "by"  # Matches `IDENTIFIED BY 'abc'`.
+    secret = may_be_secret_name(name) or name.lower() == "by"  # This pattern matches `IDENTIFIED BY 'abc'`.
     if not text or (not secret and _PLAIN_VALUE.fullmatch(text)):
         return found[0]
     return f"{found[0][: found.start('text') - found.start() - 1]}'{HIDDEN}'"
 
 
-# `password=abc`, `"password": "abc"`, `X-Api-Key: abc` anywhere in a log line. The value of another name is not
-# matched, because it may contain a pair: `error: password=abc`.
+# Pattern for `password=abc`, `"password": "abc"` and `X-Api-Key: abc` anywhere in a log line. The value of a name that
+# is not secret is not matched, because the value may contain a pair: `error: password=abc`.
 _PAIR = re.compile(
     rf"(?P<key>(?:{WORDS.replace('_?', '[_-]?')})[\"'\])]*\s*[:=]\s*)"
     r"(?:\"[^\"]*\"?|'[^']*'?|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&\"'{}\[\]()]+)",
     re.IGNORECASE,
 )
 _SCHEME = re.compile(r"(?P<scheme>\b(?:basic|bearer|negotiate|digest)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
-# A cookie header has several pairs, up to the end of the line or of the quoted text.
+# Pattern for a cookie header, which has several pairs, up to the end of the line or of the quoted text.
 _COOKIES = re.compile(r"(?P<key>\bcookie[\"']?\s*[:=]\s*)[^\"']+", re.IGNORECASE)
 _KEY_DETAIL = re.compile(r"(?P<key>\bKey \([^)]*\)=)\([^)]*\)")
 _STATEMENT = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE|SET)\b", re.IGNORECASE)
-# Long words that mix digits and letters are keys, tokens, sessions or digests.
+# Pattern for long words that mix digits and letters, such as keys, tokens, sessions or digests.
 _TOKEN = re.compile(r"(?<![\w/.+-])(?=[\w+=-]*[0-9])(?=[\w+=-]*[A-Za-z])[\w+-]{24,}(?:\.[\w+-]{8,})*={0,2}(?![\w/])")
 
 
@@ -295,7 +301,8 @@ def redacted_line(line: str) -> str:
 
 
 def basic_authorization(address: SplitResult) -> dict[str, str]:
-    """Return the header that sends the login of an address (RFC 7617); empty without a login.
+    """Return the HTTP header that sends the login contained in an address (RFC 7617); empty if the address has no
+    login.
 
     Examples
     --------

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-# No word with a lower similarity is suggested; the similarity is that of `difflib`. [1]
+# Smallest similarity with which a word is suggested; the similarity is computed by `difflib`. [1]
 _SIMILAR = 0.6
-# A word of at least this many letters may have two wrong letters and still be recognized; a shorter word, one. [1]
+# A word of at least this many letters is recognized with two wrong letters, a shorter word only with a single one. [1]
 _LONG_WORD = 6
 _SLIPS_AT_MOST = 2
-# Number of known names above which only typing errors are searched for, because computing similarities takes far
-# longer. [1]
+# If there are more known names than this, only typing errors are searched for, because computing similarities takes
+# far longer. [1]
 _COMPARED = 500
 
 
@@ -36,13 +36,15 @@ class Typo:
 
 
 class Misspelt(str):
-    """Message about a misspelt word, with the correction."""
+    """Message about a misspelt word, with the correct word."""
 
     typo: Typo
 
     @classmethod
     def of(cls, message: str, typo: Typo | None) -> str:
-        """Return a message that contains a correction; the plain message without a correction."""
+        """Return a message with the correction of a misspelt word; if no correction is known, return the plain
+        message.
+        """
         if typo is None:
             return message
         marked = cls(message)
@@ -73,7 +75,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo | None:
-    """Return the correction of a word that differs from a known word by a typing error; None without such a word."""
+    """Return the known word from which a word differs by a typing error; None if there is no such word."""
     if not isinstance(word, str):
         return None
     near = nearest(word, known)
@@ -108,7 +110,7 @@ def is_slip(word: str, known: str) -> bool:
 
 
 def _plain(word: str) -> str:
-    """Return a word in the form that is compared: upper and lower case, and kinds of hyphen, are equal."""
+    """Return a word in the form that is compared, in which letter case and kinds of hyphen do not matter."""
     return word.casefold().replace("-", "_")
 
 

@@ -1,4 +1,6 @@
-"""Checks the tree of a file against a model, and reports all faults with position and Towtank's own messages."""
+"""Checks the value tree of a file against a pydantic model, and reports all faults with their positions and with
+Towtank's own messages.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MISSPELT_KEY = "misspelt_key"
-"""Type of pydantic's error for a misspelt key, whose message is in the context."""
-# Largest number of rounds. Each round removes at least one level of invalid values, and no file has more levels.
+"""Type of the pydantic error that reports a misspelt key; the context of the error contains the message."""
+# Largest number of rounds of the check. Each round removes at least one level of invalid values, and no file has more
+# levels.
 ROUNDS_AT_MOST = 20
 
 
@@ -43,7 +46,7 @@ class Checked(Generic[ModelT]):
 
 
 def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
-    """Check a tree against a model, and continue after faults.
+    """Check a tree of values against a pydantic model, and continue after faults.
 
     Invalid parts are removed and the rest is checked repeatedly, so that later checks can use the valid parts and all
     faults are reported together.
@@ -82,8 +85,8 @@ def _is_missing(problem: Any) -> bool:
 
 
 def _take_out(root: Node, wrong: Iterable[Node]) -> bool:
-    """Remove nodes from a tree; return False if the root is among them."""
-    # Nodes are compared by identity, so that equal values at other positions stay.
+    """Remove nodes from a tree of values; return False if the root is among these nodes."""
+    # Nodes are compared by identity, so that equal values at other positions are not removed.
     out = {id(node) for node in wrong}
     for node in root.walk():
         if isinstance(node.value, dict):
@@ -105,7 +108,8 @@ _MUST_BE = {
     "none_required": "must be nothing",
     "string_too_short": "must not be empty",
 }
-# For each type of pydantic error: the key of the bound in the context of the error, and the wording of the message.
+# For each type of pydantic error: the key under which the error's context contains the violated bound, and the wording
+# of the message.
 _BOUNDS = {
     "greater_than": ("gt", "must be above {}"),
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -138,7 +142,7 @@ def _text_of(error: Exception | str) -> str:
 
 
 def message_of(problem: Any) -> str:
-    """Describe the expected value and the actual value of a problem."""
+    """Return a message with the expected value and the actual value of a problem that pydantic found."""
     kind, context, value = problem["type"], problem.get("ctx", {}), problem["input"]
     got = f", got {shown(value)} instead"
     if kind == "literal_error":
@@ -162,7 +166,7 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
     present = find(root, path[:-1])[0].value
     absent = [name for name in known if not isinstance(present, dict) or name not in present]
     needed = [name for name in absent if (*path[:-1], name) in missing]
-    # Keys that are present are compared as well, because a preset may misspell a key that the rest of the file
+    # Present keys are compared as well as missing ones, because a preset may misspell a key that the rest of the file
     # contains.
     near = next((typo for names in (needed, absent, known) if (typo := meant(key, names, is_form=True))), None)
     hint = f", did you mean {near.meant!r}?" if near is not None else did_you_mean(key, known)
@@ -172,7 +176,7 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
 
 
 def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -> InitErrorDetails | None:
-    """Return the error for a key of a mapping that misspells a known key; None without such a key.
+    """Return the error for a key of a mapping that misspells a known key; None if there is no such key.
 
     The function serves mappings whose model depends on the value of a key. If that key is misspelt, no model is
     chosen that could report the fault.

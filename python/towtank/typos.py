@@ -1,9 +1,9 @@
-"""Checks files as they were meant, so that one typing error gives one fault.
+"""Checks files a second time with typing errors corrected, so that one typing error causes one reported fault.
 
-A misspelt key hides its value, and all parts that rely on the value look wrong. Files with typing errors are
-therefore checked a second time, with the errors corrected in a copy of their trees. The result consists of the typing
-errors and of the faults that remain after the correction. The corrected copy never becomes the result, because the
-typing errors stay among the faults.
+A misspelt key hides its value, and all parts that depend on the value appear to be wrong. Therefore the typing errors
+are corrected in a copy of the trees, and the copy is checked. The result consists of the typing errors and of the
+faults that remain after the correction. The corrected copy never becomes the result, because the typing errors stay
+among the faults.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from towtank.yamlfile import Document, Node, where
 
 ResultT = TypeVar("ResultT")
 
-# Largest number of checks of a file. A correction may reveal further typing errors inside the value of a key, or in
-# names that were unknown before. No file has this many levels of typing errors.
+# Largest number of times that a file is checked. A correction may reveal further typing errors inside the value of a
+# key, or in names that were unknown before. No file has this many levels of typing errors.
 ROUNDS_AT_MOST = 10
 
 Place = tuple[str, int, int]
-"""Type of a position: file, line and column."""
+"""Type of a position in a file: file, line and column."""
 
 
 class Corrected:
@@ -35,7 +35,7 @@ class Corrected:
         self._trees: dict[str, Node] = {}
 
     def tree(self, root: Node) -> Node:
-        """Return the corrected tree of a file; before the first correction, the tree itself."""
+        """Return the corrected tree of a file; if nothing was corrected so far, return the original tree."""
         return self._trees.setdefault(root.file, root)
 
     def document(self, document: Document) -> Document:
@@ -129,7 +129,7 @@ def _word(word: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class _Spot:
-    """Key or text of a file that contains a certain word."""
+    """Position of a key or text that contains a certain word."""
 
     place: Place
     path: str
@@ -161,7 +161,9 @@ def _without_common_end(got: str, meant: str) -> tuple[str, str]:
 
 
 def _of_definition(spot: _Spot, got: str, meant: str, uses: Iterable[Fault]) -> Fault:
-    """Return the fault of a definition whose name differs from the name in all its uses."""
+    """Return the fault of a definition that is misspelt: the name in the definition differs from the name in all its
+    uses.
+    """
     here = spot.place[0]
     lines = [f"line {fault.line}" + (f" of {fault.file}" if fault.file != here else "") for fault in sorted(uses)]
     used = ", ".join(dict.fromkeys(lines))

@@ -29,7 +29,8 @@ from ruamel.yaml.events import (
 from towtank.errors import Fault, StudyError
 from towtank.spelling import nearest
 
-# A study with its workload has some hundred values. The limits allow generated files and exclude YAML bombs.
+# Limits for the size, the number of values and the nesting of a file. A study with its workload has some hundred
+# values. The limits allow generated files and exclude YAML bombs.
 BYTES_AT_MOST = 10_000_000
 VALUES_AT_MOST = 200_000
 DEPTH_AT_MOST = 50
@@ -38,7 +39,7 @@ Path_ = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
-# Lone surrogates cannot be encoded in UTF-8, but an escape in a text can produce them.
+# Pattern for lone surrogates, which an escape in a text can produce. They cannot be encoded in UTF-8.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -77,7 +78,7 @@ class Node:
         return self.value
 
     def copy(self) -> Node:
-        """Return a copy of the tree that may be changed."""
+        """Return a copy of the tree below this node; the copy may be changed."""
         value = self.value
         if isinstance(value, dict):
             value = {key: child.copy() for key, child in value.items()}
@@ -127,7 +128,7 @@ class Document:
         return self.root.plain()
 
     def node(self, path: Path_) -> Node:
-        """Return the node at a path; if it does not exist, the deepest existing node on the path."""
+        """Return the node at a path; if there is none, return the deepest existing node on the path."""
         return find(self.root, path)[0]
 
     def fault(self, path: Path_, message: str, *, key: bool = False) -> Fault:
@@ -196,7 +197,8 @@ def parse_value(text: str, name: str, key: str = "") -> Node:
     try:
         root = builder.build(text)
     except StudyError as error:
-        # For the user, the key that the value is meant for is more helpful than a position within the value.
+        # The fault is reported at the key that gets the value, because this helps the user more than a position within
+        # the value.
         faults = [replace(fault, line=0, column=0, where=key or fault.where) for fault in error.faults]
         raise StudyError(faults) from None
     if builder.faults:
@@ -241,7 +243,7 @@ def read(text: str, name: str) -> Document:
 
 
 def _read_text(path: Path, name: str) -> str:
-    """Read the text of a file; an error gives the reason as a sentence."""
+    """Read the text of a file; if this fails, the error states the reason in a sentence."""
     try:
         if path.is_dir():
             raise StudyError.at(name, "must be a file, got a folder instead")
@@ -330,7 +332,9 @@ class _Builder:
         anchor = event.anchor if isinstance(event, NodeEvent) else None
         if anchor is not None:
             self.anchors[anchor] = (
-                None  # An alias inside its own value would never end; it finds this incomplete entry and is refused.
+                # An alias inside the value that it refers to would never end. It finds this incomplete entry and is
+                # refused.
+                None
             )
         if isinstance(event, ScalarEvent):
             node = self._make(event, self._scalar(event), path)
@@ -424,7 +428,7 @@ def _place_of_bad_character(error: Exception, text: str) -> tuple[int, int]:
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Merge a tree into another.
+    """Merge a tree of values into another tree.
 
     Mappings are merged by key, null removes a key, and any other value replaces the old value. This is JSON Merge
     Patch (RFC 7396) with one exception: a null without a key to remove is kept, so that a later check reports the

@@ -1,4 +1,4 @@
-"""Fields of access logs in nginx and Apache, each with a text that the server writes.
+"""Finds the fields of access logs in nginx and Apache, each with an example of the text that the server writes.
 
 Neither program lists its fields, but both refuse a format with an unknown field. Therefore every word in nginx's
 executable, and every letter after `%` for Apache, is tried in a format. Then both servers serve requests and log the
@@ -25,12 +25,12 @@ _STARTS_WITHIN_S = 20.0
 _NAMED = {"http_": "x_forwarded_for", "arg_": "a", "cookie_": "c", "sent_http_": "content_type"}
 _NAMED |= {"upstream_http_": "content_type", "upstream_cookie_": "c"}
 _HEADERS = {"X-Forwarded-For": "10.7.0.1, 10.8.0.1", "Cookie": "c=c1", "Referer": "http://a/b", "User-Agent": "Agent 1"}
-# Arguments in braces that are tried with each of Apache's fields.
+# Arguments in braces that are tried with each field of Apache's log format.
 _ARGUMENTS = ("X-Forwarded-For", "Content-Type", "c", "us", "remote", "local", "PATH")
 
 
 def program(name: str) -> str:
-    """Return the path of a server's program, also from the folders for system administration."""
+    """Return the path of a server's program; the folders of programs for system administration are searched as well."""
     found = which(name) or which(name, path="/usr/sbin:/usr/local/sbin")
     if found is None:
         raise SystemExit(f"error: needs {name}")
@@ -38,7 +38,7 @@ def program(name: str) -> str:
 
 
 def free_port() -> int:
-    """Return a port without a listener."""
+    """Return the number of a port on which no program listens."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -63,13 +63,15 @@ def serve(command: Sequence[str], port: int, log: Path) -> str:
 
 
 def accepted(candidates: Sequence[str], accepts: Callable[[str], bool]) -> list[str]:
-    """Return the candidates that a program accepts."""
+    """Return the candidates for field names that a program accepts."""
     with ThreadPoolExecutor(2) as pool:
         return [name for name, good in zip(candidates, pool.map(accepts, candidates), strict=True) if good]
 
 
 def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
-    """Return version and variables of nginx. Variables of an upstream server are included: nginx forwards to itself."""
+    """Return the version of nginx and its variables. Variables of an upstream server are included, because nginx
+    forwards requests to itself.
+    """
     server = program("nginx")
     port, behind = free_port(), free_port()
     folder = scratch / "nginx"
@@ -94,14 +96,16 @@ def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
         command = [server, "-t", "-q", "-p", str(folder), "-c", str(settings(f"try-{name}", f"'${name}'"))]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
-    # A linker may store a word only as the end of a longer text: `uri` in `request_uri`, `scheme` in `$scheme`.
+    # A linker may store a word only as the end of a longer text, such as `uri` in `request_uri`, so all ends are
+    # candidates.
     words = re.findall(rb"(?<![a-z0-9_])[a-z][a-z0-9_]{2,40}(?=\x00)", Path(server).read_bytes())
     ends = {word.decode().split("_", cut)[-1] for word in words for cut in range(word.count(b"_") + 1)}
     known = accepted(sorted(name for name in ends if len(name) > 2), accepts)
     if not known:
         raise SystemExit(f"error: {server} accepts no variable")
     names = sorted({f"{name}{_NAMED.get(name, 'x')}" if name.endswith("_") else name for name in known})
-    # nginx reads at most 4,096 bytes of one parameter, but concatenates several parameters.
+    # nginx reads at most 4,096 bytes of one parameter, but concatenates several parameters. The format is therefore
+    # split.
     path = settings("nginx", f" '{_BETWEEN}' ".join(f"'${name}'" for name in names))
     line = serve([server, "-p", str(folder), "-c", str(path)], port, folder / "access.log")
     version = subprocess.run([server, "-v"], capture_output=True, text=True, check=True).stderr.split("/")[-1].strip()
@@ -152,7 +156,7 @@ def apache(scratch: Path) -> tuple[str, dict[str, str]]:
     line = serve([server, "-X", "-d", str(folder), "-f", str(path)], port, folder / "access.log")
     version = subprocess.run([server, "-v"], capture_output=True, text=True, check=True).stdout
     written = dict(zip(asked, line.replace(str(scratch), "").split(_BETWEEN), strict=True))
-    # Fields are left out if their argument has no effect, or is only repeated in the text.
+    # A field is left out if its argument has no effect, or if the text only repeats the argument.
     kept = {field: text for field, text in written.items() if "{" not in field}
     for field, text in written.items():
         found = re.fullmatch(r"%\{(.*)\}(.*)", field)

@@ -1,1 +1,1 @@
-"""Plant faults one at a time, to find those that no test detects."""
+"""Plant faults in the code one at a time, to find those that no test detects."""

@@ -1,4 +1,4 @@
-"""Command: draw a sample of faults, judge each fault, and report the results."""
+"""Command: choose a random sample of faults, run the tests with each fault, and report which faults are noticed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
 ROOMS = ("analysis", "model", "size")
-# Limits of the first tests, and of all later tests: number of tests, and their total time. [1], [s]
+# Limits of the tests that run first with a fault, and of all later tests: number of tests, and their total time. [1],
+# [s]
 _NEAR = (20, 10.0)
 _AT_MOST = (150, 120.0)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result for a fault: `noticed`, `not noticed`, `not executed`, with the number of executed tests."""
+    """Result of the tests with one fault: `noticed`, `not noticed` or `not executed`, with the number of executed
+    tests.
+    """
 
     place: Place
     outcome: str
@@ -35,19 +38,19 @@ class Verdict:
 
 
 def say(text: str) -> None:
-    """Print a line immediately."""
+    """Print a line without buffering."""
     print(text, flush=True)
 
 
 def all_places() -> list[Place]:
-    """Return every fault that can be planted in the folders `ROOMS`."""
+    """Return every fault that can be planted in the folders listed in `ROOMS`."""
     files = (path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py")))
     return [place for path in files for place in places(path, PACKAGE)]
 
 
 def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: float) -> list[str]:
-    """Return the first tests within the limits of number and total time, at least one test; longer tests are
-    skipped.
+    """Return the first tests whose number and total time are within the limits, but at least one test. A test that
+    would exceed the time is skipped.
     """
     chosen: list[str] = []
     spent = 0.0
@@ -59,8 +62,8 @@ def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: f
 
 
 def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
-    """Plant one fault, and run tests until one fails: the nearest, then all that execute the fault, then others
-    nearby.
+    """Plant one fault, and run tests until one fails: first the nearest tests, then all that execute the fault, then
+    others in the same files.
     """
     executing, seconds = executed.tests_of(place), executed.seconds
     if not executing:
@@ -76,14 +79,14 @@ def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
 
 
 def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
-    """Run the nearest tests without a fault: if one fails, every fault would count as noticed."""
+    """Run the nearest tests without a fault. If a test fails even so, every fault would count as noticed."""
     near = {test for place in sample for test in within(executed.tests_of(place), executed.seconds, *_NEAR)}
     if near and not copy.pass_all(sorted(near), sum(executed.seconds[test] for test in near)):
         sys.exit("error: a test fails without any fault; run `make test` first")
 
 
 def table(verdicts: list[Verdict]) -> str:
-    """Return a table of the outcomes by folder."""
+    """Return a table of the numbers of noticed and other faults by folder."""
     outcomes = ("noticed", "not noticed", "not executed")
     lines = ["", f"{'room':10}" + "".join(f"{outcome:>14}" for outcome in outcomes)]
     for room in (*ROOMS, "all"):
@@ -95,7 +98,7 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> list[Verdict]:
-    """Judge a sample of Python faults, and print each fault that is not noticed."""
+    """Test a sample of Python faults, and print each fault that no test notices."""
     pattern = re.compile(options.only)
     candidates = [place for place in all_places() if pattern.search(f"{place.path}:{place.line}")]
     candidates = [place for place in candidates if not any(entry.is_of(place) for entry in listed)]
@@ -113,7 +116,9 @@ def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> 
 
 
 def main() -> int:
-    """Run the command; return exit status 1 if too few faults were noticed, or an entry of the list is stale."""
+    """Run the command. Return exit status 1 if too few faults were noticed, or if an entry of the list of equivalent
+    faults is outdated.
+    """
     parser = argparse.ArgumentParser(description="Plants single faults, and reports what no test notices.")
     parser.add_argument("--size", type=int, default=100, help="number of faults (default %(default)s)")
     parser.add_argument("--seed", default=datetime.date.today().isoformat(), help="seed of the sample (today)")

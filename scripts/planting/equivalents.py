@@ -14,7 +14,7 @@ FILE = Path(__file__).with_name("equivalent.yaml")
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change without an effect, identified by function and text of the expression, not by its line.
+    """Fault that does not change any result. It is identified by function and text of the expression, not by its line.
 
     Attributes
     ----------
@@ -22,6 +22,7 @@ class Equivalent:
         Fields of a `Place`. If `planted` is empty, the entry covers every fault of the expression. If `was` is empty
         as well, the entry covers every fault of the function.
     reason : str
+        Reason why the fault has no effect.
     """
 
     path: str
@@ -31,14 +32,14 @@ class Equivalent:
     reason: str
 
     def is_of(self, place: Place) -> bool:
-        """Return True if a fault matches this entry."""
+        """Return True if this entry covers the given fault."""
         same = (self.path, self.scope) == (place.path, place.scope) and self.was in ("", place.was)
         return same and self.planted in ("", place.planted)
 
 
 def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
-    """Return the entries for Python, and the reasons of the entries for Rust by the name of the fault in
-    cargo-mutants.
+    """Read the list of faults without an effect: return the entries for Python, and, for Rust, the reason by the name
+    of the fault in cargo-mutants.
     """
     listed = YAML(typ="safe").load(file.read_text("utf-8"))
     python = [

@@ -1,4 +1,4 @@
-"""Plant one fault, and run the tests that execute it."""
+"""Plant one fault in the code, and run the tests that execute it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from pathlib import Path
 from planting.places import Place
 
 _ROOT = Path(__file__).resolve().parents[2]
-# These modules are imported once, before any test process is forked. None of them imports the package under test.
+# Modules that are imported once, before any test process is forked, to save time. None of them imports the package
+# under test.
 _HEAVY = (
     "pytest",
     "numpy",
@@ -30,7 +31,8 @@ _HEAVY = (
     "ruamel.yaml",
     "jinja2",
 )
-# Factor of the usual run time above which a fault counts as noticed, because it may cause an endless loop. [1]
+# Multiple of the usual run time of the tests above which a fault counts as noticed, because it may cause an endless
+# loop. [1]
 _TIMES_LONGER = 10.0
 _AT_LEAST_S = 60.0
 _POLL_S = 0.05
@@ -63,7 +65,7 @@ class Copy:
             file.write_text(text, "utf-8")
 
     def pass_all(self, tests: Sequence[str], seconds: float) -> bool:
-        """Return True if the tests pass in a separate process, within a multiple of their usual time."""
+        """Return True if the given tests pass in a separate process, within a multiple of their usual time."""
         with tempfile.TemporaryFile() as output:
             process = os.fork()
             if process == 0:
@@ -87,7 +89,7 @@ class Copy:
 
 
 def _status_within(process: int, seconds: float) -> int | None:
-    """Return the exit status of a process that ends in time; otherwise kill it with its children."""
+    """Return the exit status of a process if it ends in time; otherwise kill the process with its children."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         ended, status = os.waitpid(process, os.WNOHANG)

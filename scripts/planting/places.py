@@ -31,7 +31,8 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }
 _EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 _PATHS = ("path", "folder", "MANIFEST")
-# Parts of the code that compute no numbers: raised errors, assertions and formatted texts.
+# Parts of the code in which no faults are planted, because they compute no numbers: raised errors, assertions and
+# formatted texts.
 _LEFT_OUT = (ast.Raise, ast.Assert, ast.JoinedStr)
 
 
@@ -65,7 +66,7 @@ class Place:
         return f"{self.path}:{self.line}  {self.was}  ->  {self.planted}"
 
     def planted_in(self, text: str) -> str:
-        """Return the text of the file with the fault in it."""
+        """Return the text of the file with this fault in it."""
         lines = text.encode().splitlines(keepends=True)
         before = b"".join(lines[: self.line - 1]) + lines[self.line - 1][: self.start]
         after = lines[self.end_line - 1][self.end :] + b"".join(lines[self.end_line :])
@@ -73,7 +74,7 @@ class Place:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Return True if an operand is a text (`+` joins texts, `%` fills them) or a path (`/` joins paths)."""
+    """Return True if an operand of `+`, `%` or `/` is a text or a path, for which these operators do no arithmetic."""
     if isinstance(node, ast.Name | ast.Attribute):
         name = node.id if isinstance(node, ast.Name) else node.attr
         return name.endswith(_PATHS)

@@ -59,7 +59,9 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start recording before the tests are collected, except in the first of several processes, which runs no test."""
+    """Start recording before the tests are collected. If pytest runs several processes, the first of them runs no test
+    and records nothing.
+    """
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", 0):
         recorder = Recorder()
         recorder.coverage.start()

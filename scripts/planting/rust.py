@@ -18,7 +18,8 @@ TOOLS = ROOT / "target" / "tools"
 CRATE = "towtank-queueing"
 # Time limit of the tests with a fault, which may cause an endless loop; usually the tests take seconds. [s]
 _TIMEOUT_S = 120
-# Characters to escape. Blanks are not among them, because Rust's regular expressions refuse an escaped blank.
+# Characters that are escaped in a regular expression. Blanks are not among them, because Rust's regular expressions
+# refuse an escaped blank.
 _SPECIAL = re.compile(r"([.^$*+?{}\[\]\\|()])")
 
 
@@ -42,7 +43,9 @@ def without_place(name: str) -> str:
 
 
 def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
-    """Plant a sample of faults; return exit status 1 if too few are noticed, or an entry of the list is stale."""
+    """Plant a sample of faults in Rust code. Return exit status 1 if too few are noticed, or if an entry of the list of
+    equivalent faults is outdated.
+    """
     program = installed()
     command = [program, "mutants", "--package", CRATE, "--dir", str(ROOT)]
     reported = subprocess.run([*command, "--list"], check=True, capture_output=True, text=True).stdout
@@ -57,7 +60,8 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
     output.mkdir(parents=True, exist_ok=True)
     chosen = [argument for name in sample for argument in ("--re", exactly(name))]
     settings = ["--timeout", str(_TIMEOUT_S), "--profile", "checked", "--no-times", "--output", str(output)]
-    # Statuses 2 and 3 mean that some faults were not noticed or timed out; a file lists the result of each fault.
+    # The exit statuses 2 and 3 of cargo-mutants mean that some faults were not noticed or timed out. They are no
+    # errors, because a file lists the result of each fault.
     status = subprocess.run([*command, *settings, *chosen], check=False).returncode
     if status not in (0, 2, 3):
         return status

@@ -18,12 +18,12 @@ def interval(noticed: int, count: int) -> tuple[float, float]:
 
 
 def is_short(noticed: int, count: int, least: float) -> bool:
-    """Return True if the share in a sample is below the minimum, or significantly below the goal."""
+    """Return True if the share of noticed faults in a sample is below the minimum, or significantly below the goal."""
     return count > 0 and (noticed < least * count or interval(noticed, count)[1] < GOAL)
 
 
 def share_text(noticed: int, count: int) -> str:
-    """Render a share with its interval and the goal."""
+    """Render the share of noticed faults with its confidence interval and the goal."""
     if not count:
         return "no fault was judged"
     low, high = interval(noticed, count)

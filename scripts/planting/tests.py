@@ -71,7 +71,9 @@ class Executed:
         return any((place.path, line) in self.by_line for line in range(place.line, place.end_line + 1))
 
     def beside(self, tests: list[str]) -> list[str]:
-        """Return the other tests of the same files, which may share objects such as fixtures."""
+        """Return the other tests in the same files as the given tests; tests in a file may share objects such as
+        fixtures.
+        """
         files = {_file(test) for test in tests}
         others = {test for test in self.seconds if _file(test) in files} - set(tests)
         return sorted(others, key=lambda test: (self.seconds[test], test))
@@ -82,7 +84,7 @@ def _file(test: str) -> str:
 
 
 def state_of(package: Path, folders: tuple[str, ...]) -> str:
-    """Return a digest of the package and the tests."""
+    """Return a digest of all files of the package and of the tests, which changes if a file changes."""
     digest = hashlib.sha256()
     for place in (package, *(_ROOT / name for name in folders), _ROOT / "tests" / "support"):
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
@@ -92,8 +94,8 @@ def state_of(package: Path, folders: tuple[str, ...]) -> str:
 
 
 def recorded(package: Path, data: Path, keep: bool, folders: tuple[str, ...] = FOLDERS) -> Executed:
-    """Return the tests by executed lines. Run them first if the tree has changed, unless `keep` accepts the last
-    record.
+    """Return the tests by executed lines. If the source tree has changed since the last record, run the tests first,
+    unless `keep` accepts the last record.
     """
     mark, state = data / "state", state_of(package, folders)
     if not mark.exists() or (not keep and mark.read_text() != state):

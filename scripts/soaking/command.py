@@ -1,4 +1,6 @@
-"""Run a study with one long run, sample its processes, and judge their slopes and the memory of the report."""
+"""Run a study with one long run, sample the memory and open files of its processes, and check that they do not rise.
+Then check the memory needed for the report.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ services:
   content: {kind: content_server, host: here, population: {scale: 0.00001}}
 targets: {web: {service: web}, content: {service: content}}
 """
-# One in a thousand users sends requests to the content server, so that its observers have values.
+# One in a thousand users sends requests to the content server, so that the observers of this server record values.
 WORKLOAD = """
 schema: towtank/workload/1
 name: soak
@@ -46,16 +48,16 @@ groups:
   browsers: {{share: 0.1 %, loop: {{think: {{exponential: {think} s}}, mix: {{browse: 100}}}}}}
 """
 SAMPLE_EVERY_S = 2.0
-# Largest increase of the memory of a process in an hour: absolute, and as a share. [B/h, 1/h]
+# Largest allowed increase of the memory of a process in an hour: in bytes, and as a share of the memory. [B/h, 1/h]
 MEMORY_PER_HOUR, MEMORY_SHARE = 2 * 2**20, 0.01
 FILES_PER_HOUR = 0.5
-# Largest memory of the report, so that it can be created on a small machine. [B]
+# Largest allowed memory for the creation of the report, so that a small machine can create it. [B]
 REPORT_MEMORY = 1024 * 2**20
 _RESIDENT = re.compile(r"^VmRSS:\s+(\d+) kB", re.MULTILINE)
 
 
 def main() -> int:
-    """Run the command; return 1 if a value rises, or the report takes too much memory."""
+    """Run the command; return 1 if memory or open files of a process rise, or if the report takes too much memory."""
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=180.0, help="length of the steady stage")
     parser.add_argument("--users", type=int, default=5000)
@@ -121,14 +123,14 @@ def name_of(pid: int) -> str:
 
 
 def figures(pid: int) -> tuple[float, float]:
-    """Return resident memory [B] and open files of a process."""
+    """Return the resident memory [B] and the number of open files of a process."""
     match = _RESIDENT.search(Path(f"/proc/{pid}/status").read_text())
     resident = float(match[1]) * 1024 if match else 0.0
     return resident, float(len(os.listdir(f"/proc/{pid}/fd")))  # noqa: PTH208 - counts, and is called often
 
 
 def judged(name: str, series: list[tuple[float, float, float]]) -> Iterator[dict[str, object]]:
-    """Yield a row for each value of a process; no rows for a process with too few samples."""
+    """Yield a result row for memory and open files of a process; yield no rows if the process has too few samples."""
     times = [sample[0] for sample in series]
     for place, figure, unit in ((1, "memory [MiB]", 2.0**20), (2, "open files", 1.0)):
         try:
@@ -149,14 +151,15 @@ def report_memory(results: Path) -> int:
     )
     command = [sys.executable, "-c", program, sys.executable, "-m", "towtank", "report", str(results)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    # The run may be invalid on a busy machine, or miss an objective; the report is created in both cases.
+    # Exit statuses 3 and 4 are accepted: the run may be invalid on a busy machine, or violate an objective, but the
+    # report is created in both cases.
     if done.returncode not in (0, 3, 4):
         raise RuntimeError(f"towtank report ended with status {done.returncode}: {done.stderr}")
     return int(done.stdout.split()[-1]) * 1024
 
 
 def line_of(row: dict[str, object]) -> str:
-    """Render one row."""
+    """Render one result row as a line of text."""
     verdict = "ok" if row["flat"] else "TOO MUCH"
     if "per_hour" not in row:
         return f"{row['process']}: {row['figure']} {row['mean']:.0f}: {verdict}"

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-# Number of blocks. The line is fitted to block means instead of samples, because caches that fill and are emptied cause
-# autocorrelation. [1]
+# Number of blocks into which the samples are divided. A line is fitted to the means of the blocks, because caches that
+# fill and are emptied cause autocorrelation of the samples. [1]
 _BLOCKS = 20
-# Share of the time that counts as the start of a process, and is left out. [1]
+# Share of the measured time that is left out at its beginning, because a process that has just started is not steady.
+# [1]
 _WARM = 0.15
 
 
@@ -34,16 +35,16 @@ class Slope:
     high: float
 
     def rises(self, allowed_per_hour: float) -> bool:
-        """Return True if the value rises significantly, and by more than the allowed amount."""
+        """Return True if the slope is significantly above zero and above the allowed increase."""
         return self.low > 0 and self.per_hour > allowed_per_hour
 
     def is_flat(self, allowed_per_hour: float) -> bool:
-        """Return True if the upper end of the interval of the slope is within the allowed amount."""
+        """Return True if the upper end of the interval of the slope is within the allowed increase."""
         return self.high <= allowed_per_hour
 
 
 def slope_of(times_s: Sequence[float], values: Sequence[float]) -> Slope:
-    """Fit a line through the means of blocks of samples, without the start of the process.
+    """Fit a line through the means of blocks of samples; samples from the start of the process are left out.
 
     Raises
     ------

@@ -18,7 +18,8 @@ _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 @contextmanager
 def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Name the called function and its arguments in faults that do not concern a file.
+    """While this context is active, report faults with the name of the called function and the names of its arguments.
+    Faults that concern a file stay as they are.
 
     Parameters
     ----------
@@ -55,10 +56,10 @@ def refuse(call: str, argument: str, message: str) -> StudyError:
 
 
 def texts(value: object, unit: str = "") -> list[str] | None:
-    """Return the values of a repeatable option as text.
+    """Return the values of a repeatable option as a list of texts.
 
-    A mapping becomes `NAME=VALUE` texts, a sequence one text for each item, and any other value a single
-    text.
+    A mapping becomes texts of the form `NAME=VALUE`, a sequence becomes one text for each item, and any other value
+    becomes a single text.
     """
     if value is None:
         return None
@@ -72,12 +73,12 @@ def texts(value: object, unit: str = "") -> list[str] | None:
 
 
 def changes_of(changes: Mapping[str, object] | None) -> dict[str, str]:
-    """Return changed values by dotted path, each written as in a YAML file."""
+    """Return the changed values by dotted path, each written as in a YAML file."""
     return {path: value if isinstance(value, str) else json.dumps(value) for path, value in (changes or {}).items()}
 
 
 def text(value: object, unit: str = "") -> str:
-    """Return a value as written in a file; `unit` is the base unit of a number."""
+    """Return a value as the text that a study or model file would contain; `unit` is the base unit of a number."""
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -44,18 +44,18 @@ class Conducting:
     def _work(self, work: Work[Any]) -> None:
         try:
             self._made = work(Reporting(self._steps.put), self._stop)
-        except BaseException as error:  # `outcome` raises the error again in the thread of the caller
+        except BaseException as error:  # The method `outcome` raises this error again in the thread of the caller.
             self._failed = error
         finally:
             self._steps.put(None)
 
     def outcome(self) -> Any:
-        """Wait for the end of the work and return its result.
+        """Wait for the end of the work and return the result of the work.
 
         Raises
         ------
         KeyboardInterrupt
-            If the caller was interrupted; by then the work has ended, unless it was interrupted three times.
+            If the caller was interrupted; by then the work has ended, unless the caller was interrupted three times.
         Exception
             The exception of the work or of the callback.
         """
@@ -79,15 +79,15 @@ class Conducting:
         return self._made
 
     def _follow(self) -> None:
-        """Report the steps of the work until the work ends.
+        """Pass the steps of the work to the callback until the work ends.
 
-        If the callback raises, the work ends and reports nothing more.
+        If the callback raises an exception, the work is stopped and the callback receives no further steps.
         """
         while (step := self._steps.get()) is not None:
             try:
                 if self._report is not None:
                     self._report(step)
-            except Exception as error:  # raised by `outcome` when the work has ended
+            except Exception as error:  # The method `outcome` raises this error when the work has ended.
                 self._of_callback, self._report = error, None
                 self._stop.ask()
 
@@ -102,8 +102,8 @@ def conducted(work: Work[T], progress: Callback | bool | None) -> T:
     progress : callable or bool, optional
         Called with each step; True shows the steps on the terminal or in the notebook.
     """
-    # Threads that libraries start inherit the CPUs of the thread that imports the library. With an import
-    # here, they inherit the CPUs of the caller.
+    # A thread that a library starts during its import inherits the CPUs of the importing thread. These libraries are
+    # imported here, in the thread of the caller, so that their threads are not limited to the CPUs of the generator.
     import towtank.analysis  # noqa: F401, PLC0415
 
     shown = Shown() if progress is True else None
@@ -117,4 +117,4 @@ def conducted(work: Work[T], progress: Callback | bool | None) -> T:
 
 
 def _silent(step: Progress) -> None:
-    """Ignore a step of the progress."""
+    """Ignore a progress step."""

@@ -1,4 +1,4 @@
-"""Diagnosis: the limit of a system, with its evidence."""
+"""Diagnosis: what limits the throughput of a system, with the evidence."""
 
 from towtank.analysis import Diagnosis
 

@@ -24,7 +24,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, repr=False)
 class Drive:
-    """Result of `towtank.drive`: the measurement of a load on one target.
+    """Result of `towtank.drive`: the measurement of one target under load.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Drive:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the measurement, with its doubts."""
+        """Verdict on the measurement, with the doubts that led to the verdict."""
         levels = {str(each["level"]) for each in self._document["doubts"]}
         level = "invalid" if not self._document["valid"] else "suspect" if "suspect" in levels else "valid"
         return Verdict(level, self.doubts)
@@ -64,14 +64,14 @@ class Drive:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """Limit of the target under this load, with its evidence."""
+        """Diagnosis: what limits the target under this load, with the evidence."""
         from towtank.api.diagnosed import Diagnosis  # noqa: PLC0415 - imports the analysis
 
         return Diagnosis.read(self._document["diagnosis"])
 
     @property
     def window_s(self) -> float:
-        """Length of the planned steady stage. [s]"""
+        """Planned length of the steady stage, in which the measurement is made. [s]"""
         return float(self._document["window_s"])
 
     @property
@@ -160,7 +160,7 @@ class Drive:
 
     @property
     def transactions(self) -> Mapping[str, Transaction]:
-        """Transactions of a workload by name; their response times have no intervals."""
+        """Results of each transaction of a workload, by name. These response times have no confidence intervals."""
         return MappingProxyType(
             {
                 name: Transaction(
@@ -175,11 +175,13 @@ class Drive:
 
     @property
     def generator(self) -> Mapping[str, Any]:
-        """Load generator: `cpu_s`, `cpu_us_per_request`, `start_lag_ms_p99`, `peak_rss_bytes`, `saturated`."""
+        """Resource use of the load generator: `cpu_s`, `cpu_us_per_request`, `start_lag_ms_p99`, `peak_rss_bytes`,
+        `saturated`.
+        """
         return MappingProxyType(dict(self._document["generator"]))
 
     def frame(self) -> Frame:
-        """Return the results of each second of the window.
+        """Return the results of each second of the measurement window.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Models of throughput over load, fitted to results or to a table from any other tool."""
+"""Models of throughput as a function of load, fitted to results of Towtank or to a table from any other tool."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Prediction:
     load : float
         Number of users [1], or arrival rate [1/s].
     range : str
-        Position among the measured loads: `measured`, `between` or `beyond`.
+        Position of the load relative to the measured loads: `measured`, `between` or `beyond`.
     throughput_per_s : Quantity or None
         Throughput with the 95 % band of the curve. [1/s]
     response_time_s : Quantity or None
@@ -54,7 +54,7 @@ class Prediction:
 
 @dataclass(frozen=True, repr=False)
 class Fit:
-    """Model of throughput over load, fitted to measurements.
+    """Model of throughput as a function of load, fitted to measurements.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Fit:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons for the verdict."""
+        """Doubts about the fit, which are the reasons for the verdict."""
         return tuple(str(each["text"]) for each in self._answer.document["verdict"]["reasons"])
 
     @property
@@ -106,7 +106,7 @@ class Fit:
 
     @property
     def held_out_error(self) -> Quantity | None:
-        """Largest relative error in predicting the highest loads from a fit without these loads, with
+        """Largest relative error if the highest loads are predicted by a fit to the lower loads only, with a confidence
         interval. [ratio]
         """
         rows = (self._answer.document.get("held_out") or {}).get("points") or ()
@@ -143,7 +143,7 @@ class Fit:
         return found if several else found[0]
 
     def size(self, **options: Any) -> Sizing:
-        """Find the cheapest hardware that carries a load; see `towtank.size_model` for the options.
+        """Find the cheapest hardware that can serve a load; see `towtank.size_model` for the options.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Tables of results, which data frame libraries read without a copy."""
+"""Tables of results that data frame libraries can read without copying the data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Frame:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Frame:
-        """Make a frame from rows; a column that a row lacks is None in that row."""
+        """Make a frame from rows; if a row lacks a column, its value in that column is None."""
         names = dict.fromkeys(name for row in rows for name in row)
         return cls.of({name: [row.get(name) for row in rows] for name in names})
 
@@ -61,8 +61,8 @@ class Frame:
         """Return the table as an Arrow stream: numbers as 64-bit floats or integers, everything else as text."""
         import duckdb  # noqa: PLC0415 - heavy, and only needed to hand the table on
 
-        # The connection must live as long as the stream. The stream holds the relation, which holds the
-        # connection.
+        # The database connection must exist as long as the stream is read. The stream refers to the relation, and the
+        # relation refers to the connection.
         connection = duckdb.connect(config={"threads": 1})
         connection.register("frame", {name: _array(self[name]) for name in self.columns})
         casts = ", ".join(f"{_quoted(name)}::{_kind(self[name])} AS {_quoted(name)}" for name in self.columns)
@@ -94,8 +94,8 @@ def _plain(value: Any) -> Any:
 
 
 def _kind(column: Sequence[Any]) -> str:
-    """Return the DuckDB type of a column's values; text if the values have several types, or if there are
-    none.
+    """Return the DuckDB type of a column's values. The type is text if the values have several types, or if the column
+    has no values.
     """
     kinds = {type(value) for value in column if value is not None}
     if kinds == {bool}:
@@ -106,7 +106,7 @@ def _kind(column: Sequence[Any]) -> str:
 
 
 def _array(column: Sequence[Any]) -> Any:
-    """Return a column as an array that DuckDB reads, in which missing values are masked."""
+    """Return a column as an array that DuckDB reads; missing values are masked."""
     import numpy as np  # noqa: PLC0415 - heavy, and only needed to hand the table on
 
     kind, missing = _kind(column), [value is None for value in column]

@@ -1,4 +1,4 @@
-"""Judgements: objectives, claims and comparisons of a study, and results of other tools."""
+"""Verdicts on the objectives, claims and comparisons of a study, and on result files of other tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Side: TypeAlias = "str | PathLike[str] | Results | Sequence[str | PathLike[str]]
 
 @dataclass(frozen=True)
 class Objective:
-    """Objective of a study, judged in one configuration.
+    """Objective of a study, and whether one configuration meets it.
 
     Attributes
     ----------
@@ -34,15 +34,15 @@ class Objective:
     configuration : str
         Label of the configuration; empty if there is only one.
     met : bool or None
-        True if the objective is met; None if the objective could not be judged.
+        True if the objective is met; None if this could not be decided.
     seen : Quantity or None
-        Worst value over the loads, with its interval. [s], [1/s] or [ratio]
+        Worst value over all loads, with its confidence interval. [s], [1/s] or [ratio]
     limit : Quantity or None
         Limit of the objective, in the unit of `seen`.
     at : str
-        Load and configuration of `seen`.
+        Load and configuration at which `seen` was measured.
     verdict : str
-        Verdict of the whole measurement.
+        Verdict on the whole measurement.
     """
 
     text: str
@@ -126,24 +126,24 @@ class Claim:
 
 
 class Judged:
-    """Judgement of a result file of any tool, as `towtank judge` prints it."""
+    """Verdict on a result file of any tool, as `towtank judge` prints it."""
 
     def __init__(self, judged: FileJudged) -> None:
         self._judged = judged
 
     @property
     def document(self) -> Mapping[str, object]:
-        """Complete judgement, an entry of `files` of `towtank judge --json`."""
+        """Complete result for one file: an entry of `files` of `towtank judge --json`."""
         return self._judged.document()
 
     @property
     def file(self) -> str:
-        """Name of the file."""
+        """Name of the result file."""
         return str(self._judged.file)
 
     @property
     def form(self) -> str:
-        """Form of the file, for example `k6 JSON`."""
+        """Format of the result file, for example `k6 JSON`."""
         return self._judged.form
 
     @property
@@ -153,7 +153,7 @@ class Judged:
 
     @property
     def valid(self) -> bool:
-        """True if the figures may be used: they are valid, or suspect with named doubts."""
+        """True if the results may be used: they are valid, or suspect with named doubts."""
         return self.verdict != "invalid"
 
     @property
@@ -163,27 +163,29 @@ class Judged:
 
     @property
     def window_s(self) -> tuple[float, float] | None:
-        """Start and end of the analysed window, counted from the first request; None for a file of summaries. [s]"""
+        """Start and end of the analysed window, counted from the first request; None if the file contains only
+        summaries. [s]
+        """
         return self._judged.window_s
 
     @property
     def requests(self) -> int | None:
-        """Number of requests of the whole file; None if it is not known. [1]"""
+        """Number of requests in the whole file; None if the number is not known. [1]"""
         return self._judged.requests
 
     @property
     def errors(self) -> int | None:
-        """Number of failed requests of the whole file; None if it is not known. [1]"""
+        """Number of failed requests in the whole file; None if the number is not known. [1]"""
         return self._judged.errors
 
     @property
     def throughput_per_s(self) -> Quantity | None:
-        """Rate of successful requests in the window. [1/s]"""
+        """Rate of successful requests in the analysed window. [1/s]"""
         return estimate(self._judged.figures.throughput_per_s.document(), PER_SECOND, f"throughput of {self.file}")
 
     @property
     def response_time_ms(self) -> Times:
-        """Response times of the requests that started in the window, in milliseconds. [ms]"""
+        """Response times of the requests that started in the analysed window, in milliseconds. [ms]"""
         return Times.of(
             {name: found.document() for name, found in self._judged.figures.response_time_s.items()}, f" of {self.file}"
         ).in_ms()
@@ -205,6 +207,7 @@ def judge(path: str | PathLike[str]) -> Judged:
     Returns
     -------
     Judged
+        Verdict, doubts and results of the file.
 
     Raises
     ------
@@ -256,7 +259,9 @@ class ComparedResults:
 
     @property
     def verdict(self) -> str:
-        """Verdict on B: `same`, `better`, `worse` (significantly, and by at least the threshold) or `undecided`."""
+        """Verdict on result B compared with result A: `better` or `worse` (significantly, and by at least the
+        threshold), `same` or `undecided`.
+        """
         return str(self._compared.verdict)
 
     @property
@@ -266,7 +271,7 @@ class ComparedResults:
 
     @property
     def metrics(self) -> tuple[ComparedMetric, ...]:
-        """All compared metrics."""
+        """Comparisons of all metrics."""
         return tuple(
             ComparedMetric(
                 str(found.name), found.transaction, _ratio_of(found), str(found.verdict), found.least_detectable
@@ -281,19 +286,21 @@ class ComparedResults:
 
     @property
     def runs_needed(self) -> int | None:
-        """Number of runs of each result that would probably decide all metrics; None if all are decided, or if unknown.
-        [1]
+        """Number of runs of each result that would probably suffice to decide all metrics; None if all metrics are
+        decided, or if the number is unknown. [1]
         """
         return self._compared.runs_needed
 
     @property
     def differs_in(self) -> tuple[Difference, ...]:
-        """Differences in configuration and environment, each with `what` differs, and the values of `a` and `b`."""
+        """Differences between A and B in configuration and environment. Each has the name of `what` differs, and the
+        values of `a` and `b`.
+        """
         return tuple(self._compared.differs_in)
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Suspect runs, and invalid runs that are left out, each with the reason."""
+        """Suspect runs, and invalid runs that the comparison leaves out, each with the reason."""
         return tuple(self._compared.doubts)
 
     def __repr__(self) -> str:
@@ -306,7 +313,7 @@ def _ratio_of(found: Finding) -> Quantity | None:
 
 
 def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResults:
-    """Compare two results: ratios with intervals over runs, a verdict, and the smallest detectable change.
+    """Compare two results: ratios with confidence intervals over runs, a verdict, and the smallest detectable change.
 
     Parameters
     ----------
@@ -318,6 +325,7 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
     Returns
     -------
     ComparedResults
+        Verdict, compared metrics and doubts.
 
     Raises
     ------
@@ -363,7 +371,9 @@ def objective_of(source: Source, found: Json) -> Objective:
 
 
 def _seen(source: Source, objective: Json, unit: str) -> Quantity | None:
-    """Return the value that decided an objective, with the interval at the load where it was measured."""
+    """Return the measured value that decided an objective, with the confidence interval at the load where it was
+    measured.
+    """
     from towtank.analysis import estimate_at, is_scoped  # noqa: PLC0415 - imports the analysis
 
     seen, at = objective.get("seen"), objective.get("at") or {}

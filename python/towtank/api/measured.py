@@ -1,4 +1,4 @@
-"""Typed results of a measurement: response times, doubts, verdicts, transactions, tiers."""
+"""Typed results of a measurement: response times, doubts, verdicts, and results of transactions and tiers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Times:
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None, about: str = "", suffix: str = "") -> Times:
-        """Read response times from a summary; `suffix` is the end of the key names, such as `_s`."""
+        """Read response times from a summary; `suffix` is the end of the key names, such as `_s` for seconds."""
         found = document or {}
         times = {
             name: estimate(found.get(f"{key}{suffix}"), SECONDS, f"{key} of the response time{about}")
@@ -53,7 +53,7 @@ class Times:
 
 
 def times_of_ms(document: Mapping[str, Any], estimates: Mapping[str, Any], about: str) -> Times:
-    """Read response times in milliseconds, with intervals from the estimates in seconds."""
+    """Read response times in milliseconds. Their confidence intervals are converted from the estimates in seconds."""
     found: dict[str, Quantity | None] = {}
     for key, name in {**_NAMES, "min": "min", "max": "max"}.items():
         value, known = document.get(key), estimates.get(key)
@@ -82,9 +82,9 @@ class Doubt:
     level : str
         `note`, `suspect` or `invalid`.
     message : str
-        Measured value, and the limit of the value.
+        The measured value, and the limit that the value violates.
     why, hint : str
-        Reason why the doubt matters, and advice.
+        Reason why the doubt matters, and advice on what to do.
     """
 
     kind: str

@@ -97,8 +97,8 @@ class PoolFigures:
 class Solution:
     """Results of a network, solved or simulated.
 
-    A simulated value has the interval of the simulation. If a model that was fitted to measurements is
-    solved, its values have the interval of the fit. Other values have no interval.
+    A simulated value has the confidence interval of the simulation. A value solved from a model that was fitted to
+    measurements has the interval of the fit. Other values have no interval.
     """
 
     _document: Json = field(repr=False)
@@ -110,17 +110,17 @@ class Solution:
 
     @property
     def classes(self) -> Mapping[str, ClassFigures]:
-        """Results by class."""
+        """Results by class of users or arrivals."""
         return MappingProxyType({name: _class(each) for name, each in self._document["classes"].items()})
 
     @property
     def stations(self) -> Mapping[str, StationFigures]:
-        """Results by station."""
+        """Results by station of the network."""
         return MappingProxyType({name: _station(each) for name, each in self._document["stations"].items()})
 
     @property
     def pools(self) -> Mapping[str, PoolFigures]:
-        """Results by pool."""
+        """Results by pool of the network."""
         return MappingProxyType({name: _pool(each) for name, each in (self._document.get("pools") or {}).items()})
 
     @property
@@ -135,8 +135,8 @@ class Solution:
 
     @property
     def approximate_within(self) -> Quantity | None:
-        """Relative error of the mean response time that is stated for the method on similar networks; None if exact.
-        [ratio]
+        """Relative error of the mean response time that is known for this approximate method on similar networks; None
+        if the method is exact. [ratio]
         """
         found = self._document.get("approximate_within")
         return None if found is None else Quantity(float(found), RATIO)
@@ -150,7 +150,7 @@ class Solution:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the resource that limits the network."""
+        """Warnings about the station or pool that limits the throughput of the network."""
         return tuple(map(str, self._document.get("warnings") or ()))
 
     def frame(self) -> Frame:
@@ -303,7 +303,9 @@ def _figure(document: Json, name: str, unit: str) -> Quantity | None:
 
 
 def _figures(document: Json, name: str, unit: str, prefix: str | None = None) -> Quantities:
-    """Return values by class or percentile, with the intervals that the document stores under `NAME.KEY` or `KEY`."""
+    """Return values by class or percentile, with the confidence intervals that the document stores under `NAME.KEY` or
+    `KEY`.
+    """
     known, before = document.get("confidence_interval") or {}, f"{name}." if prefix is None else prefix
     return MappingProxyType(
         {

@@ -20,7 +20,7 @@ def page(*parts: str) -> str:
 
 
 def heading(text: str) -> str:
-    """Render a heading in bold, such as the headline of a study; empty without text."""
+    """Render a heading in bold, such as the headline of a study; return empty text if the heading is empty."""
     return f"<p><strong>{escape(text)}</strong></p>" if text else ""
 
 
@@ -53,7 +53,7 @@ def _cell(value: Any) -> str:
 
 
 def picture(figure: Figure | None) -> str:
-    """Render a figure of the report as an image with its description; empty without a figure.
+    """Render a figure of the report as an image with its description; return empty text if there is no figure.
 
     Each figure is a separate image, because the identifiers inside several drawings would clash on one page.
     """

@@ -1,4 +1,4 @@
-"""Plugin of pytest: the fixture `towtank`, and messages that report the measurement behind a failed assertion.
+"""Plugin for pytest: the fixture `towtank`, and messages that report the measurement behind a failed assertion.
 
 An invalid or failed measurement is an error of the test, not a failure, because it gives no information about the
 system under test.
@@ -31,7 +31,7 @@ class _Measured(Protocol):
 
 
 class Measuring:
-    """The package `towtank` in a test: an invalid measurement ends the test with an error."""
+    """The package `towtank` as a test fixture. An invalid measurement ends the test with an error."""
 
     def __getattr__(self, name: str) -> Any:
         """Return a public name of the package that this class does not define."""
@@ -77,7 +77,9 @@ def _require_valid(what: str, found: _Measured) -> None:
 
 @pytest.fixture(name=FIXTURE, scope="session")
 def towtank_fixture() -> Measuring:
-    """Return the functions of the package `towtank`: `towtank.drive`, `towtank.run`, `towtank.open` and the others."""
+    """Return the functions of the package `towtank`: `towtank.drive`, `towtank.run`, `towtank.open` and all other
+    public functions.
+    """
     return Measuring()
 
 
@@ -96,12 +98,14 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
-    """Count a failed measurement among the errors, not among the failures."""
+    """Count a test with a failed measurement among the errors, not among the failures."""
     return ("error", "E", "ERROR") if report.when == _PHASE and report.failed else None
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Explain a failed comparison by the measured value, its interval, and the verdict on the measurement."""
+    """Explain a failed comparison: show the measured value, its confidence interval, and the verdict on the
+    measurement.
+    """
     if not isinstance(left, Quantity) or op not in _COMPARISONS:
         return None
     lines = [f"{left} {op} {right!r}", f"objective: {_COMPARISONS[op]} {_shown(left, right)}", f"measured: {left}"]

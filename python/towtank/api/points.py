@@ -21,7 +21,7 @@ _PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
 
 @dataclass(frozen=True)
 class Point:
-    """Load level of one configuration, with results over all runs at this level.
+    """Results of one configuration at one load, over all runs at this load.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ def run_of(run: RunResult) -> Run:
 
 
 def row_of(point: Point) -> dict[str, Any]:
-    """Return the row of a point in the table of results, by column."""
+    """Return a load point as a row of the table of results, by column."""
     times = {f"{name}_s": getattr(point.response_time_s, name) for name in _PERCENTILES}
     row: dict[str, Any] = {**point.factors, "load": point.load}
     for name, value in {"throughput_per_s": point.throughput_per_s, **times}.items():

@@ -53,7 +53,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Elapsed time divided by planned time, in [0, 1]. [ratio]"""
+        """Elapsed time under load divided by planned time under load, in [0, 1]. [ratio]"""
         return min(1.0, self.elapsed_s / self.planned_s) if self.planned_s > 0 else 0.0
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ class Reporting:
 
 
 class Shown:
-    """Callback that displays progress: as a line that changes in a notebook, as a bar on a terminal."""
+    """Callback that displays progress: in a notebook as a line that is updated in place, on a terminal as a bar."""
 
     def __init__(self) -> None:
         self._line = _notebook_line()

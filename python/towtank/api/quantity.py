@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     Attributes
     ----------
     low, high : float
-        Ends of the interval; infinite on a side without a bound.
+        Ends of the interval; infinite if the interval has no bound on that side.
     """
 
     low: float
@@ -114,12 +114,12 @@ class Quantity(float):
 
     @property
     def low(self) -> float | None:
-        """Lower end of the interval; None without an interval."""
+        """Lower end of the confidence interval; None if the quantity has no interval."""
         return None if self.interval is None else self.interval.low
 
     @property
     def high(self) -> float | None:
-        """Upper end of the interval; None without an interval."""
+        """Upper end of the confidence interval; None if the quantity has no interval."""
         return None if self.interval is None else self.interval.high
 
     def __str__(self) -> str:
@@ -168,7 +168,7 @@ class Quantity(float):
 
 
 def _plain(value: float, unit: str) -> str:
-    """Render a number without an interval."""
+    """Render the number of a quantity with its unit, without the confidence interval."""
     if not math.isfinite(value):
         return "unbounded"
     if unit == SECONDS:
@@ -185,12 +185,14 @@ def _shown_unit(unit: str) -> str:
 
 
 def number(value: Any, unit: str = COUNT, about: str = "") -> Quantity | None:
-    """Return a number from a document as a quantity without an interval; None if the value is no number."""
+    """Return a number from a document as a quantity without a confidence interval; None if the value is not a
+    number.
+    """
     return Quantity(value, unit, None, about) if isinstance(value, int | float) else None
 
 
 def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> Quantity | None:
-    """Read an estimate (`value`, `low`, `high` and `confidence`) as a quantity; None without a value."""
+    """Read an estimate (`value`, `low`, `high` and `confidence`) as a quantity; None if the estimate has no value."""
     if not document or document.get("value") is None:
         return None
     ends = interval_of((document.get("low"), document.get("high")))
@@ -199,9 +201,9 @@ def estimate(document: Mapping[str, Any] | None, unit: str, about: str = "") -> 
 
 
 def interval_of(ends: Any) -> Interval | None:
-    """Return an interval from a pair or from `{low, high}`.
+    """Return an interval from a pair of numbers or from `{low, high}`.
 
-    A missing end is unbounded; two missing ends give None.
+    If one end is missing, the interval is unbounded on that side; if both ends are missing, the result is None.
     """
     if isinstance(ends, Mapping):
         ends = (ends.get("low"), ends.get("high"))

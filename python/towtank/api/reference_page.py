@@ -16,7 +16,7 @@ _UNSHOWN = ("Examples", "Notes", "References")
 
 
 def with_names(page: str) -> str:
-    """Return a page in which the list of names after the mark is regenerated."""
+    """Return a page in which the list of public names, which follows a mark, is regenerated."""
     head = page.partition(MARK)[0]
     return f"{head}{MARK}\n" + "\n".join(_sections())
 
@@ -35,7 +35,7 @@ def _sections() -> Iterator[str]:
 
 
 def _members(kind: type) -> Iterator[str]:
-    """List the properties of a class, then describe each method."""
+    """List the properties of a class, then describe each of its methods."""
     members = [(name, value) for name, value in vars(kind).items() if not name.startswith("_")]
     rows = [f"- `{name}`: {_joined(inspect.getdoc(value))}" for name, value in members if isinstance(value, property)]
     if rows:
@@ -54,14 +54,14 @@ def _entry(name: str, of: Any, level: str) -> Iterator[str]:
     yield f"{text}\n"
     for title, content in sections:
         if title == "Parameters" and isinstance(of, type):
-            continue  # users never construct results, so their parameters are not listed
+            continue  # The parameters of a result class are not listed, because users never construct results.
         yield f"{title}:\n"
         yield "\n".join([*_list(content), ""])
 
 
 def _signature(function: Any) -> str:
-    """Return the parameters of a function with their defaults, without types, which the list of parameters
-    contains.
+    """Return the parameters of a function with their defaults. The types are left out, because the list of parameters
+    contains them.
     """
     signature = inspect.signature(function)
     parameters = [
@@ -73,7 +73,7 @@ def _signature(function: Any) -> str:
 
 
 def _parts(docstring: str) -> tuple[str, list[tuple[str, str]]]:
-    """Split a docstring into the text before the first section, and the sections to show."""
+    """Split a docstring into the text before the first section, and the sections that the page shows."""
     text, *rest = _SECTION.split(docstring)
     pairs = zip(rest[::2], rest[1::2], strict=True)
     paragraphs = "\n\n".join(_joined(part) for part in text.strip().split("\n\n"))
@@ -81,7 +81,7 @@ def _parts(docstring: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _list(content: str) -> Iterator[str]:
-    """Render the entries of a section as a list; a line without indentation begins an entry."""
+    """Render the entries of a docstring section as a list; each line without indentation begins an entry."""
     entries: list[list[str]] = []
     for line in content.strip("\n").splitlines():
         if line and not line.startswith(" "):

@@ -46,7 +46,7 @@ class Results:
 
     @property
     def title(self) -> str:
-        """Title of the study, or its name."""
+        """Title of the study; if the study has no title, its name."""
         return self._source.title
 
     @property
@@ -78,22 +78,22 @@ class Results:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Load points of all configurations, each over all runs at that point."""
+        """Load points of all configurations. Each point has the results over all runs at that point."""
         return tuple(point_of(each, point) for each in self._source.configurations for point in each["points"])
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Runs of the design in the order of the design, including runs without results."""
+        """Runs of the study in the order of its design, including runs without results."""
         return tuple(map(run_of, self._source.runs))
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """Objectives of the study, judged in each configuration."""
+        """Objectives of the study, with the outcome in each configuration."""
         return tuple(objective_of(self._source, each) for each in self._source.summary.get("objectives") or ())
 
     @property
     def missed(self) -> tuple[Objective, ...]:
-        """Objectives that are missed, and objectives that could not be judged."""
+        """Objectives that are not met, and objectives for which this could not be decided."""
         return tuple(objective for objective in self.objectives if not objective.met)
 
     @property
@@ -103,8 +103,8 @@ class Results:
 
     @property
     def diagnoses(self) -> Mapping[str, Diagnosis]:
-        """Limit of each configuration with the evidence, by label; the configuration with the highest
-        throughput comes first.
+        """Diagnosis of each configuration, by label: what limits it, with the evidence. The configuration with the
+        highest throughput comes first.
         """
         from towtank.analysis import Diagnoses  # noqa: PLC0415 - imports the analysis
 
@@ -112,7 +112,9 @@ class Results:
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """Limit of the configuration with the highest throughput, with the evidence; None without results."""
+        """Diagnosis of the configuration with the highest throughput: what limits it, with the evidence; None if there
+        are no results.
+        """
         return next(iter(self.diagnoses.values()), None)
 
     @property
@@ -134,7 +136,7 @@ class Results:
         return tuple(each for each in found if factor in (None, each.factor) and metric in (None, each.metric))
 
     def fit(self, curve: str = "auto", **options: Any) -> Fit:
-        """Fit a model of throughput over load to these results; see `towtank.fit` for the options.
+        """Fit a model of throughput as a function of load to these results; see `towtank.fit` for the options.
 
         Raises
         ------
@@ -169,7 +171,7 @@ class Results:
         return self.fit(**options).predict(users)
 
     def size(self, **options: Any) -> Sizing:
-        """Find the cheapest hardware that carries a load; see `towtank.size_model` for the options."""
+        """Find the cheapest hardware that can serve a load; see `towtank.size_model` for the options."""
         from towtank.api.sizings import size_model  # noqa: PLC0415 - imports the models
 
         return size_model(self.folder, **options)
@@ -197,7 +199,7 @@ class Results:
         return write_report(self.folder, None if path is None else Path(path))
 
     def table(self) -> Frame:
-        """Return the table of points; the same as `frame`."""
+        """Return the table of load points; `frame` returns the same table."""
         return self.frame()
 
     def frame(self) -> Frame:

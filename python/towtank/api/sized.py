@@ -39,14 +39,14 @@ class SizedTier:
 
 @dataclass(frozen=True)
 class SizedObjective:
-    """Objective, with its value on some hardware.
+    """Objective, with the value that is predicted for some hardware.
 
     Attributes
     ----------
     text : str
         Text of the objective, for example `p95 of transactions < 400 ms`.
     value : Quantity or None
-        Value on the hardware; None without a steady state. [s] or [1/s]
+        Value on the hardware; None if the system has no steady state. [s] or [1/s]
     limit : Quantity
         Limit of the objective, in the unit of `value`.
     """
@@ -87,7 +87,7 @@ class Cheaper:
     configuration : str
         The hardware in words.
     why_not : tuple of str
-        Objectives and limits that the hardware misses.
+        Objectives that the hardware does not meet, and limits that it exceeds.
     """
 
     configuration: str
@@ -109,7 +109,7 @@ class WhatIf:
     objectives : tuple of SizedObjective
         Objectives with their values.
     load_at_limit : Quantity or None
-        Highest load that the hardware carries; None if no limit was found. [users, or 1/s]
+        Highest load at which the hardware meets the objectives; None if no limit was found. [users, or 1/s]
     refused : str
         Reason why there is no result; empty if there is a result.
     """
@@ -129,13 +129,13 @@ class Due:
     Attributes
     ----------
     what : str
-        The hardware.
+        The hardware in words.
     limit : Quantity or None
-        Highest load that the hardware carries; None if no limit was found. [users, or 1/s]
+        Highest load at which the hardware meets the objectives; None if no limit was found. [users, or 1/s]
     missed_from : date or None
-        First day on which the probability that an objective is missed is above `chance`; None if there is no such day.
+        First day on which the probability that an objective is not met is above `chance`; None if there is no such day.
     chance : float
-        Probability of a miss that is accepted, in (0, 1). [ratio]
+        Accepted probability that an objective is not met, in (0, 1). [ratio]
     """
 
     what: str
@@ -224,7 +224,7 @@ def _shares(values: Json, intervals: Json | None) -> Mapping[str, Quantity]:
 
 
 def quantity_of(document: Json, value: str, interval: str, unit: str) -> Quantity | None:
-    """Read a value and its interval, which the document has under two keys."""
+    """Read a value and its interval, which a sizing document stores under two separate keys."""
     found = document.get(value)
     ends = interval_of(document.get(interval))
     return None if found is None else Quantity(float(found), unit, ends, value.replace("_", " "))

@@ -1,4 +1,4 @@
-"""Sizing: the cheapest hardware that carries a load within the objectives."""
+"""Sizing: the cheapest hardware that can serve a load and meets the objectives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Sizing:
     Attributes
     ----------
     source : Path
-        The model or the results.
+        Model file, or results folder, for which the hardware was sized.
     """
 
     source: Path
@@ -68,27 +68,27 @@ class Sizing:
 
     @property
     def probability(self) -> Quantity | None:
-        """Probability that all objectives hold, in [0, 1]; None if the model has no uncertainty. [ratio]"""
+        """Probability that all objectives are met, in [0, 1]; None if the model has no uncertainty. [ratio]"""
         return quantity_of(self._answer, "probability", "probability_interval", RATIO)
 
     @property
     def load_at_limit(self) -> Quantity | None:
-        """Highest load that the hardware carries; None if no limit was found. [users, or 1/s]"""
+        """Highest load at which the hardware meets the objectives; None if no limit was found. [users, or 1/s]"""
         return quantity_of(self._answer, "load_at_limit", "load_at_limit_interval", load_unit(self._answer))
 
     @property
     def headroom(self) -> Quantity | None:
-        """Spare load: `load_at_limit` divided by the load to carry, minus 1. [ratio]"""
+        """Spare load: `load_at_limit` divided by the required load, minus 1. [ratio]"""
         return quantity_of(self._answer, "headroom", "headroom_interval", RATIO)
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """Behaviour of the hardware: first with all nodes up, then with lost nodes in each tier."""
+        """Behaviour of the hardware: first with all nodes in operation, then with lost nodes in each tier."""
         return tuple(map(scenario_of, self._answer.get("scenarios") or ()))
 
     @property
     def cheaper(self) -> tuple[Cheaper, ...]:
-        """Hardware that is one step cheaper in one tier, with the reasons against it."""
+        """Hardware that is one step cheaper in one tier, with the reasons why it is not sufficient."""
         return tuple(map(cheaper_of, self._document["neighbours"]))
 
     @property
@@ -98,7 +98,7 @@ class Sizing:
 
     @property
     def dates(self) -> tuple[Due, ...]:
-        """Dates until which the hardware is sufficient; empty without growth."""
+        """Dates until which the hardware is sufficient; empty if no growth of the load is given."""
         return tuple(map(due_of, self._document["dates"]))
 
     @property
@@ -298,5 +298,5 @@ def _shares(value: ByName | None) -> object:
 
 
 def _share(value: Amount | None) -> str | None:
-    """Return a ratio as written in a file, for example 0.2 as `20 %`."""
+    """Return a ratio as written in a sizing file, for example 0.2 as `20 %`."""
     return f"{100 * value:.12g} %" if isinstance(value, int | float) else value

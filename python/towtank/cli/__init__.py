@@ -17,7 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
         Arguments after the name of the program; default: the arguments of this process.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments == ["--version"]:  # `--version` needs none of the heavy imports below
+    # The option `--version` is answered here, because it needs none of the slow imports below.
+    if arguments == ["--version"]:
         print(f"towtank {__version__}")
         return 0
     from towtank.cli.app import run  # noqa: PLC0415
@@ -29,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _written(status: int, lost: OSError | None) -> int:
-    """Return the exit status of a command; a failure if the output of the command could not be written."""
+    """Return the exit status of a command, or the status of a failure if the output of the command could not be
+    written.
+    """
     if lost is None:
         return status
     with suppress(OSError, UnicodeError):

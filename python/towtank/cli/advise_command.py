@@ -58,7 +58,7 @@ def command(
 
 
 def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Split the sources into results folders and sheets; refuse more than one results folder."""
+    """Split the sources into results folders and sheets with given values; refuse more than one results folder."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
 
     folders = [path for path in sources if path.is_dir()]
@@ -69,7 +69,9 @@ def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
-    """Return the existing folders `rules` next to the study of the results and next to the sheets."""
+    """Return the existing folders named `rules` that lie next to the study of the results or next to a sheet
+    of values.
+    """
     from towtank.size.rules import rules_beside  # noqa: PLC0415
     from towtank.size.rules.measured import study_file  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`towtank analyse`: creates the documents of a results folder from the records of its runs."""
+"""`towtank analyse`: creates the summaries and other documents of a results folder from the recordings of its runs."""
 
 from __future__ import annotations
 

@@ -11,32 +11,32 @@ import typer
 
 from towtank.errors import ExitStatus, TowtankError
 
-# Modules of this package with a function `command`, in the order of `towtank --help`.
+# Modules of this package that contain a function `command`, in the order of `towtank --help`.
 COMMANDS = (
     "init", "run", "drive", "diagnose", "compare", "judge", "import", "analyse", "report", "export", "rate", "size",
     "advise", "rules", "list", "doctor", "validate",
 )  # fmt: skip
-# Modules of this package with a Typer application `group`.
+# Modules of this package that contain a Typer application `group` with subcommands.
 GROUPS = ("record", "system", "model")
-# Options of a command that take several values each.
+# Options that take several values after one name, by command.
 SEVERAL = {"compare": ("--a", "--b")}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FOLDERS = "name a writable folder: --out for results, TOWTANK_STATE for the state of Towtank, TMPDIR for other files"
 
-# Some versions of Typer contain their own Click, so errors of a command line are recognised by a base of Typer's
-# exceptions.
+# Some versions of Typer contain their own copy of Click. Errors of a command line are therefore recognised by a base
+# class of Typer's exceptions.
 _UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
 def application(arguments: list[str] | None = None) -> typer.Typer:
-    """Build the application.
+    """Build the Typer application.
 
     Parameters
     ----------
     arguments : list of str, optional
         Arguments of the command line. If they begin with the name of a command, only this command is registered, so
-        that the modules of the others need not be imported.
+        that the modules of the other commands need not be imported.
     """
     named = arguments[0] if arguments else ""
     everything = named not in (*COMMANDS, *GROUPS)
@@ -68,7 +68,7 @@ def _version_option(
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command. Faults in the input become messages and exit statuses, not tracebacks."""
+    """Run one command. Faults in the user's input become messages and exit statuses, not tracebacks."""
     try:
         status = application(arguments)(_repeated(arguments), standalone_mode=False)
     except _UsageFault as error:
@@ -83,13 +83,17 @@ def run(arguments: list[str]) -> int:
         return ExitStatus.INTERNAL if error.failed_parts else error.exit_status
     except OSError as error:
         return _no_access(error) or _internal_fault()
-    except Exception:  # the boundary: any other exception is a fault of Towtank
+    # Every exception that was not handled above is a fault of Towtank. It is reported here, so that no traceback
+    # reaches the user.
+    except Exception:
         return _internal_fault()
     return int(status or ExitStatus.DONE)
 
 
 def _repeated(arguments: list[str]) -> list[str]:
-    """Write `--a X Y` as `--a X --a Y` for options that take several values, as shells expand `--a runs/*.json`."""
+    """Rewrite `--a X Y` as `--a X --a Y` for options that take several values. The form `--a X Y` results when a shell
+    expands `--a runs/*.json`.
+    """
     options = SEVERAL.get(arguments[0] if arguments else "", ())
     found: list[str] = []
     option: str | None = None
@@ -120,7 +124,8 @@ def _no_access(error: OSError) -> int | None:
         print(f"{place}cannot be written: {error.strerror}", file=sys.stderr)
         print(f"\nhint: {_FOLDERS}", file=sys.stderr)
         return ExitStatus.INPUT
-    if error.errno == errno.ENOENT and error.filename is None:  # `tempfile` raises this if it finds no writable folder
+    # Python's `tempfile` raises this error if it finds no writable folder.
+    if error.errno == errno.ENOENT and error.filename is None:
         print(f"{error.strerror}\n\nhint: name a folder that can be written with TMPDIR", file=sys.stderr)
         return ExitStatus.INPUT
     return None

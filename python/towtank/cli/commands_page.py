@@ -30,7 +30,7 @@ def _root() -> Any:
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each command without subcommands, with its full name."""
+    """Yield each command that has no subcommands, with its full name."""
     below = getattr(command, "commands", None)
     if below is None:
         yield name, command
@@ -73,7 +73,7 @@ def _row(name: str, parameter: Any) -> str:
 
 
 def _form(parameter: Any) -> str:
-    """Return the form of a parameter's value, such as `number`; empty for a switch."""
+    """Return the form of a parameter's value, such as `number`; empty for a switch, which has no value."""
     if getattr(parameter, "is_flag", False):
         return ""
     kind = parameter.type_descriptor.annotation
@@ -86,7 +86,9 @@ def _form(parameter: Any) -> str:
 
 
 def _bounds(parameter: Any) -> str:
-    """Return the bounds of a numeric parameter as text, such as `, at least 1`; empty without bounds."""
+    """Return the bounds of a numeric parameter as text, such as `, at least 1`; empty if the parameter has no
+    bounds.
+    """
     bounds = (("at least", parameter.min), ("at most", parameter.max))
     parts = [f"{word} {bound}" for word, bound in bounds if bound is not None]
     return f", {' and '.join(parts)}" if parts else ""

@@ -1,4 +1,4 @@
-"""`towtank compare`: compares two results, with intervals over runs and a verdict."""
+"""`towtank compare`: compares two results, with confidence intervals over runs and a verdict."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def command(
 
 
 def _keep(selection: Selection, json: bool) -> ExitStatus:
-    """Store the result as baseline instead of comparing it."""
+    """Store a result as baseline instead of comparing it."""
     from towtank.cli.output import console, print_json  # noqa: PLC0415 - imports rich
     from towtank.errors import ExitStatus  # noqa: PLC0415
     from towtank.terminal import visible  # noqa: PLC0415

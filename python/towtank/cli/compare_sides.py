@@ -35,7 +35,7 @@ class Selection:
     baseline: str | None = None
 
     def sides(self) -> tuple[Side, Side]:
-        """Read both results.
+        """Read the two results to compare.
 
         Raises
         ------
@@ -49,7 +49,7 @@ class Selection:
         return known, side_of(names[1])
 
     def kept(self) -> Kept:
-        """Store the result as baseline, if at least one of its runs may be used.
+        """Store a result as baseline, if at least one of its runs may be used.
 
         Raises
         ------
@@ -102,7 +102,9 @@ class Kept:
     Attributes
     ----------
     name : str
+        Name of the baseline.
     side : Side
+        The result.
     path : Path or None
         File of the baseline; None if no run of the result may be used.
     """

@@ -22,7 +22,9 @@ _SHORT = re.compile(r"^response_time_|_per_transaction$")
 
 
 def compare_table(compared: Compared) -> Iterator[RenderableType]:
-    """Yield the parts of the text: the verdict, the metrics, the smallest detectable change, and other differences."""
+    """Yield the parts of the text of a comparison: verdict, metrics, smallest detectable change, and other
+    differences.
+    """
     yield visible(headline(compared))
     if compared.findings:
         table = Table(*_columns(compared))
@@ -42,7 +44,7 @@ def compare_markdown(compared: Compared) -> str:
 
 
 def headline(compared: Compared) -> str:
-    """Return the verdict with its reason in one line."""
+    """Return the verdict of a comparison with its reason in one line."""
     runs = f"{len(compared.a.usable)} and {len(compared.b.usable)} runs{_lost(compared)}{_missing(compared)}"
     if compared.is_invalid and not compared.is_worse:
         return f"not valid: A or B has no usable run ({runs})"
@@ -59,7 +61,9 @@ def headline(compared: Compared) -> str:
 
 
 def _of_each(compared: Compared) -> str:
-    """Return which metrics over all transactions are the same, and which are undecided; empty if none is the same."""
+    """Name the metrics over all transactions that are the same in both results, and those that are undecided; empty if
+    no metric is the same.
+    """
     same, undecided = (
         [
             _SHORT.sub("", found.name)
@@ -75,7 +79,7 @@ def _of_each(compared: Compared) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names with their verb.
+    """Return names as an enumeration, followed by the verb "is" or "are".
 
     Examples
     --------
@@ -88,7 +92,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _lost(compared: Compared) -> str:
-    """Return text about the runs that are left out because requests failed."""
+    """Return a text about the runs that the comparison leaves out because requests failed."""
     sides = (("A", compared.a), ("B", compared.b))
     return "".join(
         f"; {len(side.lost)} of {len(side.runs)} of {name} left out because requests failed"
@@ -98,7 +102,7 @@ def _lost(compared: Compared) -> str:
 
 
 def _missing(compared: Compared) -> str:
-    """Return text about the transactions that one of the two results lacks."""
+    """Return a text about the transactions that occur in only one of the two results."""
     return "".join(
         f"; {side} has no {', '.join(names)}" for side, names in zip("AB", compared.missing, strict=True) if names
     )
@@ -106,18 +110,20 @@ def _missing(compared: Compared) -> str:
 
 def _size(found: Finding | AtLoad) -> float:
     own = max(found.ratio, 1 / found.ratio) if found.ratio else float("inf")
-    # The ratio is missing if A had no failures. If the mean over all loads has no failures of A, no single load has
-    # any, so that both sizes are infinite.
+    # The ratio of the failures of B to those of A is missing if A had no failures. If A had none over all loads, A had
+    # none at any single load, so that both ratios are infinite.
     return _size(found.worst) if isinstance(found, Finding) and _decides(found) and found.worst else own
 
 
 def _decides(found: Finding) -> bool:
-    """Return True if B is worse at a single load."""
+    """Return True if the verdict is decided by a single load at which B is worse."""
     return found.worst is not None and found.worst.verdict == "worse"
 
 
 def _decisive(found: Finding) -> str:
-    """Return the ratio that determines the verdict: over all loads, or at the load at which B is worst."""
+    """Return the ratio that determines the verdict: the ratio over all loads, or the ratio at the load at which B is
+    worst compared with A.
+    """
     return _at_load(found.worst) if found.worst is not None and _decides(found) else _ratio(found)
 
 

@@ -1,4 +1,4 @@
-"""`towtank diagnose`: finds the limit of the system in a results folder."""
+"""`towtank diagnose`: finds what limits the system in a results folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`towtank doctor`: the abilities of this machine, and the commands that install missing programs."""
+"""`towtank doctor`: prints what Towtank can do on this machine, and the commands that install missing programs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def command(
 
 
 def _clean(json: bool) -> int:
-    """Remove processes, groups and files of systems whose supervising process has ended, and print what was removed."""
+    """Remove processes, control groups and files of systems whose supervising process has ended, and print what was
+    removed.
+    """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.system.hosts.cleaning import clean_dead  # noqa: PLC0415
 

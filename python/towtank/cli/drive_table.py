@@ -14,14 +14,17 @@ from towtank.estimates import few_digits, interval_texts, number_estimate
 from towtank.terminal import visible
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
-# Failures for which the engine records a response time: a response arrived, or the wait for a response timed out.
+# Kinds of failures for which the engine records a response time: a response arrived, or the wait for a response
+# timed out.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 
 
 def drive_table(document: dict[str, Any]) -> list[RenderableType]:
-    """Render verdict, rates, response times, errors, and the resources that the generator used."""
+    """Render verdict, rates, response times and errors of a measurement, and the resources that the load generator
+    used.
+    """
     return [
         _headline(document),
         _times(document),
@@ -55,8 +58,8 @@ def _throughput(rate: float | None, known: Estimate) -> str:
 
 
 def _times(document: dict[str, Any]) -> Table:
-    """Render response times: three digits, or the digits that the interval supports, with the interval in
-    further rows.
+    """Render response times with three digits, or with the digits that their confidence intervals support. Further rows
+    show the intervals.
     """
     table = Table("time, ms", *_PERCENTILES)
     for title in ("response", "exchange"):
@@ -70,7 +73,7 @@ def _times(document: dict[str, Any]) -> Table:
 
 
 def _time(value_ms: float | None, known: Estimate) -> tuple[str, str, str]:
-    """Render a time, and the ends of its interval, which are empty if the interval is unknown."""
+    """Render a time, and the two ends of its confidence interval, which are empty if the interval is unknown."""
     if value_ms is None or known.low is None or known.high is None:
         return _number(value_ms), "", ""
     return interval_texts(value_ms, 1e3 * known.low, 1e3 * known.high)
@@ -81,7 +84,7 @@ def _number(value: float | None) -> str:
 
 
 def _statuses(document: dict[str, Any]) -> list[str]:
-    """Render the number of responses by status code; empty without HTTP responses."""
+    """Render the number of responses by HTTP status code; empty if there are no HTTP responses."""
     counts = document.get("status_codes", {})
     if counts is None:
         return ["status codes: not recorded"]
@@ -104,7 +107,9 @@ def _errors(document: dict[str, Any]) -> list[str]:
 
 
 def _connections(document: dict[str, Any]) -> list[str]:
-    """Render connection times and the waits of requests for a connection; empty if neither was recorded."""
+    """Render the times to open connections and the waits of requests for a free connection; empty if neither was
+    recorded.
+    """
     found = document.get("connections") or {}
     parts = []
     for title, times in (("connect", found.get("connect_time_s")), ("TLS handshake", found.get("tls_time_s"))):
@@ -135,13 +140,15 @@ def _generator(document: dict[str, Any]) -> str:
 
 
 def _diagnosis(document: Mapping[str, Any]) -> list[str]:
-    """Render the limit of the target; empty for documents of older versions."""
+    """Render what limits the target; empty for documents of older versions of Towtank."""
     found = document.get("diagnosis")
     return [] if found is None else [visible(line) for line in Diagnosis.read(found).lines]
 
 
 def _verdict(document: dict[str, Any]) -> list[str]:
-    """Render the verdict with all doubts, the most serious first, and the checks that could not be made."""
+    """Render the verdict on the measurement with all doubts, the most serious first, and the checks that could not be
+    made.
+    """
     doubts = document["doubts"]
     by_level = {level: [doubt["message"] for doubt in doubts if doubt["level"] == level] for level in _HEADS}
     lines = [f"{_HEADS[level]}: {'; '.join(texts)}" for level, texts in by_level.items() if texts]

@@ -1,4 +1,4 @@
-"""Renders the load that this machine can generate, as measured by its calibration, as text."""
+"""Renders the highest load that this machine can generate, as measured by its calibration, as text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from towtank.units import format_duration
 
 
 def envelope_parts(envelope: dict[str, Any] | None) -> list[Table | str]:
-    """Render a sentence and a table about the calibration; a single sentence if the machine was never
-    calibrated.
+    """Render the calibration of this machine as a load generator: a sentence and a table, or a single sentence if the
+    machine was never calibrated.
     """
     if envelope is None:
         return ["This machine is not calibrated as a load generator: run `towtank doctor --calibrate`."]

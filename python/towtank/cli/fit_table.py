@@ -47,9 +47,7 @@ _TITLES = {
 
 
 def fit_lines(document: Json) -> list[RenderableType]:
-    """Render the curve with verdict, parameters, knees and predictions, and the runs that were left out of
-    the fit.
-    """
+    """Render the fitted curve with verdict, parameters, knees and predictions, and the runs that the fit leaves out."""
     name = document.get("label") or document.get("source")
     lines: list[RenderableType] = [f"{name}: {document['curve'] or 'no curve'} - {document['verdict']['level']}"]
     lines += [f"  {reason['text']}" for reason in document["verdict"]["reasons"]]
@@ -150,7 +148,7 @@ def _predictions(document: Json) -> Table:
 
 
 def refused_predictions(document: Json) -> list[str]:
-    """Render the loads without a prediction, by reason."""
+    """Render the loads for which the fit gives no prediction, by reason."""
     reasons: dict[str, list[str]] = {}
     for row in document["predictions"]:
         if "refused" in row:
@@ -234,7 +232,9 @@ def _classes(found: Json) -> Table:
 
 
 def _spread(job_class: Json) -> str:
-    """Render the lowest and the highest estimate of a demand with the digits that the interval supports."""
+    """Render the lowest and the highest estimate of a service demand with the digits that its confidence interval
+    supports.
+    """
     ends = (job_class["lowest_estimate_s"], job_class["highest_estimate_s"])
     value, low, high = (job_class[key] for key in ("value", "low", "high"))
     if value is None or low is None or high is None or None in ends:
@@ -249,12 +249,12 @@ def _background(estimate: Json) -> str:
 
 
 def _short(value: float | None) -> str:
-    """Render a number without an interval, with three digits; `-` for None."""
+    """Render a number without its confidence interval, with three digits; `-` for None."""
     return "-" if value is None else few_digits(value)
 
 
 def _estimate(value: float, pair: Sequence[float | None] | None) -> str:
-    """Render a value with its interval; with three digits if the interval is unknown."""
+    """Render a value with its confidence interval; with three digits if the interval is unknown."""
     low, high = pair or (None, None)
     return few_digits(value) if low is None or high is None else number_estimate(value, low, high)
 
@@ -265,8 +265,8 @@ def _estimated_time(value: float, pair: Sequence[float | None] | None) -> str:
 
 
 def _places(value: float | None, pair: Sequence[float | None] | None) -> int | None:
-    """Return the number of decimal places that an interval, or its only end, supports; None without an
-    interval.
+    """Return the number of decimal places that a confidence interval supports, or its only end if the other is
+    unbounded; None if there is no interval.
     """
     low, high = pair or (None, None)
     if value is None or (low is None and high is None):
@@ -275,12 +275,14 @@ def _places(value: float | None, pair: Sequence[float | None] | None) -> int | N
 
 
 def _value(value: float, places: int | None) -> str:
-    """Render a value with the given number of decimal places; with three digits if the number is unknown."""
+    """Render a value with the given number of decimal places; with three digits if that number is unknown."""
     return few_digits(value) if places is None else rounded_text(value, places)
 
 
 def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:
-    """Render the ends of an interval with the decimal places of the value; `-` without an interval."""
+    """Render the ends of a confidence interval with the same number of decimal places as the value; `-` if there is no
+    interval.
+    """
     if pair is None or all(end is None for end in pair):
         return "-"
     low, high = ("-" if end is None else rounded_text(end, places) for end in pair)
@@ -288,7 +290,7 @@ def _pair(pair: Sequence[float | None] | None, places: int | None) -> str:
 
 
 def _time(value: float | None) -> str:
-    """Render a time without an interval, with three digits; `-` for None."""
+    """Render a time without its confidence interval, with three digits; `-` for None."""
     if value is None:
         return "-"
     few = significant(abs(value), FEW_DIGITS)
@@ -296,12 +298,12 @@ def _time(value: float | None) -> str:
 
 
 def estimated_times(estimate: Json) -> tuple[str, str]:
-    """Render an estimated time, and the interval of the time in the same unit."""
+    """Render an estimated time, and its confidence interval in the same unit."""
     return times(estimate["value"], estimate["low"], estimate["high"])
 
 
 def times(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
-    """Render a time with the digits that its interval supports, and the interval in the same unit."""
+    """Render a time with the digits that its confidence interval supports, and the interval in the same unit."""
     if value is None or low is None or high is None:
         return _time(value), "-"
     length, unit = duration_unit(value or max(abs(low), abs(high)))

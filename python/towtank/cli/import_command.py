@@ -12,7 +12,8 @@ from towtank.errors import ExitStatus, StudyError
 if TYPE_CHECKING:
     from towtank.workload.importers.writing import Imported
 
-# Number of positions that are printed with each note on the terminal; the JSON document contains all positions.
+# Largest number of positions in the imported file that the terminal shows with each note. The JSON document contains
+# all positions.
 _PLACES_SHOWN = 10
 
 
@@ -62,7 +63,7 @@ def command(
 
 
 def print_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False) -> None:
-    """Print the notes on an imported file and the next step on standard error.
+    """Print, on standard error, the notes on an imported file and the next step for the user.
 
     Parameters
     ----------

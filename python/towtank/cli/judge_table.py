@@ -15,7 +15,9 @@ _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "not
 
 
 def judge_table(judgement: Judgement) -> Iterator[RenderableType]:
-    """Yield the parts of the text: for each file a headline, the response times, and the doubts."""
+    """Yield the parts of the text about judged result files: for each file a headline, the response times, and the
+    doubts.
+    """
     for judged in judgement.files:
         yield visible(_headline(judged))
         yield _times(judged)
@@ -44,7 +46,7 @@ def _rate(found: Estimate) -> str:
 
 
 def _times(judged: Judged) -> Table:
-    """Render the response times with the ends of their intervals in further rows."""
+    """Render the response times; further rows show the ends of their confidence intervals."""
     times = {name: found.scaled(1e3) for name, found in judged.figures.response_time_s.items()}
     table = Table("response time, ms", *times)
     cells = [_cell(found) for found in times.values()]

@@ -1,4 +1,4 @@
-"""`towtank list`: prints all shipped parts, one per line."""
+"""`towtank list`: prints everything that is shipped with Towtank, such as studies and systems, one entry per line."""
 
 from __future__ import annotations
 

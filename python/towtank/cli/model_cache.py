@@ -185,7 +185,7 @@ def _count(check: OptionCheck, option: str, value: int | None, least: int) -> in
 
 
 def _rate(check: OptionCheck, text: str | None) -> float | None:
-    """Read a share above zero, written as `1 %` or `0.01`."""
+    """Read a sampling rate above zero, written as `1 %` or `0.01`."""
     from towtank import units  # noqa: PLC0415
 
     if text is None:
@@ -200,7 +200,7 @@ def _rate(check: OptionCheck, text: str | None) -> float | None:
 
 
 def _law(check: OptionCheck, text: str, request: CacheRequest) -> tuple[int, float]:
-    """Read number of keys and exponent of Zipf's law, and refuse options that need a trace."""
+    """Read the number of keys and the exponent of Zipf's law. Options that need a trace are refused."""
     others = {"--bytes": request.bytes, "--metadata": request.metadata_bytes, "--shards": request.rate}
     for option, value in {**others, "--samples": request.samples, "--warm-up": request.warm_up}.items():
         if value:

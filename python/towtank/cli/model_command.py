@@ -1,4 +1,4 @@
-"""`towtank model ...`: models of a measured system, and queueing networks from model files."""
+"""`towtank model ...`: models fitted to a measured system, and queueing networks from model files."""
 
 from __future__ import annotations
 

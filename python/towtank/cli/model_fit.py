@@ -1,4 +1,4 @@
-"""`towtank model fit`: fits a capacity curve to measured points."""
+"""`towtank model fit`: fits a curve of throughput as a function of load to measured points."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _network(
 
 
 def _one_only(answers: Sequence[Answer | NetworkAnswer]) -> None:
-    """Refuse to write one model file for several configurations."""
+    """Refuse to write the models of several configurations to a single file."""
     if len(answers) > 1:
         labels = "; ".join(str(answer.document["label"]) for answer in answers)
         message = f"must be given for one configuration, choose it with --configuration, got {labels}"

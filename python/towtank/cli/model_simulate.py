@@ -79,7 +79,7 @@ def command(
 def _simulate(
     file: str, change: list[str], compare: str | None, compare_set: list[str] | None, settings: SimulationSettings
 ) -> dict[str, Any]:
-    """Simulate the model and, if requested, the alternative."""
+    """Simulate the model and, if requested, the alternative model to compare it with."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.model.variants import simulate_variants  # noqa: PLC0415
 

@@ -66,6 +66,6 @@ def command(
 
 
 def _entry(point: Point) -> dict[str, Any]:
-    """Return the result of one variant of the model: the changes, and the solution or the faults."""
+    """Return the result of one variant of a model: the changed values, and either the solution or the faults."""
     faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
     return {"changes": point.changes, **(point.answer or {"faults": faults})}

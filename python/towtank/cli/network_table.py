@@ -58,13 +58,15 @@ def _stations(document: Json) -> Table:
 
 def _background(estimate: Json) -> str:
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    # A resource without background work has an interval of width zero, since no replicate has background
-    # work.
+    # If a resource has no background work, no replicate of the fit has any, and the interval has width zero. Such an
+    # interval is not shown.
     return few_digits(value) if low is None or high is None or low == high else number_estimate(value, low, high)
 
 
 def _groups(document: Json) -> list[str]:
-    """Render the groups of transactions that share one demand, because the measurements cannot distinguish them."""
+    """Render the groups of transactions for which only a common service demand is known, because the measurements
+    cannot distinguish the transactions.
+    """
     lines = []
     for name, station in document["stations"].items():
         merged = [" + ".join(group) for group in station["told_apart"] if len(group) > 1]
@@ -175,7 +177,7 @@ def _measured(use: Json) -> str:
 
 
 def duration(value: float, low: float | None, high: float | None) -> str:
-    """Render a time, with its interval if known."""
+    """Render a time, with its confidence interval if known."""
     return duration_text(value) if low is None or high is None else duration_estimate(value, low, high)
 
 
@@ -184,6 +186,6 @@ def _rate(value: float, low: float | None, high: float | None) -> str:
 
 
 def _share(ratio: float, band: Sequence[float | None]) -> str:
-    """Render a ratio in per cent, with its band if known."""
+    """Render a ratio in per cent, with its confidence band if known."""
     low, high = band
     return share_text(ratio) if low is None or high is None else share_text(ratio, Interval(low, high))

@@ -38,7 +38,7 @@ MaySend = Annotated[
 
 
 def receivers(send: list[str] | None, allowed: list[str] | None, headers: list[str] | None) -> tuple[Receiver, ...]:
-    """Return the receivers to which results are sent during a run; empty without `--send`."""
+    """Return the receivers to which results are sent during a run; empty if the option `--send` is not given."""
     if not send and not headers:
         return ()
     from towtank.sending.receiver import receivers as found  # noqa: PLC0415

@@ -23,7 +23,9 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def console(*, quiet: bool = False) -> Console:
-    """Return the console for progress and notes, on standard error; it honours NO_COLOR and non-terminals."""
+    """Return the console for progress and notes, on standard error. It uses no colours if NO_COLOR is set, or if the
+    output is not a terminal.
+    """
     from rich.console import Console  # noqa: PLC0415 - heavy, and many commands print plain text
 
     return Console(stderr=True, quiet=quiet, highlight=False)

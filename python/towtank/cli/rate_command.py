@@ -49,7 +49,7 @@ def command(
     compared = against_document(rated, other) if other is not None else None
     document = rating_document(rated, compared)
     name = name or machine_name(rated.facts)
-    # The rating took minutes, so the result is printed before any later step can fail.
+    # The rating took minutes. Its result is printed first, so that it is not lost if a later step fails.
     if json:
         print_json(document)
     else:
@@ -114,7 +114,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     screen = console(quiet=quiet)
-    # Outside of a terminal, a bar would be a blank line.
+    # If the output is not a terminal, no bar is shown, because the bar would appear as a blank line.
     with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("rating", total=None)
 
@@ -126,7 +126,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
 
 
 def _write(out: Path, rated: Rated, name: str) -> None:
-    """Write the machine file as a whole or not at all."""
+    """Write the machine file completely or not at all."""
     from towtank.errors import ReportError  # noqa: PLC0415
     from towtank.files import put_text  # noqa: PLC0415
     from towtank.size import machine_text  # noqa: PLC0415

@@ -44,7 +44,7 @@ def _ratings(document: Json) -> Table:
     for scale, rating in document["ratings"].items():
         whole = rating["whole"]
         shown, low, high = interval_texts(whole["value"], whole["low"], whole["high"])
-        # The rate of one thread on a disk does not rate a single CPU, because all CPUs share the disk.
+        # All CPUs share the disk, so the rate of one thread on a disk is not the rating of one CPU.
         per_cpu = _value(rating["per_cpu"]) if scale == "towtank" else ""
         table.add_row(
             _TITLES[scale],
@@ -81,7 +81,9 @@ def _kernels(document: Json) -> Table:
 
 
 def _rate(estimate: Json, unit: str) -> str:
-    """Render the rate of a kernel with its interval and unit; bytes per second in a binary unit."""
+    """Render the rate of a kernel with its confidence interval and unit; rates in bytes per second get a
+    binary unit.
+    """
     value, low, high = (estimate[end] for end in _ENDS)
     if unit != "bytes/s":
         return number_estimate(value, low, high, unit)

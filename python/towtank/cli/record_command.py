@@ -23,7 +23,8 @@ group = typer.Typer(
     help="Record a session as a workload, through a proxy or in a headless browser.", no_args_is_help=True
 )
 
-# A browser sends the same headers with every request, so the terminal shows only one position for each note.
+# Largest number of positions that the terminal shows with each note. A browser sends the same headers with every
+# request, so more positions would only repeat the note.
 _PLACES_SHOWN = 1
 _Out = Annotated[Path | None, typer.Option(help="Workload file to write; default: standard output.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
@@ -108,7 +109,7 @@ def proxy(
         def started() -> None:
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
             say(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
-            if password:  # the user has no other way to learn the password
+            if password:  # The password is printed, because the user has no other way to learn it.
                 _note(f"the proxy accepts user {USER} with password {relay.password}")
             if authority is not None:
                 until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"
@@ -175,7 +176,7 @@ def _actions(urls: list[str], script: Path | None) -> list[Action]:
 
 
 def _address(check: OptionCheck, text: str, *, anywhere: bool) -> tuple[str, int]:
-    """Read host and port to listen on. Unless `anywhere` is set, the host must be this machine only."""
+    """Read the host and port on which the proxy listens. Unless `anywhere` is set, the host must be this machine."""
     import ipaddress  # noqa: PLC0415
 
     from towtank.record.proxy import is_loopback  # noqa: PLC0415
@@ -202,7 +203,7 @@ def _files(check: OptionCheck, out: Path | None, har: Path | None, *, force: boo
 
 
 def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
-    """Write the workload, and print the result of the recording."""
+    """Convert a finished recording into a workload file, and print the result."""
     from towtank.cli.import_command import print_notes  # noqa: PLC0415
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415

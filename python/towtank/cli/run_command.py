@@ -101,7 +101,7 @@ def command(
 
 
 def _folder_to_add_to(study: str | None, resume: Path | None) -> Path:
-    """Return the results folder that gets more runs."""
+    """Return the existing results folder to which this command adds runs."""
     if study is not None and resume is None:
         return Path(study)
     if resume is not None and study is None:

@@ -1,4 +1,6 @@
-"""Renders the tables of `towtank model simulate`, with intervals and the digits that the intervals support."""
+"""Renders the tables of `towtank model simulate`, with confidence intervals and the digits that the intervals
+support.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,15 @@ Estimated = Callable[[float, float, float], str]
 
 
 def _with_interval(figures: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
-    """Render a result with its interval; `-` if the replications are too few for an interval."""
+    """Render a simulated result with its confidence interval; `-` if there are too few replications for an interval."""
     low, high = figures["confidence_interval"].get(name, (None, None))
     return "-" if value is None or low is None or high is None else form(value, low, high)
 
 
 def _time(figures: dict[str, Any], figure: str, name: str) -> str:
-    """Render a time of a class with its interval; `-` if the class does not visit the station."""
+    """Render a time of a class at a station with its confidence interval; `-` if the class does not visit the
+    station.
+    """
     return _with_interval(figures, f"{figure}.{name}", figures[figure].get(name), duration_estimate)
 
 
@@ -95,7 +99,7 @@ def _pools(answer: dict[str, Any]) -> Table:
 
 
 def comparison_table(comparison: dict[str, Any]) -> Table:
-    """Render the results of the model and of the alternative, with the paired differences."""
+    """Render the results of the model and of the alternative model, with the paired differences."""
     table = Table("figure", "first", "alternative", "difference [interval]", "differs")
     for name, figure in comparison["figures"].items():
         if figure["difference"] is None:

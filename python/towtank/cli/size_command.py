@@ -1,4 +1,4 @@
-"""`towtank size`: finds hardware that carries a load within its objectives."""
+"""`towtank size`: finds hardware that can serve a load and meets the objectives."""
 
 from __future__ import annotations
 

@@ -24,13 +24,13 @@ Json = dict[str, Any]
 
 
 ANY_LOAD = "any load"
-# Utilization above which a percentage with one decimal shows no idle time.
+# Utilization above which a percentage with one decimal place would show 100 %, that is, no idle time.
 _FULLY = 0.9995
 
 
 def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
-    """Render the hardware found, the reasons against cheaper candidates, the next bottlenecks, and the evidence for the
-    result.
+    """Render the result of a sizing: the hardware, the reasons against cheaper candidates, the next bottlenecks, and
+    the evidence.
     """
     yield _question(document)
     answer = document["answer"]
@@ -52,7 +52,7 @@ def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
 
 
 def cost(document: Json, row: Json) -> str:
-    """Render the cost of a candidate in words: a price, a capacity or a number of CPUs."""
+    """Render the cost of candidate hardware in words: a price, a capacity or a number of CPUs."""
     what = {"price": "price", "capacity": "capacity", "CPUs": "in all"}[document["cost_by"]]
     return f"{what} {number(row['cost'])} {document['cost_unit']}"
 
@@ -104,7 +104,7 @@ def _tiers(document: Json) -> Table:
 
 
 def speed(ratio: Json) -> str:
-    """Render a speed ratio, with its interval if the ratio is uncertain."""
+    """Render a speed ratio of two machines, with its confidence interval if the ratio is uncertain."""
     if ratio["low"] == ratio["high"]:
         return number(ratio["value"])
     value, low, high = interval_texts(ratio["value"], ratio["low"], ratio["high"])
@@ -126,27 +126,27 @@ def _scenarios(document: Json) -> Table:
 
 
 def throughput(row: Json) -> str:
-    """Render the throughput of a class, with its interval if known."""
+    """Render the throughput of a class, with its confidence interval if known."""
     return number_text(row["throughput_per_s"], interval_of(row.get("throughput_interval")))
 
 
 def response(row: Json) -> str:
-    """Render the mean response time of a class, with its interval if known."""
+    """Render the mean response time of a class, with its confidence interval if known."""
     return duration_text(row["response_time_s"], interval_of(row.get("response_time_interval")))
 
 
 def busiest(row: Json) -> str:
-    """Render the busiest station with its utilization and the interval of the utilization."""
+    """Render the busiest station with its utilization and the confidence interval of the utilization."""
     return f"{row['station']} {share_text(row['utilization'] or 0.0, interval_of(row.get('interval')))}"
 
 
 def chance(row: Json) -> str:
-    """Render a probability with the sampling error that the limited number of draws causes."""
+    """Render a probability with its sampling error, which is due to the limited number of random samples."""
     return share_text(row["probability"], interval_of(row.get("probability_interval")))
 
 
 def value_of(check: Json) -> str:
-    """Render the value of an objective in words."""
+    """Render the predicted value of an objective in words."""
     if "shown" in check:
         return str(check["shown"])
     return rate_text(check["value"]) if "throughput" in check["objective"] else duration_text(check["value"])
@@ -196,7 +196,9 @@ def _sentences(document: Json) -> Iterator[str]:
 
 
 def _carries(answer: Json) -> str:
-    """Render the highest load that the hardware carries and its headroom, or a note that nothing limits the load."""
+    """Render the highest load at which the hardware meets the objectives, and the headroom, or a note that nothing
+    limits the load.
+    """
     if answer["load_at_limit"] is None:
         return str(answer["no_limit"])
     spare = interval_of(answer.get("headroom_interval"))
@@ -205,7 +207,7 @@ def _carries(answer: Json) -> str:
 
 
 def limited_by(answer: Json) -> str:
-    """Return the words for the objectives and limits that can limit the load.
+    """Return a phrase for the objectives and limits that can limit the load.
 
     A throughput objective never limits the load, since throughput rises with the load.
     """
@@ -214,8 +216,8 @@ def limited_by(answer: Json) -> str:
 
 
 def _alone(answer: Json) -> str:
-    """Render the share of random draws that miss only a throughput objective; the headroom does not cover these
-    misses.
+    """Render the share of random samples in which only a throughput objective is not met. The headroom does not cover
+    these cases, since a throughput objective does not limit the load.
     """
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
@@ -287,12 +289,14 @@ def _what_if(document: Json) -> Table:
 
 
 def _hardware(row: Json) -> str:
-    """Render the hardware of a what-if question; the hardware has no name in documents of earlier versions."""
+    """Render the hardware of a what-if question. Documents of earlier versions contain no name of the hardware."""
     return f"{row['hardware']}: {row['configuration']}" if "hardware" in row else str(row["configuration"])
 
 
 def carried(row: Json) -> str:
-    """Render the load at which an objective is missed; with three digits if the load has no interval."""
+    """Render the load at which an objective is no longer met; with three digits if the load has no confidence
+    interval.
+    """
     if row["load_at_limit"] is None:
         return ANY_LOAD
     unit = row["load_unit"] if "load_unit" in row else row["unit"]
@@ -303,7 +307,7 @@ def carried(row: Json) -> str:
 
 
 def rests_text(rest: Json) -> str:
-    """Render an input of the sizing, with the origin of the input."""
+    """Render an input of the sizing, with its origin (measured, given or assumed)."""
     counted = ", counted in the probability" if rest["counted"] else ""
     return f"{rest['part']}: {rest['origin']}{counted}: {rest['text']}"
 
@@ -323,7 +327,7 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load limit for the table of dates; `any load` without a limit."""
+    """Render the load limit for the table of dates; `any load` if there is no limit."""
     if row["limit"] is None:
         return ANY_LOAD
     known = interval_of(row.get("limit_interval"))
@@ -338,7 +342,7 @@ def never(row: Json) -> str:
 
 
 def expected(row: Json) -> str:
-    """Render the expected date of passing a limit, with its 95 % interval."""
+    """Render the expected date on which the growing load passes a limit, with the 95 % interval of the date."""
     day, known, other = row["expected_on"] or never(row), row.get("expected_interval"), row.get("otherwise")
     trend, later = other.values() if other else ("", None)
     beside = f"; {later or never(row)} by {trend} growth" if other else ""
@@ -348,7 +352,9 @@ def expected(row: Json) -> str:
 
 
 def _steps(document: Json) -> Iterator[str]:
-    """Yield the calculation steps as lines, since a table with so many columns is hard to read on a terminal."""
+    """Yield the calculation steps as lines of text, since a table with so many columns is hard to read on a
+    terminal.
+    """
     yield "step by step:"
     for step in document["steps"]:
         yield f"  {step['step']}: {step['formula']} = {step_value(step)}"

@@ -1,4 +1,4 @@
-"""Variants of a model, as requested by options of the command line."""
+"""Variants of a model: combinations of values that options of the command line request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POINTS_AT_MOST = 100_000
 
 
 def points_of(file: Document, changes: list[str], users: list[str], sweeps: list[str]) -> list[Point]:
-    """Read the options and return all combinations of the varied values, as points to solve."""
+    """Read the options and return all combinations of the varied values; each combination is a variant to solve."""
     check = OptionCheck()
     fixed = check.pairs("--set", changes)
     varied = [

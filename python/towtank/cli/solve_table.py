@@ -1,4 +1,4 @@
-"""Renders the results of `towtank model solve` as tables, with intervals if the model was fitted."""
+"""Renders the results of `towtank model solve` as tables, with confidence intervals if the model was fitted."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
 _SAME = 1e-9
-"""Relative width below which an interval consists of rounding errors only, because the result does not depend on the
-demands. [ratio]
+"""Relative width below which an interval is due to rounding errors only. The result then does not depend on the fitted
+service demands. [ratio]
 """
 
 
@@ -30,7 +30,7 @@ def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
 
 
 def _rests_on(answer: dict[str, Any]) -> list[str]:
-    """Render the origin of the intervals of a fitted model; empty for other models."""
+    """Render the origin of the confidence intervals of a fitted model; empty for other models."""
     if "fitted" not in answer:
         return []
     count = answer["fitted"]["draws"]
@@ -49,7 +49,8 @@ def _shown(
     plain: Callable[[float], str],
     estimated: Callable[[float, float, float], str],
 ) -> str:
-    """Render a result: with its interval for a fitted model, or with three digits if the interval is unknown.
+    """Render a result of a solved model: with its confidence interval for a fitted model, with three digits if the
+    interval is unknown.
 
     The key `residence_time_s.web` selects the value of a class.
     """
@@ -189,7 +190,7 @@ def number(value: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """Render a share in per cent; a share below 1 is never shown as 100 %."""
+    """Render a share in per cent; a share below 1 is never rounded to 100 %."""
     if _MANY_NINES <= ratio < 1:
         return "above 99.9 %"
     return f"{ratio * 100:.1f} %"

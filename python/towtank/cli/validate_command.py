@@ -1,4 +1,4 @@
-"""`towtank validate`: checks files."""
+"""`towtank validate`: checks studies, workloads, systems, models and other files of the user."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from towtank.errors import StudyError
 from towtank.files import other_kind
 from towtank.record.exchange import Exchange
 
-# A recording contains secrets: only its owner may read the file.
+# A recording contains secrets, so only its owner may read the file.
 _MODE = 0o600
 # Largest size of the file. The importer reads up to a gigabyte, and a user who records more has probably forgotten to
 # stop. [byte]
@@ -27,7 +27,7 @@ _LOOKED_AT = 1 << 26
 
 
 class Archive:
-    """HTTP Archive file that grows with each exchange.
+    """HTTP Archive file that grows with each exchange (a request and its response).
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ class Archive:
             raise StudyError.at(path, f"must be a file that can be written, got: {error.strerror}") from None
 
     def page(self, title: str, started: str) -> str:
-        """Begin a page, and return the name of the page."""
+        """Begin a page of the archive, and return its name."""
         name = f"page_{len(self._pages) + 1}"
         self._pages.append({"id": name, "title": title, "startedDateTime": started, "pageTimings": {}})
         return name
 
     def add(self, exchange: Exchange) -> None:
-        """Append an exchange to the file."""
+        """Append an exchange (a request and its response) to the archive file."""
         text = json.dumps(exchange.entry(), ensure_ascii=True, separators=(",", ":")).encode()
         if self.fault or self._end + len(text) > BYTES_AT_MOST:
             self.fault = self.fault or f"the recording has {BYTES_AT_MOST // 10**6} MB, which is the limit"
@@ -111,7 +111,7 @@ class Archive:
         try:
             written = _write(self._file, whole, self._end)
         except OSError:
-            # The space of the old end is still allocated, so that this write cannot fail.
+            # The space of the old end is still allocated on the disk, so writing the old end again cannot fail.
             os.ftruncate(self._file, self._end + len(before))
             _write(self._file, before, self._end)
             raise
@@ -119,14 +119,14 @@ class Archive:
         self._end += len(more)
 
     def close(self) -> None:
-        """Close the file. The file is complete, since each exchange leaves a complete file."""
+        """Close the file of the archive. The file needs no further end, since it is complete after each exchange."""
         if self._is_open:
             self._is_open = False
             os.close(self._file)
 
 
 def _write(file: int, content: bytes, place: int) -> int:
-    """Write the whole content.
+    """Write the whole content at a position of the file.
 
     `pwrite` may write only a part; on a full disk, the write of the rest then fails.
     """

@@ -34,9 +34,11 @@ from towtank.errors import StudyError
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
 _LIVES = timedelta(days=30)
-# Least remaining validity of a kept authority, so that the authority does not expire during a recording.
+# Shortest remaining validity of a kept certificate authority with which it is used again, so that it does not expire
+# during a recording.
 _LEFT_AT_LEAST = timedelta(days=1)
-# Time by which the validity of a certificate starts before its creation, because clocks of other machines may be slow.
+# Time between the start of a certificate's validity and its creation. The validity starts earlier, because the clocks
+# of other machines may be slow.
 _BEFORE = timedelta(days=1)
 
 
@@ -53,12 +55,12 @@ class Authority:
 
     @property
     def pem(self) -> bytes:
-        """Certificate of the authority, for installation in browsers."""
+        """Certificate of the authority in PEM, for installation in browsers."""
         return self.certificate.public_bytes(Encoding.PEM)
 
     @property
     def pin(self) -> str:
-        """SHA-256 in base64 of the key of all host certificates, as Chromium expects it."""
+        """SHA-256 hash, in base64, of the key of all host certificates, in the form that Chromium expects."""
         public = self._host_key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         digest = hashes.Hash(hashes.SHA256())
         digest.update(public)
@@ -74,12 +76,12 @@ class Authority:
         return self._contexts[host]
 
     def signed(self, host: str) -> bytes:
-        """Return the key and the certificate of a host in PEM."""
+        """Return the private key and the certificate of a host in PEM."""
         now = datetime.now(UTC)
         certificate = (
             x509.CertificateBuilder()
-            # The host is in the alternative name; the common name stays constant because clients choose host
-            # names.
+            # The alternative name contains the host. The common name stays constant, because its length is limited and
+            # clients choose the host names.
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recorded server")]))
             .issuer_name(self.certificate.subject)
             .public_key(self._host_key.public_key())
@@ -107,7 +109,7 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate and its key into a TLS context, which reads files only: the key is in a file in
+    """Load a certificate and its key into a TLS context. TLS contexts read only files, so the key is put into a file in
     memory.
     """
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
@@ -155,8 +157,8 @@ _USAGES = (
 
 @contextmanager
 def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
-    """Yield the authority kept in a folder, or a new authority. While the context is open, the folder contains the
-    certificate.
+    """Yield the certificate authority kept in a folder, or a new authority. While the context is open, the folder
+    contains the certificate.
 
     Parameters
     ----------
@@ -186,14 +188,15 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
         yield authority
     finally:
         with suppress(OSError):
-            # Another recording may have stored another authority in the meantime.
+            # The stored authority is read again, because another recording may have stored an authority in the
+            # meantime.
             if not key.exists() and certificate.read_bytes() == authority.pem:
                 certificate.unlink()
 
 
 def _kept(certificate: Path, key: Path) -> Authority | None:
-    """Return the authority stored in two files; None if a file is missing, or if the remaining validity is
-    unsuitable.
+    """Return the certificate authority stored in two files; None if a file is missing, or if its remaining validity is
+    too short or too long.
     """
     if not (certificate.exists() and key.exists()):
         return None
@@ -218,7 +221,7 @@ def _read(certificate: Path, key: Path) -> Authority:
 
 
 def _write(path: Path, pem: bytes, mode: int) -> None:
-    """Write a file that has the given access mode from the first byte on."""
+    """Write a new file that has the given access mode before it contains data."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     scratch = path.with_suffix(".new")
     with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Bodies of relayed messages: keeps the first part, counts the bytes, decodes text."""
+"""Bodies of relayed HTTP messages: keeps the first part, counts the bytes, decodes text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Largest number of bytes that are kept of each body. Values that clients send back occur in pages and small documents,
-# which are shorter. [byte]
+# Largest number of bytes that are kept of each body. Only values that clients send back later are needed, and these
+# occur in pages and small documents. [byte]
 KEPT_AT_MOST = 2_000_000
 # Largest size of a decompressed body, as a protection against decompression bombs. [byte]
 _DECODED_AT_MOST = 4_000_000
@@ -19,7 +19,7 @@ CODINGS = ("gzip", "deflate")
 
 @dataclass
 class Capture:
-    """First part of a body, and the length of the whole body.
+    """First part of a message body, and the length of the whole body.
 
     Attributes
     ----------
@@ -33,13 +33,13 @@ class Capture:
     size: int = 0
 
     def add(self, data: bytes | bytearray) -> None:
-        """Add the next piece of the body."""
+        """Add the next piece of the message body."""
         self.kept += data[: max(0, KEPT_AT_MOST - len(self.kept))]
         self.size += len(data)
 
     @property
     def whole(self) -> bool:
-        """True if the whole body was kept."""
+        """True if the message body was kept completely."""
         return self.size == len(self.kept)
 
 
@@ -50,7 +50,7 @@ def is_text(media: str) -> bool:
 
 
 def text_of(raw: bytes, media: str) -> str:
-    """Decode text by the charset of the media type; UTF-8 without a known charset."""
+    """Decode text by the charset of the media type; by UTF-8 if the charset is unknown or missing."""
     charset = media.lower().partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8"
     try:
         return raw.decode(charset, "replace")
@@ -59,14 +59,14 @@ def text_of(raw: bytes, media: str) -> str:
 
 
 def decompressed(capture: Capture, coding: str) -> bytes | None:
-    """Decompress a body; None if the compression is unknown or the data are damaged.
+    """Decompress a message body; None if the compression is unknown or the data are damaged.
 
     Parameters
     ----------
     capture : Capture
-        Body; of a body that was not kept completely, the first part is decompressed.
+        Body; if it was not kept completely, its first part is decompressed.
     coding : str
-        Value of the header Content-Encoding; empty without the header.
+        Value of the header Content-Encoding; empty if there is no such header.
     """
     raw = bytes(capture.kept)
     coding = coding.strip().lower()
@@ -74,7 +74,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
         return raw
     if coding not in {*CODINGS, "x-gzip"}:
         return None
-    # Some servers send deflate without the zlib header that RFC 9110, section 8.4.1.2, requires.
+    # Some servers send the compression "deflate" without the zlib header that RFC 9110, section 8.4.1.2, requires.
     for bits in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):
         try:
             return zlib.decompressobj(bits).decompress(raw, _DECODED_AT_MOST)
@@ -84,7 +84,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
 
 
 def lowered(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Return the value of each header by lower-case name; of repeated headers the first value."""
+    """Return the value of each header by lower-case name; if a header is repeated, its first value."""
     found: dict[str, str] = {}
     for name, value in headers:
         found.setdefault(name.lower(), value)

@@ -16,7 +16,8 @@ from towtank.record.devtools import Devtools, DevtoolsError
 from towtank.record.recorder import Recorder
 from towtank.record.script import Action
 
-# A page is complete if it sends no requests for this time; scripts send further requests sooner. [s]
+# A page is considered complete if it has sent no requests for this time; scripts of a page send further requests
+# sooner. [s]
 _QUIET_S = 0.5
 _POLL_S = 0.05
 _ELEMENT_WITHIN_S = 10.0
@@ -55,7 +56,7 @@ class Browsing:
         """
         try:
             await self._begin()
-            thought = True  # no think time before the first page
+            thought = True  # There is no think time before the first page.
             for action in actions:
                 if action.kind in {"open", "click"} and not thought:
                     await self._until(self.recorder.last_end_s + self.think_s)
@@ -75,7 +76,7 @@ class Browsing:
         await self.devtools.call("Browser.setDownloadBehavior", behavior="deny")
 
     async def _attach(self, target: str) -> None:
-        """Attach to a tab; the next actions act on this tab."""
+        """Attach to a browser tab; the next actions act on this tab."""
         answer = await self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session, self._target = str(answer["sessionId"]), target
         self.devtools.on["Page.javascriptDialogOpening"] = self._dialog
@@ -93,8 +94,8 @@ class Browsing:
         self.recorder.kinds[key] = str(parameters.get("type", "")).lower()
 
     def _dialog(self, _: dict[str, Any], session: str) -> None:
-        """Confirm a dialog of the page without waiting for the reply, since the page is blocked until the
-        dialog closes.
+        """Confirm a dialog of the page. The browser's reply is not awaited, since the page is blocked until the dialog
+        closes.
         """
         self.devtools.post("Page.handleJavaScriptDialog", session, accept=True)
 
@@ -107,7 +108,7 @@ class Browsing:
         answer = await self.devtools.call("Page.navigate", self._session, url=action.value)
         await self._settle(begun)
         error = self.recorder.errors.get(url) or answer.get("errorText", "")
-        # A download is not a page: the browser aborts the navigation although the response arrives.
+        # For a download, the browser aborts the navigation although the response arrives. This is not an error.
         if error and error != "net::ERR_ABORTED":
             raise TargetError(f"{action.value} cannot be opened: {error}")
 
@@ -132,7 +133,7 @@ class Browsing:
         await anyio.sleep(max(0.0, moment_s - time.monotonic()))
 
     async def _on_element(self, action: Action, selector: str, what: str, value: str) -> None:
-        """Perform an action on an element as soon as the element exists."""
+        """Perform an action on an element of the page as soon as the element exists."""
         call = f"({_script(what)})({json.dumps(selector)}, {json.dumps(value)})"
         deadline = time.monotonic() + _ELEMENT_WITHIN_S
         found = "does not exist"
@@ -163,7 +164,7 @@ class Browsing:
         return str(answer.get("result", {}).get("value", ""))
 
     async def _settle(self, begun_s: float) -> None:
-        """Wait until the page is loaded and sends no more requests, or until the time limit of a page."""
+        """Wait until the page is loaded and sends no more requests, or until the time limit for a page has passed."""
         deadline = begun_s + self.timeout_s
         while (now := time.monotonic()) < deadline:
             quiet_since = max(self.recorder.last_end_s, begun_s)

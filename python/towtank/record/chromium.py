@@ -27,7 +27,7 @@ _LEAVES_WITHIN_S = 5.0
 # Largest length of the path of the temporary folder. Chromium creates a socket whose path is some 50 characters longer,
 # and paths of sockets have at most 107 characters. [character]
 _TEMPORARY_AT_MOST = 30
-# Length of the end of standard error that is read. [byte]
+# Number of bytes at the end of the browser's standard error that are read. [byte]
 _WORDS = 4096
 _FLAGS = (
     "--headless=new",
@@ -58,14 +58,14 @@ _PREFERENCES = {
     "search": {"suggest_enabled": False},
     "signin": {"allowed": False},
 }
-# Hosts that Chromium contacts on any page for its own purposes; a user's session does not include these
-# requests.
+# Hosts that Chromium contacts for its own purposes, whatever page is open. Requests to them are not part of a user's
+# session.
 _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
 )
-# Shell script that removes the folder after the browser has ended for any reason. Its arguments are the folder, then
-# the browser with its arguments.
+# Shell script that removes the temporary folder after the browser has ended for any reason. Its arguments are the
+# folder, the browser, and the arguments of the browser.
 _SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"'
 
 
@@ -168,13 +168,13 @@ class Chromium:
         self.stop()
 
     def last_words(self) -> str:
-        """Return the last line that the browser wrote to standard error; empty without output."""
+        """Return the last line that the browser wrote to standard error; empty if it wrote nothing."""
         size = os.fstat(self.errors).st_size
         lines = os.pread(self.errors, _WORDS, max(0, size - _WORDS)).decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
 
     def stop(self) -> None:
-        """Close the pipes, and wait until all processes of the browser have exited."""
+        """Close the pipes to the browser, and wait until all its processes have exited."""
         for descriptor in (self.writes, self.reads, self.errors):
             with suppress(OSError):
                 os.close(descriptor)
@@ -188,14 +188,15 @@ class Chromium:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _gone(self) -> bool:
-        # The process is polled without reaping: until it is reaped, no other process can get its id.
+        # The process is polled without reaping it. Until the process is reaped, no other process can get its id, so
+        # that a signal cannot reach a wrong process.
         with suppress(ChildProcessError):
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         return True
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Return a pipe whose descriptors are above the descriptors that the browser uses."""
+    """Return a pipe whose file descriptors are above those that the browser uses."""
     ends = os.pipe()
     try:
         high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
@@ -206,9 +207,7 @@ def _high_pipe() -> tuple[int, int]:
 
 
 def _spawn(command: list[str], descriptors: tuple[int, int, int], folder: Path) -> int:
-    """Start a command in a new session, with the given descriptors as descriptors 2, 3 and 4 of the new
-    process.
-    """
+    """Start a command in a new session. The given file descriptors become descriptors 2, 3 and 4 of the new process."""
     homes = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder))
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -1,4 +1,4 @@
-"""DevTools protocol over pipes: calls with their replies, and events as they arrive.
+"""Chrome DevTools protocol over pipes: calls with their replies, and events as they arrive.
 
 https://chromedevtools.github.io/devtools-protocol/ - messages are JSON, each terminated by a zero byte.
 """
@@ -14,14 +14,14 @@ from typing import Any, Self
 
 from towtank.record.chromium import Chromium
 
-# Longest message; response bodies are not sent over the protocol. [byte]
+# Largest length of a protocol message. Response bodies, which may be longer, are not sent over the protocol. [byte]
 _MESSAGE_AT_MOST = 64 * 2**20
 _ANSWERS_WITHIN_S = 30.0
 Handler = Callable[[dict[str, Any], str], None]
 
 
 class DevtoolsError(Exception):
-    """The browser refused a call, or has exited."""
+    """Raised if the browser refuses a call, or has exited."""
 
 
 class Devtools:
@@ -88,7 +88,7 @@ class Devtools:
         try:
             while True:
                 self._take(json.loads((await reader.readuntil(b"\0"))[:-1]))
-        # data that are not JSON raise a ValueError
+        # Data that are not JSON raise a ValueError.
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):
             words = self._browser.last_words()
             self._gone = "the browser ended" + (f": {words}" if words else "")

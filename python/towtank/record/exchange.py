@@ -15,7 +15,7 @@ Headers = list[tuple[str, str]]
 
 @dataclass
 class Exchange:
-    """Request with its response.
+    """HTTP request with its response.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Exchange:
     began_s, answered_s, ended_s : float
         Times of the request, of the response head and of the response end, on the monotonic clock. [s]
     status : int
-        Status of the response; 0 without a response.
+        Status code of the response; 0 if there is no response.
     error : str
         Reason why the response is incomplete; empty for a complete response.
     kind : str
@@ -55,15 +55,15 @@ class Exchange:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def header(self, name: str) -> str:
-        """Return the value of a request header; empty without the header."""
+        """Return the value of a request header; empty if the request lacks the header."""
         return lowered(self.request_headers).get(name, "")
 
     def answer_header(self, name: str) -> str:
-        """Return the value of a response header; empty without the header."""
+        """Return the value of a response header; empty if the response lacks the header."""
         return lowered(self.answer_headers).get(name, "")
 
     def entry(self) -> dict[str, Any]:
-        """Return the exchange as an entry of an HTTP Archive, with request, response and timings."""
+        """Return the request and its response as an entry of an HTTP Archive, with timings."""
         wait = max(self.answered_s - self.began_s, 0.0)
         receive = max(self.ended_s - max(self.answered_s, self.began_s), 0.0)
         started = datetime.fromtimestamp(self.started_at, UTC).isoformat(timespec="milliseconds")
@@ -99,8 +99,8 @@ class Exchange:
         return request
 
     def _post_data(self) -> dict[str, Any]:
-        """Return the request body as archive data: fields of a multipart form, or text; for other bodies only
-        the length.
+        """Return the request body as archive data: the fields of a multipart form, or text. Of other bodies, only the
+        length is returned.
         """
         media, body = self.header("content-type"), self.request_body
         data: dict[str, Any] = {"mimeType": media, "params": [], "text": ""}

@@ -19,7 +19,7 @@ from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# Name that notes use for an archive that is not kept. Line n of the archive is request n.
+# Name of the archive in notes if the archive is not kept. Line n of the archive is request n.
 UNKEPT = "recording"
 
 
@@ -53,7 +53,7 @@ class Recording:
         TargetError
             If nothing was recorded.
         StudyError
-            If no recorded request can be carried over.
+            If no recorded request can be converted.
         """
         if not self.archive.count:
             raise TargetError(f"nothing was recorded{self._instead()}", hint=_HINTS[self.how])
@@ -134,13 +134,13 @@ _HINTS = {
 
 
 def in_workload(draft: Draft) -> dict[str, int]:
-    """Return the number of requests and the number of pages in the workload of a recording."""
+    """Return the number of requests and the number of pages in the workload that was made from a recording."""
     pages = [item for items in draft.transactions.values() for item in items if "page" in item]
     return {"requests": sum(len(page["steps"]) for page in pages), "pages": len(pages)}
 
 
 def _without_columns(draft: Draft) -> None:
-    """Remove columns from notes.
+    """Remove column numbers from notes about an archive.
 
     In the notes, lines are request numbers. Columns would refer to an archive that is not kept.
     """
@@ -154,7 +154,7 @@ def _without_columns(draft: Draft) -> None:
 def archive_at(path: Path | None, note: Callable[[str], None]) -> Iterator[Archive]:
     """Yield an archive in a file that the user names, or in a temporary file that is removed at the end.
 
-    After a failure, an archive with exchanges is kept, and its path is reported.
+    After a failure, an archive that contains exchanges is kept, and its path is reported.
     """
     scratch = None
     if path is None:

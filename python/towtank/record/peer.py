@@ -1,4 +1,4 @@
-"""HTTP/1.1 with one peer over a byte stream, and forwarding between streams."""
+"""HTTP/1.1 with a single peer (client or server) over a byte stream, and forwarding between two streams."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import h11
 from anyio.abc import ByteStream
 
 Event: TypeAlias = Any
-# Largest head of a message. Cookies and tokens make heads long; most servers accept at most 64 KiB. [byte]
+# Largest head of an HTTP message. Cookies and tokens make heads long; most servers accept at most 64 KiB. [byte]
 _HEAD_AT_MOST = 256 * 1024
 _PIECE = 65536
-# Errors of a stream that mean that the peer has disconnected.
+# Errors of a byte stream that mean that the peer has disconnected.
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError, OSError)
 
 
 class PeerGone(Exception):  # noqa: N818 - an event, not an error of the program
-    """The peer closed the connection, or sent data that is not HTTP."""
+    """Raised if the peer closed the connection, or sent data that is not HTTP."""
 
 
 class Peer:
-    """Side of a relay that speaks HTTP/1.1 with a peer.
+    """End of a connection at the proxy, which speaks HTTP/1.1 with the peer at the other end.
 
     Parameters
     ----------
     stream : byte stream
         Byte stream to the peer.
     role : h11.SERVER or h11.CLIENT
-        Role of this side of the connection.
+        Role of the proxy on this connection.
     """
 
     def __init__(self, stream: ByteStream, role: Any) -> None:
@@ -38,7 +38,7 @@ class Peer:
         self.http = h11.Connection(role, max_incomplete_event_size=_HEAD_AT_MOST)
 
     async def next(self) -> Event:
-        """Return the next event from the peer.
+        """Return the next HTTP event from the peer.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Peer:
             raise PeerGone(str(error)) from None
 
     async def send(self, event: Event) -> None:
-        """Send an event to the peer.
+        """Send an HTTP event to the peer.
 
         Raises
         ------
@@ -88,22 +88,24 @@ class Peer:
 
     @property
     def rest(self) -> bytes:
-        """Bytes that were received after the last event, which belong to another protocol."""
+        """Bytes that were received after the last HTTP event, and belong to another protocol."""
         return self.http.trailing_data[0]
 
     @property
     def idle(self) -> bool:
-        """True if an exchange is complete and another exchange may follow."""
+        """True if an exchange of request and response is complete, and the connection can be used for another
+        exchange.
+        """
         return self.http.our_state is h11.DONE and self.http.their_state is h11.DONE
 
     async def close(self) -> None:
-        """Close the stream in any state."""
+        """Close the byte stream, whatever the state of the connection."""
         with suppress(*GONE), anyio.CancelScope(shield=True):
             await anyio.aclose_forcefully(self.stream)
 
 
 class Prefixed(ByteStream):
-    """Stream of which some bytes have been read already."""
+    """Byte stream of which some bytes have already been read; they are returned again first."""
 
     def __init__(self, stream: ByteStream, first: bytes) -> None:
         self._stream = stream
@@ -117,20 +119,20 @@ class Prefixed(ByteStream):
         return await self._stream.receive(max_bytes)
 
     async def send(self, item: bytes) -> None:
-        """Send bytes to the underlying stream."""
+        """Send bytes to the stream that this object wraps."""
         await self._stream.send(item)
 
     async def send_eof(self) -> None:
-        """Close the sending direction of the underlying stream."""
+        """Close the sending direction of the stream that this object wraps."""
         await self._stream.send_eof()
 
     async def aclose(self) -> None:
-        """Close the underlying stream."""
+        """Close the stream that this object wraps."""
         await self._stream.aclose()
 
 
 async def join(one: ByteStream, other: ByteStream) -> None:
-    """Forward bytes in both directions between two streams until both have ended or one fails."""
+    """Forward bytes in both directions between two streams, until both streams have ended or one of them fails."""
     async with anyio.create_task_group() as tasks:
 
         async def carry(source: ByteStream, sink: ByteStream) -> None:
@@ -138,7 +140,7 @@ async def join(one: ByteStream, other: ByteStream) -> None:
                 async for piece in source:
                     await sink.send(piece)
                 await sink.send_eof()
-            # A TLS stream cannot be closed in one direction only; anyio then raises NotImplementedError.
+            # A TLS stream cannot be closed in only one direction; anyio then raises NotImplementedError.
             except (*GONE, NotImplementedError):
                 tasks.cancel_scope.cancel()
 

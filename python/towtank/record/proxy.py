@@ -27,7 +27,7 @@ from towtank.record.peer import GONE, Peer, PeerGone, Prefixed, join
 from towtank.record.recorder import Recorder
 from towtank.record.relay import Origin, Relay, refuse
 
-# First byte of a TLS handshake (RFC 8446, section 5.1).
+# First byte of a TLS handshake (RFC 8446, section 5.1). It distinguishes TLS from plain HTTP in a tunnel.
 _HANDSHAKE = b"\x16"
 # Time limit for the first bytes in a tunnel, which clients send immediately. [s]
 _FIRST_BYTES_S = 30.0
@@ -52,7 +52,7 @@ class Proxy:
     distrusted : str
         Hint for the user if a client rejects a certificate.
     refuses : callable
-        Returns True for a host to which requests are refused.
+        Function that returns True for a host to which requests are refused.
     password : str
         Password of the user `towtank`; if empty, clients need no password.
     """
@@ -67,12 +67,12 @@ class Proxy:
 
     @property
     def where(self) -> str:
-        """Address of the proxy, in the form of URLs."""
+        """Address of the proxy (host and port), as written in URLs."""
         host, port = self.address
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def serve(self, stream: SocketStream) -> None:
-        """Serve one client until the client or the recording ends."""
+        """Serve a client until the client disconnects or the recording ends."""
         client = Peer(stream, h11.SERVER)
         try:
             await self._converse(client, Relay(client, self.recorder, self.trust), outside=True)
@@ -80,7 +80,7 @@ class Proxy:
             await client.close()
 
     async def _converse(self, client: Peer, relay: Relay, *, outside: bool = False) -> None:
-        """Relay one exchange after the other.
+        """Relay the exchanges (requests with their responses) of a client, one after the other.
 
         Clients in a tunnel gave the password when they opened the tunnel.
         """
@@ -121,7 +121,9 @@ class Proxy:
         return origin.port == self.address[1] and (origin.host == self.address[0] or is_loopback(origin.host))
 
     async def _explain(self, client: Peer, request: h11.Request, path: str) -> None:
-        """Answer a request to the proxy with the authority's certificate or with a description of the proxy."""
+        """Answer a request that is meant for the proxy itself, with the authority's certificate or a description of the
+        proxy.
+        """
         asked = path or request.target.decode("latin-1")
         if asked == AUTHORITY_PATH and self.authority is not None:
             await refuse(client, 200, self.authority.pem.decode().strip(), "application/x-x509-ca-cert")
@@ -166,10 +168,10 @@ class Proxy:
             await self._pass(stream, origin, why)
 
     async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
-        """Handle TLS with the client instead of the server, and relay and record the exchanges."""
+        """Inside a tunnel, handle TLS with the client in place of the server, and relay and record the exchanges."""
         try:
             context = authority.context(origin.host)
-        except ValueError:  # no certificate can be made for an invalid name of a host
+        except ValueError:  # No certificate can be made if the name of the host is invalid.
             return
         try:
             with anyio.fail_after(_HANDSHAKE_S):
@@ -206,12 +208,13 @@ async def _first_bytes(client: Peer) -> bytes:
     return b""
 
 
-# ASCII digits only, because Python's `int` accepts digits of other scripts; a port has at most five digits.
+# Only ASCII digits are accepted, because Python's `int` accepts digits of other scripts. A port has at most five
+# digits.
 _PORT = re.compile("[0-9]{1,5}")
 
 
 def tunnel_end(target: str) -> Origin | None:
-    """Return the server that a CONNECT request names; None if the target is invalid.
+    """Return the server that a CONNECT request names; None if the request names no valid server.
 
     Examples
     --------
@@ -254,7 +257,7 @@ def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
-    """Listen while the context is open, and yield host and port; all connections are closed at the end.
+    """Listen for clients while the context is open, and yield host and port; all connections are closed at the end.
 
     Raises
     ------
@@ -273,7 +276,9 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
         async def serve(stream: SocketStream) -> None:
             try:
                 await proxy.serve(stream)
-            except GONE:  # a client that disconnects must not end the connections of the other clients
+            # Errors are ignored here, because a client that disconnects must not end the connections of the other
+            # clients.
+            except GONE:
                 return
 
         tasks.start_soon(listener.serve, serve, tasks)

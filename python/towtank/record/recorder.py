@@ -12,8 +12,8 @@ from urllib.parse import urljoin, urlsplit
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange, Headers
 
-# Kind of resource in an HTTP Archive by the value of the header Sec-Fetch-Dest; an empty kind equals the value of the
-# header.
+# Kind of resource in an HTTP Archive, by the value of the header Sec-Fetch-Dest. If the kind is empty, it is the value
+# of the header itself.
 _KINDS = {
     **dict.fromkeys(("document", "iframe", "frame"), "document"),
     **dict.fromkeys(("image", "font", "script", "manifest"), ""),
@@ -64,7 +64,7 @@ class Recorder:
     _redirected_to: str = ""
 
     def __post_init__(self) -> None:
-        # All times of exchanges come from the monotonic clock, which is never adjusted.
+        # All times of exchanges are measured with the monotonic clock, because the clock of the system may be adjusted.
         self._epoch = time.time() - time.monotonic()
 
     def records(self, host: str) -> bool:
@@ -72,7 +72,7 @@ class Recorder:
         return not self.only or host.lower() in self.only
 
     def begin(self, method: str, url: str, headers: Headers) -> Exchange:
-        """Record the arrival of a request."""
+        """Record that a request has arrived, and return the exchange."""
         now = time.monotonic()
         exchange = Exchange(method, url, headers, started_at=self._epoch + now, began_s=now)
         if not self.own_pages and _navigates(exchange) and self.records(urlsplit(url).hostname or ""):
@@ -80,26 +80,26 @@ class Recorder:
                 self.begin_page(url)
             self._redirected_to = ""
         exchange.page = self.page
-        # Event streams have no end to wait for.
+        # Event streams are endless, so their end is not awaited.
         if "text/event-stream" not in exchange.header("accept"):
             self.in_flight.add(id(exchange))
         return exchange
 
     def answered(self, exchange: Exchange) -> None:
-        """Set the time at which the response head arrived."""
+        """Set the time at which the head of the response arrived."""
         exchange.answered_s = time.monotonic()
 
     def open_ended(self, exchange: Exchange) -> None:
-        """Mark an exchange as endless, such as a WebSocket, so that nothing waits for the end."""
+        """Mark an exchange as endless, such as a WebSocket, so that its end is not awaited."""
         self.in_flight.discard(id(exchange))
 
     def begin_page(self, title: str) -> None:
-        """Begin a page that all later exchanges belong to."""
+        """Begin a page; all later exchanges belong to this page."""
         started = datetime.fromtimestamp(self._epoch + time.monotonic(), UTC).isoformat(timespec="milliseconds")
         self.page = self.archive.page(title, started)
 
     def end(self, exchange: Exchange) -> None:
-        """Store an exchange that has ended, if exchanges with the host are recorded."""
+        """Store an exchange that has ended, if exchanges with its host are recorded."""
         exchange.ended_s = time.monotonic()
         self.in_flight.discard(id(exchange))
         self.last_end_s = exchange.ended_s
@@ -130,7 +130,7 @@ class Recorder:
 
 
 def _navigates(exchange: Exchange) -> bool:
-    """Return True if a browser opens another page with a request.
+    """Return True if a browser opens another page with the given request.
 
     Over plain HTTP, browsers omit the header `Sec-Fetch-Dest`, and `Upgrade-Insecure-Requests` is checked instead.
     """

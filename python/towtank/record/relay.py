@@ -15,13 +15,13 @@ from towtank.record.exchange import Exchange, Headers
 from towtank.record.peer import GONE, Event, Peer, PeerGone, Prefixed, join
 from towtank.record.recorder import Recorder
 
-# Headers of a single connection, which proxies do not forward (RFC 9110, section 7.6.1). Framing headers are
-# forwarded.
+# Headers that concern only a single connection, so that proxies do not forward them (RFC 9110, section 7.6.1). The
+# headers for the length of the body are forwarded.
 _OF_CONNECTION = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"}
     | {"proxy-authorization", "proxy-authenticate"}
 )
-# Methods that may be repeated if the server has closed a kept connection.
+# HTTP methods of requests that may be sent again if the server has closed a connection that was kept open.
 _REPEATABLE = frozenset({b"GET", b"HEAD", b"OPTIONS"})
 _CONNECT_S = 10.0
 _PORTS = {"http": 80, "https": 443}
@@ -37,18 +37,18 @@ class Origin:
 
     @property
     def address(self) -> str:
-        """Host and port in the form of URLs, without the default port."""
+        """Host and port as written in URLs, without the default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def place(self) -> tuple[str, int]:
-        """Host and port, for opening a connection."""
+        """Host and port, as needed to open a connection."""
         return self.host, self.port
 
 
 class ServerGone(Exception):  # noqa: N818 - an event, not an error of the program
-    """The server is unreachable, or closed the connection."""
+    """Raised if the server is unreachable, or has closed the connection."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Relay:
         return Origin(parts.scheme, parts.hostname, port or _PORTS[parts.scheme]), path
 
     async def exchange(self, request: h11.Request, origin: Origin, path: str) -> None:
-        """Relay one request and its response, and record the exchange, even if it fails."""
+        """Relay a request and its response, and record both, even if the relaying fails."""
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw_items()]
         method = request.method.decode("latin-1")
         exchange = self.recorder.begin(method, f"{origin.scheme}://{origin.address}{path}", _end_to_end(headers))
@@ -140,7 +140,7 @@ class Relay:
         if kept is not None and again:
             try:
                 return kept, await self._head(exchange, kept, request, body=False)
-            except ServerGone:  # the server closed its idle connection in the meantime
+            except ServerGone:  # The server has closed its idle connection in the meantime.
                 await kept.close()
         elif kept is not None:
             await kept.close()
@@ -169,7 +169,9 @@ class Relay:
                 raise ServerGone("the server closed the connection before its response")
 
     async def _carry_body(self, exchange: Exchange, server: Peer | None) -> None:
-        """Forward the request body to the server. A server that stops reading the body may still respond."""
+        """Forward the request body to the server. If the server stops reading the body, it may still send a
+        response.
+        """
         while not isinstance(event := await self.client.next(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
                 raise PeerGone("it closed the connection in the middle of its request")
@@ -197,7 +199,9 @@ class Relay:
             raise ServerGone(f"the server could not be reached: {_why(error)}") from None
 
     async def _switch(self, exchange: Exchange, server: Peer, headers: Headers) -> None:
-        """Switch both connections to another protocol, such as WebSocket, which is forwarded unread."""
+        """Switch the client and the server connection to another protocol, such as WebSocket, which is forwarded
+        unread.
+        """
         exchange.kind = "websocket"
         self.recorder.open_ended(exchange)
         await self.client.send(h11.InformationalResponse(status_code=101, headers=headers))
@@ -212,7 +216,7 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Respond to the client instead of the server, unless a part of a response was already sent."""
+    """Send an error response to the client in place of the server, unless a part of a response was already sent."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
@@ -246,7 +250,7 @@ def _why(error: BaseException) -> str:
     while (below := error.__cause__) is not None:
         error = below.exceptions[0] if isinstance(below, BaseExceptionGroup) else below
     number = getattr(error, "errno", None)
-    # Name resolution has negative error numbers with separate texts.
+    # Errors of name resolution have negative numbers, and their texts come from another table.
     named = os.strerror(number) if isinstance(number, int) and number > 0 else getattr(error, "strerror", None)
     return named or str(error) or type(error).__name__
 
@@ -259,18 +263,18 @@ def _has_body(request: h11.Request) -> bool:
 
 
 def _end_to_end(headers: Headers) -> Headers:
-    """Return the headers to forward, without the headers of a single connection."""
+    """Return the headers to forward, without the headers that concern only a single connection."""
     named = {
         each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
     }
-    # Headers that frame the body are always forwarded, even if the header Connection names them.
+    # Headers that determine the length of the body are always forwarded, even if the header Connection names them.
     dropped = (_OF_CONNECTION | named) - {"content-length", "transfer-encoding", "host"}
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
 def _asked(headers: Headers, origin: Origin) -> Headers:
-    """Return the headers to send to the server: only supported compressions, and a WebSocket upgrade if
-    requested.
+    """Return the request headers to send to the server. They accept only supported compressions, and ask for a
+    WebSocket if the client does.
     """
     asked = [
         (name, _codings(value) if name.lower() == "accept-encoding" else value) for name, value in _end_to_end(headers)
@@ -282,7 +286,7 @@ def _asked(headers: Headers, origin: Origin) -> Headers:
 
 
 def _codings(accepted: str) -> str:
-    """Return the accepted compressions that the recorder supports."""
+    """Return those of the client's accepted compressions that the recorder supports."""
     parts = [part.strip() for part in accepted.split(",")]
     known = [part for part in parts if part.partition(";")[0].strip().lower() in {*CODINGS, "identity"}]
     return ", ".join(known) or "identity"

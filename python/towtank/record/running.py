@@ -18,9 +18,9 @@ from towtank.record.devtools import Devtools
 from towtank.record.proxy import Proxy, listening
 from towtank.record.script import Action
 
-# Interval between checks for a stop request. [s]
+# Interval between checks whether the user wants to stop. [s]
 _POLL_S = 0.1
-# Time to wait after the last page for responses in flight. [s]
+# Longest time to wait, after the last page, for responses that have not ended. [s]
 _FINISH_S = 2.0
 Stopped = Callable[[], bool]
 
@@ -81,7 +81,7 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
     find_chromium()
     proxy.authority = new_authority()
     asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
-    # Requests of the browser for its own purposes are refused, unless the user opens a page of these services.
+    # Requests that the browser sends for its own purposes are refused, unless the user opens a page of these hosts.
     proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
 

@@ -16,7 +16,7 @@ from towtank.workload.importers.draft import address_of
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/browser-script/1"
-# Longest pause of a script. [s]
+# Longest pause that a script may contain. [s]
 _WAIT_AT_MOST_S = 3600.0
 _TEXT_AT_MOST = 10_000
 
@@ -60,7 +60,7 @@ class ScriptStep(FileModel):
 
     @property
     def kind(self) -> str:
-        """Name of the key that is set."""
+        """Name of the key that is set in this step, such as `open`."""
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 
@@ -100,7 +100,7 @@ class Action:
 
 
 def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
-    """Check a script; return the script (None if it is not usable) and all faults."""
+    """Check a script of a browser session; return the script (None if it is not usable) and all faults."""
     checked = validate_tree(document.root, ScriptFile)
     faults = list(checked.faults)
     steps = document.root.child("steps")
@@ -131,7 +131,7 @@ def load_script(path: Path) -> list[Action]:
 
 
 def opened(urls: list[str]) -> list[Action]:
-    """Return actions that open URLs one after the other.
+    """Return actions that open the given URLs one after the other.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Reads files of checksummed lines while other processes write them."""
+"""Reads files of lines with checksums while other processes write them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Follower:
         self._read_until: dict[Path, int] = {}
 
     def new(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield new, complete documents, each with its file.
+        """Yield documents that are new and complete, each with its file.
 
-        Damaged lines are skipped; the analysis reports damaged lines.
+        Damaged lines are skipped; the analysis of the run reports them.
         """
         for path in sorted(self._folder.glob(self._pattern)):
             for line in self._lines(path):
@@ -43,7 +43,7 @@ class Follower:
         with path.open("rb") as stream:
             stream.seek(start)
             whole, newline, _ = stream.read(_READ_AT_MOST).rpartition(b"\n")
-        if not newline:  # nothing is new, or a line is still being written
+        if not newline:  # Nothing was added to the file, or its last line is still being written.
             return []
         self._read_until[path] = start + len(whole) + 1
         return whole.split(b"\n")

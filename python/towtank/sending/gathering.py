@@ -1,4 +1,4 @@
-"""Combines the recordings of load threads and probe into whole seconds."""
+"""Combines the recordings of the load threads and of the probe into whole seconds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from towtank.sending.update import TierSample, Update
 
 _SEGMENT = re.compile(r"worker-(\d+)\.")
 _SECOND_NS = 1e9
-# Longest wait for the line of a slow load thread; a later line is sent separately. [s]
+# Longest wait for the line of a load thread that is late; a line that arrives later is sent separately. [s]
 _LATE_S = 2.0
 
 _Key = tuple[int, int]
 _Totals = tuple[int, dict[str, float], float | None]
-"""Totals of a sample: time [ns], CPU time by group [s], and CPU time of the host without probe and conductor
-[s].
+"""Totals of a sample of the probe: time [ns], CPU time by group [s], and CPU time of the host without probe and
+conductor [s].
 """
 
 
@@ -43,7 +43,7 @@ class Gatherer:
         self._before: _Totals | None = None
 
     def update(self, *, last: bool = False) -> Update | None:
-        """Return the seconds that are complete, or with `last` all seconds; None before the first line of the
+        """Return the seconds that are complete, or all seconds if `last` is set; None before the first line of the
         engine.
         """
         for path, document in self._segments.new():
@@ -101,10 +101,11 @@ class Gatherer:
     def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
         (before_ns, before, host_before), (at_ns, totals, host) = earlier, later
         start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
-        # The counters of a restarted service begin at zero.
+        # A difference below zero is ignored, because the counters of a restarted service begin at zero.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
         known = {name: value for name, value in used.items() if value >= 0}
-        # The difference would contain all CPU time that a new group has used since its start.
+        # The remaining CPU time of the host is computed only if both samples have the same groups. The difference of a
+        # new group would contain all CPU time since its start.
         if host is not None and host_before is not None and known.keys() == before.keys() == totals.keys():
             known[NOT_ATTRIBUTED] = (host - host_before) / (end - start) - sum(known.values())
         stage = self._stage_at((start + end) / 2)

@@ -24,7 +24,7 @@ FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple
     "prometheus": (prometheus.PrometheusEncoder, prometheus.HEADERS),
     "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
 }
-"""Encoder and headers of each format."""
+"""Encoder and HTTP headers of each format."""
 # Interval between reads of the recordings; a second is sent at most half a second after its end. [s]
 _LOOK_EVERY_S = 0.5
 # Longest wait for unsent points at the end of a run. [s]
@@ -83,7 +83,7 @@ class Report:
 def sending(
     run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
 ) -> Iterator[Report]:
-    """Send the recordings of engine and probe to all receivers until the block ends.
+    """Send the recordings of engine and probe to all receivers while the context is open.
 
     Parameters
     ----------
@@ -132,13 +132,13 @@ class _Live:
         return _Outlet(receiver, make(source, self._histograms), sender)
 
     def start(self) -> None:
-        """Start the threads that follow the run and send."""
+        """Start the thread that follows the run, and the threads that send."""
         for outlet in self._outlets:
             outlet.sender.start()
         self._thread.start()
 
     def finish(self, report: Report) -> None:
-        """Send the remaining points within a few seconds, and add the counts to the report."""
+        """Send the remaining points within a few seconds, and add the counts of sent and lost points to the report."""
         self._stop.set()
         self._thread.join(_FINISH_WITHIN_S)
         until = time.monotonic() + _FINISH_WITHIN_S
@@ -161,7 +161,8 @@ class _Live:
             for outlet in self._outlets:
                 for body in outlet.encoder.finish():
                     outlet.sender.put(body)
-        except Exception as error:  # the boundary: an error in sending must not affect the run
+        # All exceptions are caught here, because an error in sending must not affect the run.
+        except Exception as error:
             self._broken = f"{type(error).__name__}: {error}"
         self._cpu_s = time.thread_time()
 

@@ -32,7 +32,9 @@ class OtlpEncoder:
         self._resource = resource_of(__version__, source.study, source.run, source.factors)
 
     def encode(self, update: Update) -> list[Body]:
-        """Return one request with delta points of the seconds, and gauges of the tiers; empty without points."""
+        """Return one request with the points of an update: delta points of the seconds, and gauges of the tiers. Return
+        nothing if there are no points.
+        """
         points: dict[str, list[dict[str, Any]]] = {}
         for second in update.seconds:
             stage = {"towtank.stage": second.stage, "towtank.phase": second.phase}
@@ -54,7 +56,7 @@ class OtlpEncoder:
         return [Body(content, sum(map(len, points.values())))] if points else []
 
     def finish(self) -> list[Body]:
-        """Return an empty list, since every point is complete when it is sent."""
+        """Return an empty list. No last request is needed, since every point is complete when it is sent."""
         return []
 
 

@@ -23,7 +23,7 @@ HEADERS = (
 BOUNDS_S = tuple(digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5))
 """Upper edges of the histogram buckets: 100 µs to 50 s, three for each decade. [s]"""
 QUANTILES = (0.5, 0.95, 0.99)
-# Number of requests after which metadata are sent anew, since receivers lose metadata at a restart. [1]
+# Number of requests after which the metadata of the metrics are sent again, since receivers lose them at a restart. [1]
 _METADATA_EVERY = 60
 _EDGES = np.array(BOUNDS_S)
 
@@ -49,7 +49,7 @@ _Series = tuple[str, Labels]
 
 @dataclass(slots=True)
 class _Row:
-    """Time series: encoded labels, time of the last sample, and unsent samples."""
+    """Time series of Prometheus: encoded labels, time of the last sample, and unsent samples."""
 
     labels: bytes
     last_ms: int = -1
@@ -58,7 +58,7 @@ class _Row:
 
 @dataclass(slots=True)
 class _Counter:
-    """Counter that grows during a stage."""
+    """Prometheus counter that grows during a stage of the run."""
 
     row: _Row
     total: float = 0.0
@@ -82,8 +82,8 @@ class PrometheusEncoder:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        # By stage: counters, and series that have not ended. They are kept because looking up a series takes
-        # longer than encoding a sample.
+        # Counters, and series that have not ended, by stage. They are kept because looking up a series takes longer
+        # than encoding a sample.
         self._counters: dict[Labels, dict[_Series, _Counter]] = {}
         self._open: dict[Labels, dict[_Series, _Row]] = {}
         self._rows: dict[_Series, _Row] = {}
@@ -91,7 +91,7 @@ class PrometheusEncoder:
         self._requests = 0
 
     def encode(self, update: Update) -> list[Body]:
-        """Return one write request with the points of an update; empty without points."""
+        """Return one write request with the points of an update; return nothing if there are no points."""
         wall_ms = update.wall_ns // 1_000_000
         for second in update.seconds:
             self._second(second, wall_ms)
@@ -102,7 +102,7 @@ class PrometheusEncoder:
         return self._body()
 
     def finish(self) -> list[Body]:
-        """Return a write request that ends all open series."""
+        """Return a write request that ends all open time series."""
         for stage in list(self._open):
             self._end(stage)
         return self._body()
@@ -178,9 +178,9 @@ class PrometheusEncoder:
         return row
 
     def _sample(self, row: _Row, value: float, at_ms: int) -> None:
-        """Add a sample.
+        """Add a sample to a time series.
 
-        A late sample gets a time just after the last sample, since receivers refuse samples in the past.
+        A late sample gets a time just after that of the last sample, since receivers refuse samples from the past.
         """
         row.last_ms = max(at_ms, row.last_ms + 1)
         self._add(row, remote_write.sample(value, row.last_ms))
@@ -223,8 +223,8 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: Decoded) -> list[int]:
-    """Return the number of values up to each bound in `BOUNDS_S`; all values of a histogram bucket count at its middle.
-    [1]
+    """Return the number of values up to each bound in `BOUNDS_S`. All values of a histogram bucket are counted at the
+    middle of the bucket. [1]
     """
     running = np.concatenate([[0], np.cumsum(values.counts)])
     return [int(count) for count in running[np.searchsorted(values.middles_s, _EDGES, side="right")]]

@@ -1,4 +1,4 @@
-"""Receivers from the command line (`prometheus=URL` or `otlp=URL`), checked and resolved once."""
+"""Receivers of measurements from the command line (`prometheus=URL` or `otlp=URL`), checked and resolved once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
 @dataclass(frozen=True)
 class Receiver:
-    """Receiver of points.
+    """Receiver of the points that are sent during a run.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Receiver:
 
 
 def receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Headers = ()) -> list[Receiver]:
-    """Parse the values of `--send`.
+    """Parse the values of the option `--send`.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _fault(option: str, must: str, got: str) -> Fault:
 
 
 def _url(form: str, address: str) -> SplitResult | None:
-    """Return the URL to which requests go; None if the address is invalid."""
+    """Return the URL of a receiver with the path of the requests; None if the address is invalid."""
     if form not in _EXAMPLES or not address.isascii() or not address.isprintable() or " " in address:
         return None
     try:

@@ -15,11 +15,14 @@ from functools import lru_cache
 COUNTER, GAUGE, HISTOGRAM = 1, 2, 3  # MetricMetadata.MetricType
 
 _LENGTH_DELIMITED = 2
-# The NaN that marks the end of a series in Prometheus, as bytes, because a float may not preserve its bits.
+# The NaN (not a number) that marks the end of a series in Prometheus. It is given as bytes, because a float may not
+# preserve its bits.
 _STALE = struct.pack("<Q", 0x7FF0000000000002)
 
 
-@lru_cache(maxsize=1024)  # few numbers differ: lengths have few values, and all samples of a second have the same time
+# Results are cached, because few numbers differ: lengths have few values, and all samples of a second have the same
+# time.
+@lru_cache(maxsize=1024)
 def varint(number: int) -> bytes:
     """Encode a number in base 128, the lowest seven bits first.
 
@@ -37,7 +40,7 @@ def varint(number: int) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """Encode a field that contains bytes, text or a message."""
+    """Encode a field of a Protocol Buffers message that contains bytes, text or another message."""
     return bytes([number << 3 | _LENGTH_DELIMITED]) + varint(len(content)) + content
 
 
@@ -67,5 +70,5 @@ def time_series(series_labels: bytes, samples: Iterable[bytes]) -> bytes:
 
 
 def metadata(family: str, kind: int, meaning: str) -> bytes:
-    """Encode the metadata of a family of metrics."""
+    """Encode the metadata of a metric."""
     return _field(3, bytes([0x08, kind]) + _field(2, family.encode()) + _field(4, meaning.encode()))

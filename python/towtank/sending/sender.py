@@ -13,26 +13,26 @@ from towtank.posting import Answer
 from towtank.sending.update import Body
 
 QUEUE_AT_MOST = 120
-"""Largest length of the queue: two minutes with one body per second.
+"""Largest length of the queue of request bodies: two minutes, with one body per second.
 
-A new body then replaces the oldest. [1]
+If the queue is full, a new body replaces the oldest. [1]
 """
 AGE_AT_MOST_S = 120.0
-"""Age from which a failed body is dropped instead of sent once more. [s]"""
-_PAUSES_S = (0.5, 15.0)  # first and longest pause; each pause is twice the previous one
+"""Age from which a request body that could not be sent is dropped instead of sent again. [s]"""
+_PAUSES_S = (0.5, 15.0)  # First and longest pause between attempts; each pause is twice the previous one.
 
 
 class Posting(Protocol):
-    """Transport that posts bodies to a receiver."""
+    """Transport that posts request bodies to a receiver."""
 
     def post(self, content: bytes) -> Answer:
-        """Send one body and return the receiver's answer."""
+        """Send one request body and return the receiver's answer."""
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the receiver."""
 
     def abort(self) -> None:
-        """Abort the exchange in progress."""
+        """Abort the request in progress."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Sent:
 
 
 class Sender:
-    """Sends bodies in order in a separate thread; `put` never blocks.
+    """Sends request bodies in order in a separate thread; `put` never blocks.
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="towtank-sending", daemon=True)
 
     def start(self) -> None:
-        """Start the thread that sends."""
+        """Start the thread that sends the request bodies."""
         self._thread.start()
 
     def put(self, body: Body) -> None:
-        """Add a body to the queue; if the queue is full, the oldest body is dropped."""
+        """Add a request body to the queue; if the queue is full, the oldest body is dropped."""
         with self._change:
             if len(self._queue) >= QUEUE_AT_MOST:
                 self.sent.dropped_points += self._queue.popleft()[1].points
@@ -102,7 +102,7 @@ class Sender:
             self._change.notify()
 
     def finish(self, within_s: float) -> None:
-        """Send each remaining body once, and drop bodies that are not sent within `within_s`. [s]"""
+        """Try once to send each remaining request body, and drop bodies that are not sent within `within_s`. [s]"""
         with self._change:
             self._closing = True
             self._change.notify()
@@ -144,7 +144,7 @@ class Sender:
             return entry
 
     def _deliver(self, since_s: float, body: Body) -> None:
-        """Send one body until the receiver accepts or refuses it, or until the body is too old."""
+        """Send one request body until the receiver accepts or refuses it, or until the body is too old."""
         pause_s = _PAUSES_S[0]
         while True:
             answer = self._transport.post(body.content)
@@ -157,10 +157,10 @@ class Sender:
             pause_s = min(2 * pause_s, _PAUSES_S[1])
 
     def _ended(self, answer: Answer, body: Body, since_s: float) -> bool:
-        """Count the receiver's response to a body; return True if the body needs no further attempt."""
+        """Count the receiver's response to a request body; return True if the body needs no further attempt."""
         if answer.message:
             self._complain(answer.message)
-        if self._in_hand == 0:  # already counted as dropped, because the time limit was over
+        if self._in_hand == 0:  # The body was already counted as dropped, because the time limit had passed.
             return True
         if answer.taken:
             self.sent.requests += 1
@@ -171,7 +171,7 @@ class Sender:
             self.sent.refused_points += body.points
             return True
         if self._closing:
-            # After a failed final attempt, the remaining bodies are dropped without an attempt.
+            # After a failed last attempt, the remaining bodies are dropped without an attempt.
             self.sent.dropped_points += body.points + sum(other.points for _, other in self._queue)
             self._queue.clear()
             return True

@@ -10,14 +10,14 @@ from towtank.results.exports.seconds import Second
 
 @dataclass(frozen=True)
 class Source:
-    """Identity of a run.
+    """Names that identify a run.
 
     Attributes
     ----------
     study, run : str
         Names of study and run.
     factors : dict
-        Names of levels, by factor.
+        Name of the level of each factor, by factor.
     """
 
     study: str
@@ -68,7 +68,7 @@ class Body:
 
 
 class Encoder(Protocol):
-    """Encodes updates for a receiver."""
+    """Encodes updates in the format of a receiver."""
 
     def encode(self, update: Update) -> list[Body]:
         """Return the requests that contain an update; empty if the update contains no points."""

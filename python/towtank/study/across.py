@@ -72,7 +72,7 @@ def _servers(study: Study, place: dict[str, str]) -> int:
 
 
 def _cpus(study: Study, place: dict[str, str]) -> float | None:
-    """Return the CPU limit of the service's hosts; None if the hosts have no limit, or different limits. [CPUs]"""
+    """Return the CPU limit of the hosts of a service; None if the hosts have no limit, or different limits. [CPUs]"""
     assert study.study.predict is not None
     system = study.system_with(place)
     sizes = _sizes(system)
@@ -92,13 +92,15 @@ def _periods(system: SystemFile) -> dict[str, float]:
 
 
 def is_source(study: Study, factors: dict[str, str]) -> bool:
-    """Return True if the prediction is fitted to the runs with the given factor levels."""
+    """Return True if runs with the given factor levels are those to which the prediction is fitted."""
     given = study.study.predict
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
 
 
 def describe_across(study: Study) -> dict[str, Any] | None:
-    """Return the prediction that the study requests, for the manifest of the results; None without a prediction."""
+    """Return the prediction that the study requests, for the manifest of the results; None if the study
+    requests none.
+    """
     given = study.study.predict
     if given is None:
         return None

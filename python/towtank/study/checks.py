@@ -24,7 +24,8 @@ from towtank.treecheck import validate_tree
 from towtank.workload.loading import check_workload
 from towtank.yamlfile import Document, Node, Path_, fault_at
 
-# A design with more runs is assumed to be a typing error: at half a minute per run, it would take a month.
+# Largest number of runs of a design. A larger number is assumed to be a typing error: at half a minute per run, the
+# study would take a month.
 RUNS_AT_MOST = 100_000
 
 
@@ -267,7 +268,7 @@ class StudyCheck:
 
 
 def _stands(node: Node | None, path: Path_) -> bool:
-    """Return True if a node exists at a path below another node."""
+    """Return True if a node exists at the given path below another node."""
     for part in path:
         node = node.child(part) if node is not None else None
     return node is not None

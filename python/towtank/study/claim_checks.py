@@ -22,7 +22,7 @@ from towtank.yamlfile import Path_
 
 ALL = "all"
 ENDS = ("first", "last", "lowest", "highest")
-"""Keywords that stand for levels; a level with the same name takes precedence over the keyword."""
+"""Keywords that stand for levels of a factor. If a level has the same name as a keyword, the name means that level."""
 Wrong = tuple[Path_, str, bool]
 
 
@@ -55,7 +55,7 @@ class ClaimsCheck:
         self.is_written = is_written
 
     def wrongs(self) -> Iterator[Wrong]:
-        """Yield path and message of each fault, and whether the fault concerns a key or its value."""
+        """Yield path and message of each fault in the claims, and whether the fault concerns a key or its value."""
         for index, claim in enumerate(self.claims):
             at: Path_ = ("claims", index)
             yield from self._form(claim, at)
@@ -133,7 +133,7 @@ class ClaimsCheck:
                 yield (*at, key, given.over), "must not be named here: all its levels are compared", True
 
     def _total(self, given: ValueMeasure | PairMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault for each reason why a quantity cannot be added up over the levels of a factor."""
+        """Yield a fault for each reason why a claim cannot add up a quantity over the levels of a factor."""
         factor = given.total_over
         if factor is None:
             return
@@ -151,8 +151,8 @@ class ClaimsCheck:
             yield (*at, "of"), message, False
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault if the key `at` leaves out a factor with several levels, so that the runs to compare are
-        ambiguous.
+        """Yield a fault if the key `at` of a claim leaves out a factor with several levels, so that it is unclear which
+        runs are compared.
         """
         over = given.over if isinstance(given, CourseMeasure) else given.total_over
         open_ = [
@@ -169,7 +169,7 @@ class ClaimsCheck:
             yield (*at,), f"must name a level of {' and '.join(open_)} in `at`, got none", False
 
     def _misspelt_factor(self, name: str, given: AnyMeasure) -> str | None:
-        """Return a message for a factor that only a preset has and whose name resembles a factor in the claims; else
+        """Return a message for a factor that only a preset has, if its name resembles a factor in the claims; otherwise
         None.
         """
         if any(name in _factors_of(claim) for claim in self.claims):
@@ -189,7 +189,8 @@ class ClaimsCheck:
         try:
             unit = "" if kind == RATIO or given.per else unit_of(read_metric(given.of))
         except ValueError:
-            return  # `_measure` reports this fault, and the unit is unknown.
+            # The method `_measure` reports this fault. The condition is not checked here, because its unit is unknown.
+            return
         try:
             holds = read_holds(kind, claim.holds, unit)
         except ValueError as error:
@@ -218,7 +219,7 @@ class ClaimsCheck:
 
 
 def _named_by(given: AnyMeasure) -> list[str]:
-    """Return the factors that a measure names."""
+    """Return the factors that the measure of a claim names."""
     over = given.over if isinstance(given, CourseMeasure) else given.total_over
     return [*given.at, *([over] if over else [])]
 

@@ -20,13 +20,15 @@ _READERS = {"s": units.duration, "/s": units.rate, "B": units.size, "B/s": units
 
 @dataclass(frozen=True)
 class Bounds:
-    """Lower and upper bound of a number; a missing bound is infinite."""
+    """Lower and upper bound of a number; if a bound is missing, it is infinite."""
 
     low: float
     high: float
 
     def verdict(self, low: float | None, high: float | None) -> bool | None:
-        """Return True if an interval lies within the bounds, False if outside, None if unknown or crossing a bound."""
+        """Return True if an interval lies within the bounds, False if it lies outside, and None if it is unknown or
+        contains a bound.
+        """
         if low is None or high is None:
             return None
         if self.low <= low and high <= self.high:
@@ -43,7 +45,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class AtLevels:
-    """Levels of which one must have the extreme value.
+    """Condition that a quantity has its extreme value at one of these levels.
 
     An empty tuple means any level except the first and the last.
     """
@@ -109,7 +111,7 @@ def _bounds(text: str, unit: str) -> Bounds:
 
 
 def _number(text: str, unit: str) -> float:
-    """Read a bound in the base unit of its quantity; a share may be written as 70 %, and 0 needs no unit."""
+    """Read a bound in the base unit of its quantity. A share may be written as 70 %, and the number 0 needs no unit."""
     sign, digits = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
     if unit and digits.strip() != "0":
         return sign * float(_READERS[unit](digits))

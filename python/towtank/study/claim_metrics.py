@@ -2,10 +2,11 @@
 
 The quantity on the left is read as the path on the right:
 
-    p95 of search                       transactions.search.response_time_s.p95 mean of search in ramp_up
-    transactions.search.phases.ramp_up.mean_s throughput                          throughput_per_s
-    tiers.database.cpus_used            the value at this path of the summary hosts.*.disks.*.read_bytes_per_s    the
-    sum over all hosts and disks
+    p95 of search                       transactions.search.response_time_s.p95
+    mean of search in ramp_up           transactions.search.phases.ramp_up.mean_s
+    throughput                          throughput_per_s
+    tiers.database.cpus_used            the value at this path of the summary
+    hosts.*.disks.*.read_bytes_per_s    the sum over all hosts and disks
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
 LOAD = "load"
-"""Divisor `load` of a quantity: the requested number of users or arrival rate. [1, 1/s]"""
+"""Divisor `load` of a quantity in a claim: the requested number of users or arrival rate. [1, 1/s]"""
 EACH = "*"
 _WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
 _DISK = (
@@ -27,14 +28,15 @@ _DISK = (
     *("utilization", "busy_share", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
 _EARLIER_STORED = {"told": "acknowledged"}
-"""Names of counts in `stored` of older summaries, each with its present name."""
+"""Names of counts under the key `stored` of older summaries, each with its present name."""
 _STORED = ("acknowledged", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
 _TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits", "timeouts", "probe_recoveries")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 _SHARES = ("fairness", "utilization", "steal")
-"""Shares whose names do not end in `share`."""
+"""Metrics that are shares although their names do not end in `share`."""
 
-# Allowed paths. `<transaction>` and other placeholders stand for names; the last part is a number or an estimate.
+# Allowed paths in the summary of a run. `<transaction>` and other placeholders stand for names; the last part is a
+# number or an estimate.
 _FORMS: tuple[str, ...] = (
     *("throughput_per_s", "request_throughput_per_s", "users.mean", "errors.share", "limit"),
     *(f"{kind}.{time}" for kind in ("response_time_s", "exchange_time_s") for time in TIMES),
@@ -169,7 +171,7 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
 def adds_up(text: str) -> bool:
     """Return False for a percentile, an extreme or a share, whose sum over several runs has no meaning.
 
-    True for an unknown quantity, which is another fault.
+    Return True for an unknown quantity, because that is reported as another fault.
     """
     try:
         last = read_metric(text)[-1]
@@ -183,7 +185,7 @@ def adds_up(text: str) -> bool:
 def unit_of(path: tuple[str, ...]) -> str:
     """Return the unit of a quantity: `s`, `/s`, `B`, `B/s`, or an empty string for numbers and shares."""
     if path[0] == "services":
-        return ""  # The unit of a service's own metric is unknown.
+        return ""  # The unit of a metric that a service itself defines is unknown.
     last = path[-1] if path[-1] not in TIMES else "response_time_s"
     for end, unit in (("bytes_per_s", "B/s"), ("_s_per_s", ""), ("per_s", "/s"), ("_bytes", "B"), ("_s", "s")):
         if last.endswith(end):
@@ -223,7 +225,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _fits(path: tuple[str, ...], form: tuple[str, ...]) -> bool:
-    """Return True if a path matches a form, in which a placeholder matches any name."""
+    """Return True if a path matches a pattern in which a placeholder matches any name."""
     return len(path) == len(form) and all(
         bool(part) if place.startswith("<") else part == place for part, place in zip(path, form, strict=True)
     )

@@ -18,7 +18,7 @@ VALUE, RATIO, DIFFERENCE, TREND, HIGHEST, LOWEST = "value", "ratio", "difference
 QUANTITIES: Comparison = (VALUE, RATIO, DIFFERENCE)
 """Kinds of measures that yield a number."""
 COURSES: Comparison = (TREND, HIGHEST, LOWEST)
-"""Kinds of measures that compare all levels of a factor."""
+"""Kinds of measures that compare a quantity over all levels of a factor."""
 MEASURES = (*QUANTITIES, *COURSES)
 
 
@@ -42,7 +42,7 @@ _TOTAL = (
 
 
 class ValueMeasure(FileModel):
-    """Quantity at one combination of factor levels."""
+    """Measure of a claim: a quantity at one combination of factor levels."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -51,7 +51,7 @@ class ValueMeasure(FileModel):
 
 
 class PairMeasure(FileModel):
-    """Quantity at two combinations of factor levels, to compare."""
+    """Measure of a claim: a comparison of a quantity at two combinations of factor levels."""
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -61,7 +61,9 @@ class PairMeasure(FileModel):
 
 
 class CourseMeasure(FileModel):
-    """Quantity over the levels of a factor; if `to` is set, its ratio to the quantity at `to`, for each level."""
+    """Measure of a claim: a quantity over the levels of a factor. If `to` is set, the quantity at each level is divided
+    by the quantity at `to`.
+    """
 
     of: str = Field(min_length=1, description=_OF)
     per: str | None = Field(None, min_length=1, description=_PER)
@@ -88,7 +90,7 @@ AnyMeasure = ValueMeasure | PairMeasure | CourseMeasure
 
 
 class Measure(FileModel):
-    """Measure to compute from the runs; exactly one key is set."""
+    """Measure of a claim, which is computed from the runs; exactly one key is set."""
 
     value: ValueMeasure | None = Field(None, description="Value of a quantity at the levels in `at`.")
     ratio: PairMeasure | None = Field(None, description="Ratio of the quantity at `at` to the quantity at `to`.")
@@ -113,7 +115,7 @@ class Measure(FileModel):
 
     @property
     def given(self) -> AnyMeasure:
-        """Settings of the measure."""
+        """Settings of the measure that the claim gives."""
         found: AnyMeasure = getattr(self, self.kind)
         return found
 

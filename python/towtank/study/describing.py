@@ -56,7 +56,7 @@ def describe(study: Study) -> dict[str, Any]:
 
 
 def _workload_in_force(study: Study) -> WorkloadFile:
-    """Return the workload with the parameter values that apply to all runs."""
+    """Return the workload with the values of its parameters that apply to all runs of the study."""
     parameters = study.parameters_with({})
     return (study.workload.with_parameters(parameters) if parameters else study.workload).file
 
@@ -89,7 +89,9 @@ def _whole(value: float) -> float:
 
 
 def stages(study: Study) -> list[dict[str, Any]]:
-    """Return the stages of a run; a ramp with a time per user has the key `each_s` instead of `duration_s`."""
+    """Return the stages of a run. A ramp that takes a fixed time per user has the key `each_s` instead of
+    `duration_s`.
+    """
     written = study.study.load.stages
     if written is None:
         kept = ("name", "phase", "duration_s")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from towtank.workload.loading import Workload
 
 LOAD_FACTORS = ("users", "rate")
-# A seed must be exactly representable as a float, because some JSON readers read all numbers as floats.
+# Largest seed. A seed must be exactly representable as a float, because some JSON readers read all numbers as floats.
 _SEED_BITS = 53
 
 
@@ -77,9 +77,9 @@ class RunSpec:
     overrides : dict
         Overrides of the study and of the levels, by path.
     users : int or None
-        Users at the highest level of the run; None for open load.
+        Highest number of users in the run; None for open load.
     rate : float or None
-        Arrival rate at the highest level of the run; None for closed load. [1/s]
+        Highest arrival rate in the run; None for closed load. [1/s]
     seed : int
         Seed of the random generators in the run.
     """
@@ -102,12 +102,12 @@ class RunSpec:
 
     @property
     def system(self) -> SystemFile:
-        """System file with the overrides of the run."""
+        """System file with the overrides of this run applied."""
         return self.study.system_with(self.factors)
 
     @property
     def settings(self) -> dict[str, dict[str, Any]]:
-        """Effective configuration of each service."""
+        """Configuration of each service, with the overrides of this run applied."""
         return {name: service.configuration for name, service in self.system.services.items()}
 
     @property
@@ -128,7 +128,7 @@ class RunSpec:
 
     @property
     def search(self) -> dict[str, Any] | None:
-        """Settings of the search for the limit in the run; None if the load levels are given."""
+        """Settings with which the run searches for the limit of the system; None if the load levels are given."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
 
@@ -248,7 +248,7 @@ class RunSpec:
 
 
 def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    """Return each address of a target, with the name of the service that listens at the address."""
+    """Return each address of a target, with the name of the service that listens there."""
     return [(service, address) for service in target.all_services for address in addresses.get(service, ())]
 
 
@@ -268,10 +268,10 @@ def design(study: Study) -> list[RunSpec]:
 
 
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """Return the combinations of levels in blocks.
+    """Return the combinations of factor levels in blocks.
 
-    If the study predicts a configuration from another configuration, the combinations of the other one form the
-    first block, because the prediction is fitted to their runs.
+    If the study predicts one configuration from another, the combinations of that other configuration form the first
+    block, because the prediction is fitted to their runs.
     """
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:
@@ -293,7 +293,7 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
     levels = study.load_levels(names)
     closed = study.study.is_closed
     load = study.study.load
-    # The levels of a search are not known before the run, so its upper bound is used.
+    # A search finds its load levels only during the run, so the upper bound of the search is used here.
     highest = amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
     return RunSpec(
         run=f"r{index:03d}",

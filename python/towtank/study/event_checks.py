@@ -18,7 +18,7 @@ from towtank.yamlfile import fault_at
 
 
 def event_faults(study: Study) -> list[Fault]:
-    """Return the faults of the events, for every combination of levels that has events."""
+    """Return the faults of the events of a study, for every combination of levels that has events."""
     if not study.study.events:
         return []
     faults: set[Fault] = set()
@@ -32,7 +32,7 @@ def event_faults(study: Study) -> list[Fault]:
 
 
 def _combinations(study: Study) -> Iterator[dict[str, str]]:
-    """Yield every combination of levels that may change the events.
+    """Yield every combination of factor levels that may change the events.
 
     Load levels are included, because the length of ramps depends on them.
     """
@@ -77,7 +77,9 @@ def _wrong_moment(moment: Moment, stages: list[dict[str, Any]]) -> str | None:
 
 
 def find_stage(wanted: str, stages: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the first stage with the given name; without such a stage, the first stage of the phase with that name."""
+    """Return the first stage with the given name; if there is none, return the first stage of the phase with
+    that name.
+    """
     named = [stage for stage in stages if stage["name"] == wanted]
     return next(iter(named or [stage for stage in stages if stage["phase"] == wanted]), None)
 

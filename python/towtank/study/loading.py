@@ -34,7 +34,7 @@ COMMAND_LINE = "<command line>"
 
 @dataclass(frozen=True)
 class _Named:
-    """File that a study names, with the content and faults found when reading it."""
+    """File that a study names, with its content and the faults found when it was read."""
 
     document: Document | None = None
     faults: tuple[Fault, ...] = ()
@@ -43,7 +43,7 @@ class _Named:
 
 
 class _Files:
-    """The study file and the files that its variants name; each is read and checked once."""
+    """The study file and the files that its variants name. Each file is read and checked once."""
 
     def __init__(self, document: Document, corrected: Corrected) -> None:
         self.document = document
@@ -51,7 +51,9 @@ class _Files:
         self._known: dict[tuple[str, str], _Named] = {}
 
     def named(self, tree: Node, key: str, name: str) -> _Named:
-        """Read a file named by the study; an unreadable file is reported at the study's key."""
+        """Read a file that the study names. If the file cannot be read, the fault is reported at the key that
+        names it.
+        """
         path = self.document.path.parent / name
         try:
             if (key, name) not in self._known:
@@ -236,7 +238,7 @@ def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
 
 
 def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document | None, list[Fault]]:
-    """Read the sizing file of a study, if any; report and `towtank validate` check the content of the file."""
+    """Read the sizing file of a study, if the study names one. The report and `towtank validate` check its content."""
     if study.size is None:
         return None, []
     path = document.path.parent / study.size
@@ -248,7 +250,7 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
-    """Read the trace that the load follows, if any; an unreadable file is a fault of the study."""
+    """Read the trace that the load follows, if the study names one; an unreadable file is a fault of the study."""
     trace = study.trace
     if trace is None:
         return None, []
@@ -258,12 +260,12 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
 
 
 def _with_curve(study: Study, curve: Curve) -> Study:
-    """Return the study with the rates of its trace; the text of the trace is stored with the texts of the other
+    """Return the study with the arrival rates of its trace. The text of the trace is stored with the texts of the other
     files.
     """
     path = study.trace_path
     assert path is not None
-    # Line ends are kept, because the hash of the text is used later to detect changes of the file.
+    # Line ends are kept unchanged, because the hash of the text is used later to detect changes of the file.
     files = {**study.files, str(path): path.read_bytes().decode("utf-8")}
     return replace(study, curve=curve, files=files)
 
@@ -274,7 +276,7 @@ def _make(
     workload: Workload,
     faults: list[Fault],
 ) -> Study | None:
-    """Build a study from its parts; None if there are faults."""
+    """Build a study from its parts; return None if there are faults."""
     document, tree, study = variant
     if faults:
         return None
@@ -301,7 +303,9 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def _exports(text: str) -> list[templates.Export]:
-    """Return the exports that a template reads; none if the template is invalid, which the workload check reports."""
+    """Return the exports that a template reads. Return none if the template is invalid; the check of the workload
+    reports that.
+    """
     try:
         return templates.exports(text)
     except ValueError:

@@ -33,7 +33,7 @@ RateAsked = Annotated[
 
 
 class EachRamp(FileModel):
-    """Ramp with a fixed time from one user to the next."""
+    """Ramp with a fixed time between the starts of two users."""
 
     each: Duration = Field(description="Time between the starts of two successive users.")
 
@@ -49,7 +49,9 @@ Ramp = Annotated[
 
 
 class Stages(FileModel):
-    """Stages of a run at each level of load; results count only `steady`, although all stages are recorded."""
+    """Stages of a run at each level of load. The results are computed from the stage `steady` only, although all stages
+    are recorded.
+    """
 
     ramp_up: Ramp = Field(
         0.0,
@@ -139,7 +141,8 @@ class Trace(FileModel):
 class Load(FileModel):
     """Kind and amount of the load."""
 
-    # A load of kind `find-limit` is read as `FindLimit`; the kind is listed here for messages and reference tables.
+    # A load of kind `find-limit` is read as the model `FindLimit`. The kind is listed here only for messages and
+    # reference tables.
     kind: Literal["closed", "open", "find-limit"] = Field(
         "closed",
         description=(
@@ -188,7 +191,9 @@ class Load(FileModel):
 
 
 class FindLimit(SearchLoad):
-    """Search for the limit: the load rises in steps until the system fails, and then narrows down the limit."""
+    """Search for the limit: the load rises in steps until the system fails, and then approaches the limit more
+    closely.
+    """
 
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process, if `of` is `rate`.")
     users_at_most: int = Field(
@@ -234,7 +239,7 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """Limits of errors, start lag and other programs, beyond which a run does not count."""
+    """Limits of a run, such as those of errors, start lag and other programs. Runs that violate them do not count."""
 
     errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
     start_lag_p99: Duration = Field(
@@ -284,7 +289,7 @@ def _objective(value: object) -> object:
 
 
 class ReadBack(FileModel):
-    """Read-back after a run: number of users, time limit and sample size."""
+    """Reading back stored items after a run: number of users, time limit and sample size."""
 
     users: int = Field(4, ge=1, le=1000, description="Number of concurrent users that read back.")
     at_most: PositiveDuration = Field(
@@ -398,7 +403,7 @@ class StudyFile(FileModel):
 
     @property
     def trace(self) -> Trace | None:
-        """Trace that the load follows; None without a trace."""
+        """Trace that the arrival rate follows; None if the load does not follow a trace."""
         return None if isinstance(self.load, FindLimit) else self.load.trace
 
     @property

@@ -95,7 +95,9 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
 
 
 def paths_beside(system: SystemFile) -> bool:
-    """Return True if a system file contains relative paths that need not exist: folders, programs, pid files."""
+    """Return True if a system file contains relative paths of files that need not exist: folders, programs,
+    pid files.
+    """
     watched = [each.pid_file for service in system.services.values() for each in getattr(service, "watch", None) or ()]
     paths = [path for path in watched if path is not None]
     for service in system.services.values():
@@ -106,7 +108,7 @@ def paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return a served folder, or the templates of files that a program reads, by path of keys."""
+    """Return the paths of a served folder, or of the templates of files that a program reads, by path of keys."""
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 
 

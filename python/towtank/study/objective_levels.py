@@ -1,4 +1,4 @@
-"""Checks that the load of every objective occurs in at least one run."""
+"""Checks that the load for which an objective is defined occurs in at least one run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class Levels:
         self.shares.update(share for share in map(share_of, written) if share is not None)
 
     def wrong(self, objective: Objective) -> str | None:
-        """Return a message if no run has the load of an objective; None if a run has or may have that load."""
+        """Return a message if no run has the load for which an objective is defined; None if a run has or may have this
+        load.
+        """
         if self.unknown:
             return None
         if objective.of_limit is not None:
@@ -67,18 +69,18 @@ class Levels:
             *(units.format_rate(level) for level in sorted(self.rates)),
             *(f"{100 * share:g} % of the limit" for share in sorted(self.shares)),
         ]
-        if not allowed:  # An invalid load is reported at the key of the load.
+        if not allowed:  # The load of the study is invalid, which is reported at the key of the load.
             return None
         return f"must be at a load of a run ({', '.join(allowed)}), got {text} instead"
 
 
 def at_a_load(objective: Objective) -> bool:
-    """Return True if an objective applies to one load only."""
+    """Return True if an objective is defined for a single load only."""
     return any(load is not None for load in (objective.users, objective.rate, objective.of_limit))
 
 
 def _number(level: object) -> float | None:
-    """Return a level as a number; None if it is a share or invalid."""
+    """Return a load level as a number; None if it is a share or invalid."""
     if isinstance(level, bool):
         return None
     if isinstance(level, int | float):

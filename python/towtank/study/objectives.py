@@ -1,7 +1,12 @@
 """Reads objectives: required response times, throughputs and error shares, as written in study files.
 
-p95 of search < 1 s mean < 500 ms at 300 users throughput > 50 /s errors of search < 0.1 % p95 of search < 2 s in
-ramp_up p95 of search < 1 s in every 10 s stored.lost <= 0
+p95 of search < 1 s
+mean < 500 ms at 300 users
+throughput > 50 /s
+errors of search < 0.1 %
+p95 of search < 2 s in ramp_up
+p95 of search < 1 s in every 10 s
+stored.lost <= 0
 """
 
 from __future__ import annotations
@@ -17,17 +22,19 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Metrics about items that the system confirmed as stored, by the result of reading the items back after the run."""
+"""Metrics that count items that the system confirmed as stored, by the result of reading them back after the run."""
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 LOSS = "loss"
-"""Share of arrivals that a full station drops. Only a model evaluates this metric."""
+"""Metric: share of arrivals that a full station drops. Only a model evaluates this metric."""
 WAIT = "wait"
-"""Prefix of a percentile of the waiting time, such as `wait80` for `80 % wait`. Only a model evaluates this metric."""
+"""Prefix of the name of a waiting time percentile, such as `wait80` for `80 % wait`. Only a model evaluates this
+metric.
+"""
 PLANNED = ("mean", "pNN", "throughput", LOSS, f"NN % {WAIT}")
-"""Metrics of objectives for a model."""
+"""Metrics of objectives that a model, such as a queueing network, can evaluate."""
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
 """Names of the phases to which an objective may apply."""
-# The engine records one interval per second. [s]
+# Shortest window. The engine records one interval per second. [s]
 _LEAST_WINDOW_S = 1.0
 _FORM = re.compile(
     r"\s*(?P<metric>[\w.]+)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?\s*(?P<comparison><=|>=|<|>)\s*(?P<value>.+?)"
@@ -58,15 +65,15 @@ class Objective:
     value : float
         Limit in the base unit of the metric: seconds, one per second, or a ratio.
     users : int or None
-        Number of users at which the objective must hold; None for every load.
+        Number of users at which the objective must be met; None for every load.
     rate : float or None
-        Arrival rate at which the objective must hold; None for every load. [1/s]
+        Arrival rate at which the objective must be met; None for every load. [1/s]
     phase : str or None
         One of `PHASES`; None for the analysed interval or, with `every_s`, for the steady stages as planned.
     every_s : float or None
-        Length of the windows, in each of which the objective must hold; None for the whole interval. [s]
+        Length of the windows, in each of which the objective must be met; None for the whole interval. [s]
     of_limit : float or None
-        Load at which the objective must hold, as a share of the limit found by a pilot run. [1]
+        Load at which the objective must be met, as a share of the limit found by a pilot run. [1]
     """
 
     text: str
@@ -81,7 +88,7 @@ class Objective:
     of_limit: float | None = None
 
     def resolved(self, users_at: Callable[[float], int]) -> Objective:
-        """Return the objective with a number of users in place of a share of the limit.
+        """Return the objective with its load as a number of users in place of a share of the system's limit.
 
         Parameters
         ----------
@@ -139,7 +146,8 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
 
 
 def read_planned_objective(text: str) -> Objective:
-    """Read an objective for a model: any objective of a study, and also any percentile, a waiting time or a loss.
+    """Read an objective that a model evaluates: any objective of a study, and also any percentile, a waiting time or a
+    loss.
 
     Raises
     ------
@@ -171,14 +179,14 @@ def read_planned_objective(text: str) -> Objective:
 
 
 def _share(digits: str, text: str) -> str:
-    """Return the per cent of a percentile in its shortest form."""
+    """Return the number of a percentile, such as 99.9, in its shortest form."""
     if float(digits) <= 0:
         raise ValueError(f"must be about a percentile above 0 and below 100, got {text!r} instead")
     return f"{float(digits):g}"
 
 
 def _reader(metric: str) -> Callable[[str], float]:
-    """Return the function that reads the limit value of a metric in its unit."""
+    """Return the function that reads the limit of an objective in the unit of its metric."""
     if metric in STORED:
         return _count
     return {"throughput": units.rate, "errors": units.share}.get(metric, units.duration)
@@ -191,7 +199,9 @@ def _count(text: str) -> float:
 
 
 def _scopes(text: str, scopes: str) -> dict[str, str]:
-    """Read the scopes that follow the value of an objective; each may occur once, in any order."""
+    """Read the conditions that follow the value of an objective, such as the phase or the load. Each may occur once, in
+    any order.
+    """
     found: dict[str, str] = {}
     at, end = 0, len(scopes.rstrip())
     while at < end:

@@ -17,9 +17,9 @@ _FORMS = (
     "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, generator.KEY, "
     "parameters.NAME or events.NAME.KEY"
 )
-# Sections of a system file whose parts have names, and the word for a part in messages.
+# Sections of a system file that contain named parts, and the word for such a part in messages.
 _SECTIONS = {"services": "service", "hosts": "host"}
-# Sections of a system file without named parts.
+# Sections of a system file that contain no named parts.
 _SINGLE = ("network", "generator")
 EVENTS = "events"
 FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
@@ -28,7 +28,7 @@ FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
 
 @dataclass(frozen=True)
 class Override:
-    """Value that a study sets by path.
+    """Value that a study sets in another file by its path.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class Override:
 
     @property
     def is_event(self) -> bool:
-        """True if the override changes an event."""
+        """True if the override changes an event of the study."""
         return self.path[0] == EVENTS
 
     def fault(self, message: str) -> Fault:
-        """Return a fault located at the override."""
+        """Return a fault located at the position of the override."""
         return Fault(self.value.file, *self.place, where(self.value.path), message)
 
 

@@ -1,4 +1,4 @@
-"""Defines the length of a steady stage: a fixed time, or until throughput is known precisely enough."""
+"""Defines the length of a steady stage: a fixed time, or the time until throughput is known precisely enough."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ Steady = Annotated[
 
 
 def steady_document(steady: SteadyUntil | float) -> dict[str, Any] | None:
-    """Return a length that depends on precision as JSON for the manifest of a run; None for a fixed time."""
+    """Return the length of a steady stage that depends on precision, as JSON for the manifest of a run; None for a
+    fixed time.
+    """
     if not isinstance(steady, SteadyUntil):
         return None
     return {"until": steady.until, "to": steady.to, "at_most_s": steady.at_most, "at_least_s": steady.at_least}

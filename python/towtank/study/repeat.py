@@ -33,12 +33,12 @@ class RepeatUntil(FileModel):
     )
 
     def document(self) -> dict[str, object]:
-        """Return the rule as JSON for the manifest of a study; the budget in seconds."""
+        """Return the repetition rule as JSON for the manifest of a study; the time budget is in seconds."""
         return {"until": self.until, "at_most": self.at_most, "budget_s": self.budget}
 
 
 def _from_text(value: object) -> object:
-    """Return the mapping for a rule written as text; any other value is returned unchanged."""
+    """Return the mapping for a repetition rule that is written as text; any other value is returned unchanged."""
     if not isinstance(value, str):
         return value
     match = _TEXT.fullmatch(value)

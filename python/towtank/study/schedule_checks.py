@@ -10,7 +10,7 @@ from towtank.study.model import Load, ScheduleStage
 from towtank.study.schedules import STEADY, total_of
 
 _USERS_AT_MOST = 10_000_000
-# Longest time that the engine supports. [s]
+# Longest duration of a load that the engine supports. [s]
 _SECONDS_AT_MOST = 1e7
 
 
@@ -53,5 +53,5 @@ def check_schedule(
 
 
 def _most(schedule: list[ScheduleStage]) -> int:
-    """Return the largest total number of users in any stage. [1]"""
+    """Return the largest total number of users in any stage of a schedule. [1]"""
     return max(int(total_of(stage)) for stage in schedule)

@@ -1,4 +1,4 @@
-"""Makes the stages of the plan, with their amounts of load, for a schedule or a trace."""
+"""Makes the stages of the engine's plan, with their amounts of load, for a schedule or a trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Groups:
 
 
 def split_users(total: int, shares: tuple[float, ...]) -> list[int]:
-    """Split a number of users into whole numbers by shares; the numbers add up to the total (largest remainders).
+    """Split a number of users into whole numbers that are proportional to shares and add up to the total (method of
+    largest remainders).
 
     Examples
     --------
@@ -58,7 +59,7 @@ def levels_of(load: Load, curve: Curve | None) -> tuple[float, ...]:
 
 
 def by_group(load: Load) -> bool:
-    """Return True if any stage of the schedule gives amounts by group.
+    """Return True if any stage of the schedule gives amounts by user group.
 
     The plan then gives amounts by group in every stage.
     """
@@ -83,7 +84,7 @@ def _amount(load: Load, stage: ScheduleStage) -> dict[str, Any]:
 
 
 def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]:
-    """Return the amounts of load by group; a single amount is split by the shares of the groups."""
+    """Return the amounts of load by user group; a single amount is split by the shares of the groups."""
     amount = stage.amount
     if load.kind == "closed":
         if isinstance(amount, dict):
@@ -109,7 +110,9 @@ def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
 
 
 def users_needed(stages: list[dict[str, Any]]) -> int:
-    """Return the largest number of users that a closed load needs: the largest number of each group, summed. [1]"""
+    """Return the number of users that a closed load needs: the sum, over all groups, of the largest number of each
+    group. [1]
+    """
     if any("users_by_group" in stage for stage in stages):
         columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)
         return sum(max(column) for column in columns)

@@ -1,4 +1,6 @@
-"""Defines the load `kind: find-limit`, which rises until the system fails, and then narrows down the limit."""
+"""Defines the load `kind: find-limit`, which rises until the system fails, and then approaches the limit more
+closely.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from towtank import units
 from towtank.fields import FileModel, Share
 
 _SHARE = r"(?P<value>[\d.]+\s*%?)"
-# Conditions that may end a search, each with the pattern of its text.
+# Conditions that may end a search for the limit, each with the pattern of its text.
 _STOPS = {
     "objective_missed": re.compile(r"\s*objective\s+missed\s*"),
     "errors": re.compile(rf"\s*errors\s*>\s*{_SHARE}\s*"),
@@ -19,12 +21,12 @@ _STOPS = {
     "throughput_grows": re.compile(rf"\s*throughput\s+grows\s*<\s*{_SHARE}\s+of\s+the\s+ideal\s*"),
 }
 STOP_WHEN = ("objective missed", "errors > 1 %", "achieved < 95 %", "throughput grows < 5 % of the ideal")
-"""Conditions that end a search by default."""
+"""Conditions that end a search for the limit by default."""
 _SHAPES = "objective missed, errors > SHARE, achieved < SHARE, or throughput grows < SHARE of the ideal"
 
 
 def read_stop(text: str) -> tuple[str, float | None]:
-    """Read a stop condition, and return its name and its share.
+    """Read a stop condition, and return its name and the share that it contains.
 
     Raises
     ------
@@ -73,7 +75,7 @@ Amount = Annotated[int | str, BeforeValidator(_amount)]
 
 
 class StepUp(FileModel):
-    """Step of the load: adds `by` or multiplies by `times`, up to `up_to`."""
+    """Step between two load levels: adds `by` or multiplies by `times`, up to `up_to`."""
 
     by: Amount | None = Field(None, description="Users or rate to add at each step.")
     times: float | None = Field(
@@ -85,7 +87,9 @@ class StepUp(FileModel):
 
 
 class Refine(FileModel):
-    """Precision of the limit; Towtank narrows the bracket down after a level has failed."""
+    """Precision with which the limit is searched. After a level has failed, Towtank narrows the range between the
+    highest passing and the lowest failing level.
+    """
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(
         0.05, description="Largest width of the bracket around the limit, relative to its lower end."
@@ -96,7 +100,7 @@ class Refine(FileModel):
 
 
 class SearchLoad(FileModel):
-    """Settings of a search for the limit, except stages and arrivals."""
+    """Settings of a search for the limit, except its stages and arrivals."""
 
     kind: Literal["find-limit"] = Field(
         description="Kind of load: `find-limit` raises the load in steps until the system fails."
@@ -124,7 +128,7 @@ class SearchLoad(FileModel):
 
     @property
     def stops(self) -> dict[str, float | None]:
-        """Shares of the stop conditions, by name; None for a condition without a share."""
+        """Share in each stop condition, by name; None for a condition without a share."""
         return dict(read_stop(text) for text in self.stop_when)
 
     def document(self) -> dict[str, Any]:

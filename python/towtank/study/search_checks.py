@@ -10,7 +10,7 @@ from towtank.study.objectives import read_objective
 from towtank.study.search import STOP_WHEN, StepUp, amount, read_stop
 
 Wrong = tuple[tuple[str | int, ...], str]
-# If the load rises through more levels than this, a typing error is assumed.
+# Largest number of levels of a search. If the load would rise through more levels, a typing error is assumed.
 LEVELS_AT_MOST = 1_000
 
 
@@ -69,7 +69,7 @@ def _steps(load: FindLimit) -> Iterator[Wrong]:
 
 
 def _number(step: StepUp, start: float, end: float) -> float:
-    """Return the approximate number of levels that a step contains. [1]"""
+    """Return the approximate number of load levels that a step leads to. [1]"""
     if step.by is not None:
         return (end - start) / amount(step.by)
     number, level = 0, start
@@ -97,7 +97,7 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 
 
 def is_searched(text: str) -> bool:
-    """Return True if an objective can decide whether a plateau passes.
+    """Return True if an objective can decide whether a plateau (a constant load during a search) passes.
 
     An objective that can decide applies to the steady stage at any load.
     """

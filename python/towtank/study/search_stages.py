@@ -1,4 +1,6 @@
-"""Makes the stages of a plateau in a search for the limit, from the ramp to the decision stage."""
+"""Makes the stages of a plateau (a constant load during a search for the limit), from the ramp to the decision
+stage.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,20 @@ from towtank.study.stages import ramp_duration, settle_stage
 from towtank.study.until import longest_s
 
 DECIDE = "decide"
-"""First word in the name of the stage that holds the load while a plateau is evaluated, as in `decide 100`."""
+"""First word in the name of the stage that keeps the load constant while a plateau is evaluated, as in `decide 100`."""
 RELIEVE = "relieve"
 """First word in the name of the stage in which the backlog of a failed plateau drains."""
-# Evaluating a plateau takes a second or two, and longer on a machine that is busy with its own load. After this time
-# the load ends, as if Towtank had exited. [s]
+# Longest time for the evaluation of a plateau. It usually takes a second or two, and longer on a machine that is busy
+# with its own load. After this time the load ends, as if Towtank had exited. [s]
 DECIDE_AT_MOST_S = 60.0
-# Share of the highest passing level at which a backlog drains. At half of this level, half of the capacity is free for
-# the backlog. [1]
+# Load at which a backlog drains, as a share of the highest passing level. At half of this level, half of the capacity
+# is free for the backlog. [1]
 RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 
 
 def plan_search(load: FindLimit) -> dict[str, Any]:
-    """Return `load` of the plan for the start of a search, which contains the first plateau."""
+    """Return the entry `load` of the plan for the start of a search; it contains the first plateau."""
     stages = plateau_stages(load, 0, 0.0, amount(load.start))
     if load.of == "users":
         return {"kind": "closed", "users_at_most": int(amount(load.at_most)), "stages": stages}
@@ -63,7 +65,7 @@ def plateau_stages(
         stages.append({**stage, key: shown, **more})
 
     if relieve_at is not None:
-        # A ramp of zero length makes the load drop immediately.
+        # The ramp has length zero, so that the load drops immediately.
         add("ramp_down", "ramp_down", relieve_at, 0.0)
         add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="command")
         before = relieve_at

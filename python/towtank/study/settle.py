@@ -42,7 +42,9 @@ Settle = Annotated[
 
 
 def settle_document(settle: SettleUntil | float) -> dict[str, Any] | None:
-    """Return a length that depends on a steady state as JSON for the manifest of a run; None for a fixed time."""
+    """Return the length of a settle stage that depends on a steady state, as JSON for the manifest of a run; None for a
+    fixed time.
+    """
     if not isinstance(settle, SettleUntil):
         return None
     return {"until": settle.until, "at_most_s": settle.at_most, "at_least_s": settle.at_least}

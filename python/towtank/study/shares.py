@@ -1,4 +1,6 @@
-"""Defines load levels as shares of the limit that a pilot run finds, so that a study suits machines of any speed."""
+"""Defines load levels as shares of the system's limit, so that a study suits machines of any speed. A pilot run finds
+the limit, in users.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,17 @@ from towtank.fields import FileModel, PositiveDuration
 
 _SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
 SHARE_AT_MOST = 5.0
-"""Largest share of the limit that a study may use as a load level. [1]"""
+"""Largest load level that a study may use, as a share of the system's limit. [1]"""
 UNKNOWN_LIMIT = 100
-"""Number of users that is assumed as the limit before the pilot run, while a study is checked or described. [1]"""
+"""Number of users that is assumed as the system's limit before the pilot run, while a study is checked or described.
+[1]
+"""
 
 
 class Pilot(FileModel):
-    """Pilot run for levels that are shares of the limit: the load rises until throughput falls behind."""
+    """Settings of the pilot run for load levels that are shares of the limit. In the run, the load rises until
+    throughput rises less than the load.
+    """
 
     start: int = Field(40, ge=1, le=1_000_000, description="Number of users of the first plateau.")
     times: float = Field(
@@ -60,7 +66,7 @@ class PilotResult:
 
 
 def share_of(level: object) -> float | None:
-    """Return the share of a level: 0.2 for `20 %`; None if the level is not a share.
+    """Return the share that a load level gives: 0.2 for `20 %`; None if the level is not a share.
 
     Examples
     --------
@@ -72,12 +78,12 @@ def share_of(level: object) -> float | None:
 
 
 def users_at(share: float, pilot_result: PilotResult | None) -> int:
-    """Return the number of users at a share of the limit, at least 1. [1]"""
+    """Return the number of users for a load level that is a share of the system's limit, at least 1. [1]"""
     return max(1, round(share * (UNKNOWN_LIMIT if pilot_result is None else pilot_result.users)))
 
 
 def wrong_shares(levels: list[Any]) -> list[tuple[int, str]]:
-    """Return the index and message of each invalid share among the levels."""
+    """Return the index and message of each invalid share among the load levels."""
     shares = [share_of(level) for level in levels]
     found = []
     for place, share in enumerate(shares):

@@ -1,4 +1,4 @@
-"""Makes the load part of a plan: levels, and stages with their durations."""
+"""Makes the load part of the engine's plan: load levels, and stages with their durations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
 
 
 def settle_stage(stages: Stages) -> dict[str, Any] | None:
-    """Return length and end condition of a settle stage; None without a settle stage.
+    """Return length and end condition of a settle stage; None if there is no settle stage.
 
     `until` is present if the stage ends at a steady state.
     """
@@ -60,8 +60,10 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curv
 
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return the stages of the plan for several load levels, each of which passes through `load.stages`."""
-    assert load.stages is not None  # The checks of the study ensure this.
+    """Return the stages of the plan for several load levels. At each level, the load passes through the stages of
+    `load.stages`.
+    """
+    assert load.stages is not None  # The checks of the study file ensure that this condition is true.
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
 

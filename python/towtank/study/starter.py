@@ -31,17 +31,17 @@ from towtank.workload import importers
 FILES = ("study.yaml", "system.yaml", "workload.yaml")
 _APPLICATION = "app"
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-# Assignment of a variable before a command, with a value in which a shell would replace nothing.
+# Pattern for the assignment of a variable before a command, with a value in which a shell would replace nothing.
 _LEADING = re.compile(
     r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>(?:\"[^\"`$\\]*\"|'[^']*'|\$\{port\}|[^\s;&|()<>\"'`$\\~])*)\s+(?![;&|\s])"
 )
-# Characters that have a meaning only for a shell.
+# Characters that have a special meaning for a shell.
 _SHELL = re.compile(r"[|&;<>`()*?~$\n]")
 _PORT = "${port}"
 _PORTS = {"http": 80, "https": 443}
 _HIGHEST_PORT = 65535
 _WRITING = ("post", "put", "patch", "delete")
-# Host as returned by `urlsplit`: a name or an IP address; brackets of an IPv6 address are already removed.
+# Pattern for a host as returned by `urlsplit`: a name or an IP address, without the brackets of an IPv6 address.
 _HOST = re.compile(r"[^\s%/\\<>\"'|^`{}\[\]@;,]+")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
@@ -137,7 +137,7 @@ def starter_of(chosen: StarterOptions) -> Starter:
 
 
 def _writes(draft: importers.Draft) -> list[str]:
-    """Return a note with the number of requests that may change data; empty if there are none."""
+    """Return a note with the number of requests that may change data; empty if there are no such requests."""
     steps = [step for items in draft.transactions.values() for item in items for step in importers.steps_of(item)]
     found = {name: sum(name in step for step in steps) for name in _WRITING}
     count = sum(found.values())
@@ -159,7 +159,7 @@ def write_starter(found: Starter) -> None:
     try:
         found.folder.mkdir(parents=True, exist_ok=True)
         for name, text in found.texts.items():
-            # Another process may have created a file since the check.
+            # Another process may have created a file since the check above.
             if (found.folder / name).exists():
                 raise StudyError([_exists(found.folder / name)])
             with open_private(found.folder / name) as stream:
@@ -178,7 +178,7 @@ def _fault(where: str, message: str) -> Fault:
 
 
 def _faults(chosen: StarterOptions) -> list[Fault]:
-    """Return all faults of the options."""
+    """Return all faults of the options of `towtank init`."""
     faults = [_exists(chosen.folder / name) for name in FILES if os.path.lexists(chosen.folder / name)]
     if chosen.folder.exists() and not chosen.folder.is_dir():
         faults.append(_fault("FOLDER", f"must be a folder, got the file {str(chosen.folder)!r} instead"))
@@ -220,7 +220,8 @@ def _url_faults(url: str | None) -> list[Fault]:
         return []
     with suppress(ValueError):
         parts = urlsplit(url)
-        # `urlsplit` drops line breaks and tabs, and accepts blanks and escapes in a host.
+        # The host is checked here, because `urlsplit` drops line breaks and tabs, and accepts blanks and escapes in a
+        # host.
         right = _HOST.fullmatch(parts.hostname or "") and not _CONTROL.search(url) and _is_text(url)
         if parts.scheme in _PORTS and parts.port != 0 and right:
             return []
@@ -228,7 +229,7 @@ def _url_faults(url: str | None) -> list[Fault]:
 
 
 def _draft(chosen: StarterOptions) -> importers.Draft | None:
-    """Return the imported workload; None if no file was given."""
+    """Return the workload imported from the given file; None if no file was given."""
     options = importers.Options(folder=chosen.folder, only_reads=True, host_option="")
     if chosen.openapi is not None:
         return importers.read("openapi", chosen.openapi, options)
@@ -236,7 +237,7 @@ def _draft(chosen: StarterOptions) -> importers.Draft | None:
 
 
 def _services(chosen: StarterOptions, draft: importers.Draft) -> list[Running | Started]:
-    """Return the services that an imported workload needs; a given address or command belongs to its first target."""
+    """Return the services that an imported workload needs. A given address or command is used for its first target."""
     given = chosen.url is not None or chosen.command is not None
     if not draft.targets and not given:
         message = f"must be given, as {draft.source} has no address of a server"
@@ -332,8 +333,8 @@ def _page(url: str | None) -> str:
 
 
 def _with_settings(parts: list[Running | Started]) -> str | None:
-    """Return the name of the first service that Towtank starts, because a study can vary its settings; None if there is
-    none.
+    """Return the name of the first service that Towtank starts, because a study can vary the settings of this service;
+    None if there is no such service.
     """
     return next((part.name for part in parts if isinstance(part, Started)), None)
 

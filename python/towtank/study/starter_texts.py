@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Words that YAML 1.1 or 1.2 does not read as text.
+# Words that are not text for YAML 1.1 or 1.2, such as `true`, and therefore need quotes.
 _WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _WRITTEN = "# Written by `towtank init`. `towtank validate` checks the file after a change.\n"
 
@@ -70,7 +70,7 @@ def quoted(text: str) -> str:
 
 
 def plain(name: str) -> str:
-    """Return a name of lower-case letters, digits and underscores as a scalar of YAML, in quotes if YAML needs them.
+    """Return a name of lower-case letters, digits and underscores as a scalar of YAML, with quotes if YAML needs them.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def _started(part: Started) -> str:
 
 
 def workload_text(name: str, target: str, path: str) -> str:
-    """Return the text of a workload of one page."""
+    """Return the text of a workload that requests a single page."""
     return f"""{_WRITTEN}schema: towtank/workload/1
 name: {plain(name)}
 title: Users who request one page

@@ -110,12 +110,14 @@ class Study:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Limits of the study in SI units, by name."""
+        """Limits that a run of the study must not violate, in SI units, by name."""
         return self.study.limits.model_dump(mode="python")
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives of the study; shares of the limit are replaced by numbers of users."""
+        """Objectives of the study. If the load of an objective is a share of the system's limit, it is replaced by a
+        number of users.
+        """
         return [
             read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))
             for text in self.study.objectives
@@ -128,7 +130,7 @@ class Study:
 
     @property
     def needs_pilot(self) -> bool:
-        """True if load levels are shares of a limit, and no pilot run has found the limit."""
+        """True if load levels are shares of the system's limit, and no pilot run has found this limit yet."""
         shares = [share_of(level) for name in LOAD_FACTORS for level in self.study.factors.get(name, ())]
         return self.pilot_result is None and any(share is not None for share in shares)
 
@@ -165,7 +167,7 @@ class Study:
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
-        assert only is not None  # The checks of the study ensure this.
+        assert only is not None  # The checks of the study file ensure that this condition is true.
         return (float(only),)
 
     @property
@@ -196,7 +198,7 @@ class Study:
         Raises
         ------
         StudyError
-            If a value is invalid, which loading has excluded.
+            If a value is invalid. This cannot occur for a loaded study, because loading checks all values.
         """
         system, faults = check_tree(apply_to_system(self.system_document.root, self.overrides_with(factors)))
         if faults or system is None:
@@ -210,7 +212,8 @@ class Study:
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            assert checked.model is not None  # The file was checked when the study was loaded.
+            # No fault is possible here, because the file was checked when the study was loaded.
+            assert checked.model is not None
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}
 
@@ -231,7 +234,7 @@ def level_value(level: int | str) -> float:
 
 
 def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
-    """Return a load level as a number; a share becomes the number of users at that share of the limit. [1, 1/s]"""
+    """Return a load level as a number; a share of the system's limit becomes a number of users. [1, 1/s]"""
     share = share_of(level)
     return level_value(level) if share is None else float(users_at(share, pilot_result))
 
@@ -247,7 +250,7 @@ def make_factor(
 
 
 def _numbers(names: list[str]) -> tuple[float, ...] | None:
-    """Return level names as numbers; None if a name is not a number."""
+    """Return the names of levels as numbers; None if a name is not a number."""
     try:
         return tuple(float(name) for name in names)
     except ValueError:

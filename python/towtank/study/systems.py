@@ -42,7 +42,7 @@ def find_system(text: str) -> tuple[str, Path]:
 
 
 def refuse_files_outside(text: str, path: Path) -> None:
-    """Refuse a system whose files lie outside the folders of system and study.
+    """Refuse a system that names files outside the folders of the system file and of the study.
 
     Towtank would serve or run such files.
 

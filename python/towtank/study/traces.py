@@ -1,4 +1,4 @@
-"""Reads traces: CSV files with times and rates that the arrivals of an open load follow."""
+"""Reads traces: CSV files with times and arrival rates that an open load follows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towtank.yamlfile import did_you_mean
 ROWS_AT_MOST = 1_000_000
 """Largest number of rows of a trace, because the engine keeps all rows in memory.
 
-One rate per second for eleven days.
+With one row per second, this is a trace of eleven days.
 """
 # Largest number of faults reported for one file.
 _FAULTS_AT_MOST = 20
@@ -39,7 +39,7 @@ class Curve:
 
     @property
     def length_s(self) -> float:
-        """Duration of the trace, the time of the last knot. [s]"""
+        """Duration of the trace, which is the time of its last knot. [s]"""
         return self.knots[-1][0]
 
     @property
@@ -55,18 +55,18 @@ class Curve:
 
 
 class _Rows:
-    """Reads the rows of one file and collects their faults."""
+    """Reads the rows of one trace file and collects their faults."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.faults: list[Fault] = []
 
     def fault(self, line: int, where: str, message: str) -> None:
-        """Collect one fault."""
+        """Collect one fault of the trace file."""
         self.faults.append(Fault(self.name, line, 1, where, message))
 
     def number(self, line: int, column: str, text: str, most: float) -> float | None:
-        """Read a number in a row of the file; return None and collect a fault if it is invalid."""
+        """Read a number in a row of the trace file; if it is invalid, return None and collect a fault."""
         try:
             value = float(text)
         except ValueError:

@@ -19,7 +19,7 @@ class Until(Protocol):
 
 
 def longest_s(length: Until | float) -> float:
-    """Return the longest time that a stage may last. [s]"""
+    """Return the longest time that a stage of the given length may last. [s]"""
     return length if isinstance(length, int | float) else length.at_most
 
 

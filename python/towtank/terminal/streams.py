@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol, TextIO
 
-# Name of an error handler of `codecs` that replaces characters that the encoding of a stream lacks.
+# Name under which an error handler is registered with `codecs`. It replaces characters that the encoding of a stream
+# lacks.
 FALLBACK = "towtank-plain"
 _PLAIN = {
     "µ": "u", "μ": "u", "×": "x", "·": "*", "÷": "/", "±": "+/-", "≥": ">=", "≤": "<=", "≠": "!=", "≈": "~",
@@ -78,7 +79,7 @@ def is_unicode(stream: TextIO) -> bool:
 
 
 class _Lasting(io.RawIOBase):
-    """Stream over a file descriptor; output is discarded once the pipe is closed or the disk is full.
+    """Stream over a file descriptor; it discards output once the pipe is closed or the disk is full.
 
     Attributes
     ----------
@@ -115,7 +116,7 @@ class _Lasting(io.RawIOBase):
         return len(view)
 
     def _written(self, descriptor: int, view: memoryview) -> int:
-        """Write data; wait if the descriptor is non-blocking and full."""
+        """Write data to the descriptor; wait if the descriptor is non-blocking and its buffer is full."""
         while True:
             try:
                 return os.write(descriptor, view)
@@ -126,7 +127,7 @@ class _Lasting(io.RawIOBase):
 
 
 class Outcome(Protocol):
-    """Outcome of writing the output."""
+    """Outcome of writing the output of a command."""
 
     @property
     def lost(self) -> OSError | None:
@@ -138,10 +139,10 @@ class _Output:
         self._raws: list[_Lasting] = []
 
     def wrap(self, stream: TextIO | None) -> TextIO:
-        """Return a stream over the same descriptor whose writes never raise."""
+        """Return a stream over the descriptor of another stream, whose writes never raise an error."""
         raw = _Lasting(_descriptor(stream))
         self._raws.append(raw)
-        # A terminal, and progress on standard error, must show each line immediately.
+        # Each line is written immediately on a terminal, and on standard error, which shows progress.
         by_line = raw.isatty() or stream is sys.__stderr__
         return io.TextIOWrapper(
             io.BufferedWriter(raw),
@@ -163,7 +164,7 @@ def _descriptor(stream: TextIO | None) -> int | None:
 
 @contextmanager
 def any_output() -> Iterator[Outcome]:
-    """Replace standard output and standard error by streams whose writes never raise.
+    """Replace standard output and standard error by streams whose writes never raise an error.
 
     Streams that were replaced already, for example by a test, are kept.
     """

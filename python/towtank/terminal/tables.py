@@ -1,5 +1,5 @@
-"""Fits tables to the width of a terminal: folds names but never numbers, and prints tables that stay too wide
-as lines.
+"""Fits tables to the width of a terminal: folds names but never numbers. A table that is still too wide is printed as
+lines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Printer(Console):
     """Console that fits tables to its width."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as `Console.print` does, with tables in a form that fits the width."""
+        """Print as `Console.print` does, but change tables so that they fit the width."""
         fitting = (fit_table(self, each) if isinstance(each, Table) else each for each in objects)
         super().print(*fitting, **options)
 
@@ -56,7 +56,7 @@ def is_bounded(console: Console) -> bool:
 
 
 class FullWidthTable:
-    """Table at full width, independent of the width of the console."""
+    """Table that is printed at its full width, independent of the width of the console."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -84,7 +84,7 @@ def _is_names(column: Column) -> bool:
 
 
 def _fold_names(console: Console, table: Table) -> bool:
-    """Fold columns of names until the table fits; if the table cannot fit, fold nothing and return False."""
+    """Fold columns of names until a table fits the width; if it cannot fit, fold nothing and return False."""
     names = [column for column in table.columns if _is_names(column)]
     before = [(column.max_width, column.overflow) for column in names]
     widths = [max((len(cell) for cell in (_plain(column.header), *_cells(column))), default=0) for column in names]

@@ -1,4 +1,6 @@
-"""ASGI application: the Browser Binding, wrapped in authentication, which is wrapped in metering."""
+"""ASGI application: an outer layer counts requests, an inner layer authenticates users, and the innermost is the
+Browser Binding.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,14 @@ from content_server.repository.content import Part, read_part
 from content_server.users import Authenticator
 from content_server.workers import WorkerPool
 
-# Label of requests without an operation.
+# Label in the metrics for requests without an operation.
 UNKNOWN = "unknown"
 
 
 class Metering:
-    """Counts every request from its arrival to the last byte sent; requests for metrics are not counted."""
+    """Layer of the ASGI application that counts every request, from its arrival to the last byte sent. Requests for
+    metrics are not counted.
+    """
 
     def __init__(self, app: ASGIApp, requests: RequestCounters, node: str) -> None:
         self._app = app
@@ -62,7 +66,7 @@ class Metering:
 
 @dataclass(frozen=True)
 class Binding:
-    """Endpoints of the Browser Binding."""
+    """Endpoints of the CMIS Browser Binding."""
 
     repository: Repository
     workers: WorkerPool
@@ -104,7 +108,7 @@ class Binding:
         except UnicodeError:
             return self._response(browser.error_answer(InvalidArgument("the request has text that is not UTF-8")))
         except Exception:
-            # The response hides internal details; the administrator finds the details in the log.
+            # The response hides internal details of the error; the log contains them for the administrator.
             traceback.print_exc(file=sys.stderr)
             return self._response(browser.error_answer(CmisError("the server has a fault; its log says more")))
 
@@ -163,7 +167,7 @@ def create_application(binding: Binding, requests: RequestCounters, node: str) -
     """Build the ASGI application of one node."""
     methods = ["GET", "POST"]
     repository = "/browser/{repository}"
-    root = f"{repository}/root"  # the Root Folder URL of the Browser Binding (CMIS 1.1)
+    root = f"{repository}/root"  # Root Folder URL of the Browser Binding (CMIS 1.1).
     routes = [
         Route(root, binding.object_endpoint, methods=methods),
         Route(f"{root}/{{path:path}}", binding.object_endpoint, methods=methods),

@@ -1,4 +1,4 @@
-"""Browser Binding: maps requests to services, and results to JSON. All functions run on a worker thread."""
+"""CMIS Browser Binding: maps requests to services, and results to JSON. All functions run on a worker thread."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from content_server.repository.editing import Target
 from content_server.repository.render import allowable_actions
 from content_server.types import TYPES, definition_json
 
-# Largest length of a content that the worker reads in one piece; longer contents are streamed in pieces of
-# this length. [bytes]
+# Largest length of a content that the worker reads at once; longer contents are streamed in pieces of this length.
+# [bytes]
 PIECE = 1 << 20
-# Browsers treat stored content as pages of this server: a script of one user must not run with the rights of another.
+# Response headers for stored content. Browsers treat it as pages of this server, but a script in the content of one
+# user must not run with the rights of another user.
 _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
@@ -80,7 +81,7 @@ def error_answer(error: CmisError) -> Answer:
     return answer
 
 
-# Repository services
+# Repository services of CMIS.
 
 
 def repository_info(call: Call) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def query(call: Call) -> Answer:
     )
 
 
-# Object services that read
+# Object services of CMIS that read objects.
 
 
 def get_object(call: Call) -> Answer:
@@ -228,7 +229,7 @@ def _disposition(call: Call, name: str) -> str:
 
 
 def get_content(call: Call) -> Answer:
-    """Return the content of a document, whole or in part; if `streamId` names a rendition, the rendition."""
+    """Return the content of a document, whole or in part; if `streamId` names a rendition, return the rendition."""
     target = call.target
     stored = content_of(call.repository, target.object_id, target.path)
     stream = call.parameters.get("streamId")
@@ -270,7 +271,7 @@ def _get_rendition(call: Call, stored: Stored) -> Answer:
     return Answer(200, pdf, "application/pdf", {"Content-Disposition": _disposition(call, f"{stored.name}.pdf")})
 
 
-# Object services that change
+# Object services of CMIS that change objects.
 
 
 def create_document(call: Call) -> Answer:
@@ -362,7 +363,7 @@ def check_in(call: Call) -> Answer:
     return to_json(document, 201)
 
 
-# For each name in the URL or form: the name in the metrics, and the service.
+# For each name of an operation in the URL or form: its name in the metrics, and its service.
 REPOSITORY_SELECTORS: dict[str, tuple[str, Service]] = {
     "repositoryInfo": ("getRepositoryInfo", get_repositories),
     "typeDefinition": ("getTypeDefinition", get_type_definition),

@@ -1,4 +1,5 @@
-"""Caches of contents and of file handles, both by content identifier; the least recently used entries are evicted.
+"""Caches of contents and of file handles by content identifier. If a cache is full, the least recently used entries are
+evicted.
 
 The content of an identifier never changes, so a cached content is always valid, whatever other nodes do.
 """
@@ -12,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Divisor of the cache size that gives the largest content to cache, so that one image does not evict a
-# thousand texts.
+# The largest content that is cached has the size of the cache divided by this number, so that one image does not evict
+# a thousand texts.
 _LARGEST_SHARE = 8
 
 
@@ -44,7 +45,7 @@ class ContentCache:
         return length * _LARGEST_SHARE <= self.limit
 
     def put(self, content_id: str, data: bytes) -> None:
-        """Store a content, and evict the least recently used contents beyond the limit."""
+        """Store a content in the cache, and evict the least recently used contents if the cache exceeds its limit."""
         if not self.accepts(len(data)):
             return
         with self._lock:
@@ -56,7 +57,7 @@ class ContentCache:
                 self.bytes -= len(self._contents.popitem(last=False)[1])
 
     def discard(self, content_id: str) -> None:
-        """Remove a deleted content from the cache."""
+        """Remove a content that was deleted from the cache."""
         with self._lock:
             data = self._contents.pop(content_id, None)
             self.bytes -= len(data) if data is not None else 0
@@ -84,7 +85,7 @@ class HandleCache:
 
     @contextmanager
     def open(self, content_id: str, path: Path) -> Iterator[int]:
-        """Yield a file descriptor of a content file for `os.pread`, valid inside the block."""
+        """Yield a file descriptor of a content file for `os.pread`; it is valid while the context is open."""
         handle = self._acquire(content_id, path)
         try:
             yield handle.descriptor
@@ -106,7 +107,9 @@ class HandleCache:
         with self._lock:
             self.open_count += 1
             opened.users = 1
-            if content_id in self._handles:  # another thread was faster: this descriptor is closed after its use.
+            # Another thread has cached a descriptor of this file in the meantime, so this descriptor is closed after
+            # its use.
+            if content_id in self._handles:
                 opened.kept = False
                 return opened
             self._handles[content_id] = opened
@@ -115,7 +118,7 @@ class HandleCache:
             return opened
 
     def discard(self, content_id: str) -> None:
-        """Remove a deleted content from the cache; reads in progress finish."""
+        """Remove a content that was deleted from the cache of open files; reads in progress can finish."""
         with self._lock:
             handle = self._handles.pop(content_id, None)
             if handle is not None:
@@ -131,7 +134,7 @@ class HandleCache:
             self.open_count -= 1
 
     def close(self) -> None:
-        """Close all files that no thread reads."""
+        """Close all cached files that no thread is reading."""
         with self._lock:
             while self._handles:
                 self._drop(self._handles.popitem()[1])

@@ -14,8 +14,8 @@ from content_server import __version__
 from content_server.errors import StartError
 from content_server.settings import Settings, parse_size
 
-# Environment variables for addresses that may contain a login; other users can see arguments, but not the
-# environment.
+# Environment variables for addresses that may contain a login. Other users of the machine can see the arguments of a
+# process, but not its environment.
 DATABASE, LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class StartError(Exception):
-    """A command cannot run; the message is one line for the administrator."""
+    """Raised if a command cannot run; the message is one line for the administrator."""
 
 
 class CmisError(Exception):
@@ -27,7 +27,7 @@ class CmisError(Exception):
 
     @property
     def message(self) -> str:
-        """Message for the client."""
+        """Message of the exception for the client."""
         return str(self)
 
 
@@ -94,7 +94,7 @@ class Storage(CmisError):
 
 
 class UniqueViolation(Exception):
-    """The database refused a second row with the same key; the operation raises a CMIS exception instead.
+    """Raised if the database refused a second row with the same key. The operation then raises a CMIS exception.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from content_server.errors import InvalidArgument, NotSupported, Storage
 from content_server.repository.editing import DEFAULT_MIME_TYPE, Upload
 from content_server.repository.render import View, parse_filter
 
-# Limits of a form: a few dozen properties and one content.
+# Limits of a form: they are sufficient for a few dozen properties and one content.
 MAX_FIELDS = 200
 MAX_FIELD_BYTES = 256 * 1024
 MAX_ITEMS_DEFAULT = 100
@@ -43,11 +43,11 @@ class Parameters:
     form: FormData | None = field(default=None, repr=False)
 
     def get(self, name: str) -> str | None:
-        """Return a parameter; None if the parameter is missing or empty."""
+        """Return a parameter of the request; None if the parameter is missing or empty."""
         return self.values.get(name) or None
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Return a boolean parameter.
+        """Return a boolean parameter of the request.
 
         Raises
         ------
@@ -60,7 +60,9 @@ class Parameters:
         return text == "true" if text else default
 
     def number(self, name: str, default: int, largest: int) -> int:
-        """Return a whole number of at least 0; larger numbers than `largest` become `largest`."""
+        """Return a parameter that is a whole number of at least 0; a number above `largest` is replaced by
+        `largest`.
+        """
         text = self.get(name)
         if text is None:
             return default
@@ -82,15 +84,15 @@ class Parameters:
         )
 
     def object_id(self) -> str | None:
-        """Return the identifier of the requested object; None if the path names it."""
+        """Return the identifier of the requested object; None if the request names the object by its path."""
         object_id = self.get("objectId")
         if object_id is not None and "\x00" in object_id:
             raise InvalidArgument("objectId: character NUL is not allowed")
         return object_id
 
     def properties(self) -> dict[str, str | None]:
-        """Return the properties by identifier; None for a property without a value, which removes the
-        property.
+        """Return the properties of the request by identifier. A property without a value is None, and will be
+        removed.
         """
         return parse_properties(self.values)
 
@@ -137,7 +139,7 @@ async def read_parameters(request: Request) -> Parameters:
         form = await request.form(max_files=4, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
     except HTTPException as error:
         raise InvalidArgument(f"the form is malformed: {error.detail}") from error
-    except OSError as error:  # a large upload is stored in a temporary file
+    except OSError as error:  # A large upload is stored in a temporary file, and the disk may be full.
         raise Storage(f"the upload could not be kept: {error.strerror}") from error
     except (FormParserError, ValueError, LookupError) as error:
         raise InvalidArgument(f"the form is malformed: {str(error)[:120]}") from error

@@ -15,9 +15,9 @@ from prometheus_client.registry import Collector
 from content_server.repository import Repository
 from content_server.workers import WorkerPool
 
-# Shortest interval between counts of the documents. [s]
+# Shortest interval between two counts of all documents. [s]
 COUNT_INTERVAL = 10.0
-# Largest share of time spent on counting, so that a large repository is counted less often. [1]
+# Largest share of time that may be spent on counting documents, so that a large repository is counted less often. [1]
 COUNT_SHARE = 0.001
 
 
@@ -71,7 +71,7 @@ class DocumentCounter:
             pause = max(COUNT_INTERVAL, (time.perf_counter() - begin) / COUNT_SHARE)
 
     def close(self) -> None:
-        """End the counting thread."""
+        """End the thread that counts documents."""
         self._stopped.set()
         self._thread.join(timeout=5.0)
 
@@ -153,7 +153,7 @@ class ServerCollector(Collector):
             asked.add_metric([direction], size)
         yield asked
         calls = CounterMetricFamily("content_server_storage_calls", "Calls to the storage area.", labels=["call"])
-        # The handle cache opens files: each miss opens one file.
+        # The handle cache opens a file for each miss, so the number of misses is the number of opened files.
         for call, count in {**storage.meter.calls, "open": storage.handles.misses}.items():
             calls.add_metric([call], count)
         yield calls
@@ -176,7 +176,7 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 class MetricsPage:
-    """Renders the metrics page."""
+    """Renders the page `/metrics`."""
 
     def __init__(self, collector: Collector) -> None:
         self._registry = CollectorRegistry()

@@ -18,11 +18,11 @@ from content_server.errors import Constraint
 rl_config.useA85 = 0
 
 PDF = "pdf"
-# Larger contents are refused, since a conversion holds the whole content in memory. [bytes]
+# Largest content that is converted, since a conversion keeps the whole content in memory. [bytes]
 MAX_CONVERTED = 64 << 20
-# Larger images are refused before they are decoded. [pixels]
+# Largest image that is converted; larger images are refused before they are decoded. [pixels]
 MAX_PIXELS = 100_000_000
-_MARGIN = 56.0  # 2 cm in points
+_MARGIN = 56.0  # Margin of a page: 2 cm, in points.
 _FONT, _SIZE, _LEADING, _COLUMNS = "Courier", 10, 12, 80
 
 
@@ -54,7 +54,7 @@ def to_pdf(data: bytes, mime_type: str, title: str) -> bytes:
 
 def _lines(text: str) -> Iterator[str]:
     for line in text.splitlines() or [""]:
-        # The standard PDF fonts contain the characters of Latin 1.
+        # The standard fonts of PDF contain only the characters of Latin 1, so other characters are replaced.
         plain = line.expandtabs(4).encode("latin-1", "replace").decode("latin-1")
         yield from textwrap.wrap(plain, _COLUMNS, break_on_hyphens=False) or [""]
 

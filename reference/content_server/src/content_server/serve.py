@@ -1,4 +1,4 @@
-"""Runs one node from start to stop."""
+"""Runs one node (server process) of the content server from start to stop."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from content_server.storage import StorageArea
 from content_server.users import Authenticator, Directory, FileDirectory, LdapDirectory
 from content_server.workers import WorkerPool
 
-# Time for which a stop waits for requests in progress. [s]
+# Longest time that a stopping server waits for requests in progress. [s]
 GRACE = 5
 BACKLOG = 2048
 
 
 @contextmanager
 def data_lock(data: Path, exclusive: bool) -> Iterator[IO[str]]:
-    """Lock the data directory: nodes share the lock, `populate` and `reset` need an exclusive lock.
+    """Lock the data directory. Nodes share the lock; `populate` and `reset` need an exclusive lock.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _directory(settings: Settings) -> Directory:
 
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol must be named: asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
+    # The protocol of the socket must be named, because asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -165,10 +165,10 @@ def _run(settings: Settings, listener: socket.socket, repository: Repository, di
         server_header=False,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    # uvicorn raises the signal once more at its end; with these handlers the signal has no effect.
+    # At its end, uvicorn raises the received signal once more; with these handlers the signal has no effect.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    # Objects that exist as long as the process need not be scanned by each garbage collection.
+    # Objects that exist as long as the process are excluded from garbage collection, because scanning them is useless.
     gc.collect()
     gc.freeze()
     try:

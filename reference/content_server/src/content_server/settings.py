@@ -1,4 +1,4 @@
-"""Settings of a node."""
+"""Settings of a node (server process) of the content server."""
 
 from __future__ import annotations
 

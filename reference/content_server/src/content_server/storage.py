@@ -22,9 +22,10 @@ from content_server.caches import ContentCache, HandleCache
 from content_server.errors import Storage
 
 _CONTENT_ID = re.compile(r"[0-9a-f]{32}")
-# Position of the version digit in a UUID without dashes.
+# Position of the digit that gives the version of a UUID, in a UUID without dashes.
 _VERSION_PLACE = 12
-# Age above which a temporary file belongs to a node that died; a younger file may belong to a running node. [s]
+# Age above which a temporary file is assumed to belong to a node that has ended; a younger file may belong to a running
+# node. [s]
 STALE_AFTER = 3600.0
 _COPY_BYTES = 1 << 20
 
@@ -39,7 +40,9 @@ def is_populated(content_id: str) -> bool:
 
 
 class StorageMeter:
-    """Counts of file system calls and of bytes; the page cache may answer calls without a disk access."""
+    """Counts of file system calls and of bytes. Not every call accesses the disk, because the page cache may contain
+    the data.
+    """
 
     def __init__(self) -> None:
         self.calls = dict.fromkeys(("read", "write", "sync", "rename", "remove"), 0)
@@ -133,7 +136,7 @@ class StorageArea:
         Storage
             If the file is shorter than the metadata state.
         """
-        # Contents too large for the cache are read in pieces, which do not count as misses.
+        # Contents that are too large for the cache are read in pieces, which do not count as cache misses.
         cached = self.cache.get(content_id) if self.cache.accepts(length) else None
         if cached is not None:
             return cached if count == length else cached[offset : offset + count]
@@ -141,7 +144,8 @@ class StorageArea:
             with self.handles.open(content_id, self.path(content_id)) as descriptor:
                 data = os.pread(descriptor, count, offset)
         except OSError:
-            # A restarted network file system does not know file handles that were opened before.
+            # The handle is removed from the cache, because a restarted network file system does not know handles that
+            # were opened before.
             self.handles.discard(content_id)
             raise
         self.meter.count("read", len(data))
@@ -200,6 +204,6 @@ def _remove_if_older(path: Path, before: float) -> int:
         if path.stat().st_mtime > before:
             return 0
         path.unlink()
-    except FileNotFoundError:  # another node sweeps at the same time
+    except FileNotFoundError:  # Another node removes such files at the same time.
         return 0
     return 1

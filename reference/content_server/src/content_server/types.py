@@ -8,7 +8,7 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Property:
-    """Definition of a property.
+    """Definition of a CMIS property.
 
     Attributes
     ----------
@@ -17,7 +17,8 @@ class Property:
     kind : str
         `string`, `id`, `integer`, `decimal`, `boolean`, `datetime` or `uri`.
     column : str or None
-        Column of table `object`; None for a computed property and for a custom property, a row of table `property`.
+        Column of table `object`. None for a computed property, and for a custom property, which is a row of table
+        `property`.
     updatable : bool
         True if clients may set the property.
     queryable, orderable : bool

@@ -25,7 +25,7 @@ ROLES = ("reader", "editor", "administrator")
 # Cost of a password hash (RFC 7914, parameter N); populated accounts use a lower cost, see `populate`.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
-# Largest number of remembered logins. If it is exceeded, all remembered logins are dropped; no regular load reaches
+# Largest number of remembered logins. If it is exceeded, all remembered logins are dropped; usual loads do not reach
 # this limit.
 _MAX_REMEMBERED = 100_000
 
@@ -44,11 +44,11 @@ def verify_password(password: str, stored: str) -> bool:
 
 
 class Directory(ABC):
-    """Source of users."""
+    """Source of users, such as a file or an LDAP directory."""
 
     @abstractmethod
     def verify(self, name: str, password: str) -> User | None:
-        """Return the user with a name and a password; None if the login is wrong. May block."""
+        """Return the user with a name and a password; None if the login is wrong. The call may block."""
 
 
 class FileDirectory(Directory):
@@ -81,7 +81,8 @@ class FileDirectory(Directory):
         return name, stored, role
 
     def verify(self, name: str, password: str) -> User | None:
-        # An unknown name takes as long as a wrong password, so that response times do not reveal accounts.
+        # A hash is computed even for an unknown name, so that the response takes as long as for a wrong password.
+        # Otherwise response times would reveal accounts.
         stored, user = self._users.get(name, (self._nobody, None))
         return user if verify_password(password, stored) else None
 
@@ -115,7 +116,8 @@ class LdapDirectory(Directory):
             raise StartError(f"ldap: {url}: {error}") from error
 
     def verify(self, name: str, password: str) -> User | None:
-        # A simple bind without a password is anonymous and succeeds (RFC 4513, 5.1.2).
+        # An empty password is refused here, because a simple bind without a password is anonymous and succeeds (RFC
+        # 4513, 5.1.2).
         if not name or not password:
             return None
         from ldap3.core.exceptions import LDAPException  # type: ignore[import-untyped]
@@ -152,7 +154,7 @@ class Authenticator:
         self._directory = directory
         self._lifetime = lifetime
         self._lock = threading.Lock()
-        # The keys are keyed hashes of Authorization headers, so that no password stays in memory.
+        # The keys of this cache are keyed hashes of Authorization headers, so that no password stays in memory.
         self._key = os.urandom(32)
         self._remembered: dict[bytes, tuple[float, User]] = {}
 
@@ -160,7 +162,7 @@ class Authenticator:
         return hashlib.blake2b(header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24).digest()
 
     def remembered(self, header: str | None) -> User | None:
-        """Return the user of a login that was verified recently; None otherwise. Never blocks."""
+        """Return the user of a login that was verified recently; otherwise return None. The call never blocks."""
         if not header:
             return None
         digest = self._digest(header)

@@ -1,4 +1,4 @@
-"""Fixed number of worker threads with one queue; both are reported as metrics."""
+"""Fixed number of worker threads with a common queue; metrics report the threads and the queue."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class WorkerPool:
         return await future
 
     def close(self) -> None:
-        """End every worker after all queued jobs."""
+        """End every worker thread after all queued jobs are done."""
         for _ in self._workers:
             self._jobs.put(None)
         for worker in self._workers:
@@ -63,14 +63,14 @@ class WorkerPool:
             finally:
                 with self._lock:
                     self.busy -= 1
-            # After the loop is closed, no result can be delivered.
+            # After the event loop is closed, no result can be delivered.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, future, *outcome)
             del job, function, arguments, future, outcome
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():  # the client has disconnected
+    if future.done():  # No result is delivered, because the client has disconnected.
         return
     if error is None:
         future.set_result(result)

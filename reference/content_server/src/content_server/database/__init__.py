@@ -1,4 +1,4 @@
-"""Metadata database: one schema for SQLite and PostgreSQL, each with a connection pool and a meter of costs."""
+"""Metadata database: one schema for SQLite and PostgreSQL, each with a connection pool and counters of its costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common parts of the two databases, and the interface that the repository uses."""
+"""Common parts of the SQLite and the PostgreSQL database, and the interface that the repository uses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class Session:
         self._percent = percent
 
     def rows(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Execute a statement and return all rows; the time of the statement counts for `kind`."""
+        """Execute a statement and return all rows; the elapsed time is added to the time of the given `kind` of
+        statements.
+        """
         if self._percent:
             sql = sql.replace("?", "%s")
         with Timed(self._meter, kind):
@@ -29,7 +31,7 @@ class Session:
             return list(cursor.fetchall()) if cursor.description is not None else []
 
     def row(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
-        """Execute a statement and return the first row; None without rows."""
+        """Execute a statement and return the first row; None if there are no rows."""
         found = self.rows(kind, sql, parameters)
         return found[0] if found else None
 
@@ -85,11 +87,11 @@ class Database(ABC):
 
     @abstractmethod
     def is_populated(self) -> bool:
-        """Return True if the tables exist; their contents are not checked."""
+        """Return True if the tables of the database exist; their contents are not checked."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections to the database."""
 
     @contextmanager
     def read(self) -> Iterator[Session]:

@@ -38,13 +38,13 @@ class Meter:
             self.cpu_seconds += cpu
 
     def lent(self, waited: float) -> None:
-        """Count a borrowed connection, and the time for which a thread waited for the connection."""
+        """Count a connection that was borrowed from the pool, and the time for which the thread waited for it."""
         with self._lock:
             self.pool_in_use += 1
             self.pool_wait_seconds += waited
 
     def returned(self) -> None:
-        """Count a returned connection."""
+        """Count a connection that was returned to the pool."""
         with self._lock:
             self.pool_in_use -= 1
 

@@ -15,7 +15,7 @@ from content_server.errors import StartError, Storage, UniqueViolation, UpdateCo
 
 # Time limit of the server's first answer at startup. [s]
 CONNECT_TIMEOUT = 5.0
-# Key of the advisory lock: one node creates the tables while other starting nodes wait.
+# Key of the advisory lock that a node holds while it creates the tables; other nodes that start wait for the lock.
 _SCHEMA_LOCK = 7_261_934
 
 
@@ -36,7 +36,8 @@ class PostgresqlDatabase(Database):
         self._psycopg = psycopg
         options = "" if synchronous else "-c synchronous_commit=off"
         try:
-            # A plain connection is opened first, because its error states the cause, whereas a pool only times out.
+            # A plain connection is opened first, because its error states the cause of a failure. A pool would only
+            # report a timeout.
             psycopg.connect(dsn, connect_timeout=int(CONNECT_TIMEOUT)).close()
             self._pool = ConnectionPool(
                 dsn,

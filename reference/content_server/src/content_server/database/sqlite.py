@@ -16,14 +16,15 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation
 
-# Longest wait for a write of another node. [s]
+# Longest time to wait until another node has finished its write. [s]
 BUSY_TIMEOUT = 10.0
-# Page cache of a connection; small, since the operating system's page cache contains the file. [KiB]
+# Size of the page cache of a connection. It is small, since the page cache of the operating system contains the file.
+# [KiB]
 CACHE_KIB = 4096
 
 
 class SqliteDatabase(Database):
-    """SQLite file that `pool_size` connections have opened."""
+    """Database in an SQLite file, with `pool_size` open connections."""
 
     kind = "sqlite"
 
@@ -31,7 +32,8 @@ class SqliteDatabase(Database):
         super().__init__(pool_size)
         self.path = Path(path)
         self._synchronous = synchronous
-        # A lock within the process is fair and immediate, whereas SQLite sleeps and retries.
+        # Writers of this process are serialized by a lock, which is fair and immediate, whereas SQLite sleeps and
+        # retries.
         self._write_lock = threading.Lock()
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         try:
@@ -50,7 +52,7 @@ class SqliteDatabase(Database):
             cached_statements=256,
         )
         connection.execute("PRAGMA journal_mode = WAL")
-        # FULL waits for the disk at each commit; OFF leaves writing to the operating system.
+        # FULL waits for the disk at each commit; OFF lets the operating system write the data later.
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._synchronous else 'OFF'}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")

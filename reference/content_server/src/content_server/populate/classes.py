@@ -1,4 +1,4 @@
-"""Document classes of the population table, with counts multiplied by a scale."""
+"""Document classes of the population table, with the number of documents multiplied by a scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class DocumentClass:
-    """Row of the population table.
+    """Class of documents, a row of the population table.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ def _scaled(count: int, scale: float) -> int:
 
 
 def load_classes(scale: float) -> tuple[list[DocumentClass], int]:
-    """Return the document classes, and the number of workflows, at a scale in (0, 1]."""
+    """Return the document classes and the number of workflows for a scale in (0, 1]."""
     table = resources.files("content_server.populate").joinpath("classes.csv").read_text(encoding="utf-8")
     classes, workflows = [], 0
     for line in table.splitlines()[2:]:

@@ -14,7 +14,7 @@ from content_server.populate import formats, words
 from content_server.populate.classes import DocumentClass
 from content_server.repository.base import ROOT_ID
 
-# Origin of all times of the population: 2024-01-01 00:00 UTC. [ms]
+# Earliest time of the population: 2024-01-01 00:00 UTC. [ms]
 EPOCH = 1_704_067_200_000
 _DAY = 86_400_000
 _DEPARTMENTS = [
@@ -58,7 +58,7 @@ _KINDS = [
 ]
 _SUMMARY_WORDS = 40
 _CUSTOMERS = 2000
-# Mean number of older versions of a document; each version has separate properties. [1]
+# Mean number of older versions of a document; each version has properties of its own. [1]
 _MEAN_OLDER_VERSIONS = 4.5
 _MAX_OLDER_VERSIONS = 20
 USERS = 2000
@@ -125,7 +125,7 @@ def _revised(source: random.Random, properties: dict[str, PropertyValue]) -> dic
 
 
 def make_document(seed: int, kind: DocumentClass, index: int, number: int) -> tuple[Document, bytes]:
-    """Generate a document and its content; `index` is the number in the class, `number` the number in the
+    """Generate a document and its content; `index` is its number in the class, `number` its number in the
     population.
     """
     source = random.Random(f"{seed}:{kind.slug}:{index}")
@@ -158,8 +158,8 @@ def _binary(source: random.Random, seed: int, kind: DocumentClass, name: str, nu
 
 
 def write_documents(seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path) -> list[Document]:
-    """Write the contents of documents of a class, and return the documents; `first` is the number of the
-    first document.
+    """Write the contents of documents of a class, and return the documents; `first` is the number of the first
+    document.
     """
     documents = []
     for index in indices:

@@ -18,18 +18,20 @@ _BLOCK = 1 << 20
 _STAMP = (2024, 1, 1, 0, 0, 0)
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org"
-# Largest comment segment of a JPEG, without the two bytes for the length.
+# Largest length of a comment segment in a JPEG file, without the two bytes that contain the length. [bytes]
 _COMMENT = 65_533
 
 
 @cache
 def _noise(seed: int) -> bytes:
-    """Return a random block followed by its copy, so that a block from any offset is a single slice."""
+    """Return a block of random bytes followed by a copy of the block, so that a block from any offset is a single
+    slice.
+    """
     return random.Random(f"padding:{seed}").randbytes(_BLOCK) * 2
 
 
 def padding(seed: int, offset: int, length: int) -> bytes:
-    """Return incompressible bytes, which depend on the offset."""
+    """Return bytes that cannot be compressed; they depend on the given offset."""
     start = offset % _BLOCK
     block = _noise(seed)[start : start + _BLOCK]
     return block * (length // _BLOCK) + block[: length % _BLOCK]
@@ -134,7 +136,8 @@ def _pdf(title: str, text: str, filler: bytes) -> bytes:
         b"/Resources << /Font << /F1 5 0 R >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(page), page),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        # A fixed number of digits, so that the size of the file does not depend on the size of the filler.
+        # The number has a fixed number of digits, so that the size of the file does not depend on the size of the
+        # filler.
         b"<< /Length %010d >>\nstream\n%s\nendstream" % (len(filler), filler),
     ]
     out = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
@@ -176,7 +179,7 @@ def jpeg(title: str, size: int, seed: int, number: int) -> bytes:
     head = title.encode("ascii", "replace")
     segments = []
     while missing:
-        # Each segment must leave enough for a marker, a length and the title of the next segment.
+        # Each comment segment must leave enough bytes for a marker, a length and the title of the next segment.
         body = min(_COMMENT, missing - 4)
         if 0 < missing - 4 - body < 4 + len(head):
             body -= 4 + len(head)

@@ -1,6 +1,4 @@
-"""Generates a population: folders, documents, searches, workflows, users, and lists for the workload to draw
-from.
-"""
+"""Generates a population: folders, documents, searches, workflows, users, and lists from which the workload chooses."""
 
 from __future__ import annotations
 
@@ -37,13 +35,14 @@ from content_server.serve import data_lock, ensure_root
 from content_server.settings import Settings
 from content_server.users import hash_password
 
-# Version of the generated documents; increased whenever the same scale and seed give different documents.
+# Version of the generated documents. It must be increased if the same scale and seed give different documents.
 VERSION = 1
-# Exponent of the popularity of documents: a few are requested often, most rarely.
+# Exponent of the popularity of documents (Zipf's law): a few are requested often, most rarely.
 POPULARITY_EXPONENT = 0.8
-# Populated passwords are random and public (accounts.csv), so their hash may be fast.
+# Cost of hashing a password. The passwords of the population are random and public (accounts.csv), so their hash may be
+# fast.
 _ACCOUNT_SCRYPT_N = 2
-# A term is rare, medium or common by the share of text documents that contain it.
+# Bounds of the share of text documents that contain a term, which make the term rare, medium or common.
 _TERM_CLASSES = (("rare", 0.0, 0.005), ("medium", 0.005, 0.05), ("common", 0.05, 0.3))
 _TERMS_PER_CLASS = 200
 _LISTS = ("documents.csv", "folders.csv", "searches.csv", "terms.csv", "accounts.csv", "users.txt")
@@ -94,7 +93,7 @@ def _fill(settings: Settings, database: Database, wanted: str, what: tuple[float
             for document in documents:
                 add_document(rows, folder, kind, document)
                 terms.update(set(re.findall(r"[a-z]+", (document.text or "").lower())))
-                # Indexed texts are not kept in memory.
+                # Texts that were indexed are not kept in memory.
                 listed.append((folder, kind, _without_text(document)))
             progress.advance(len(documents))
             if len(rows.objects) >= 1000:
@@ -121,8 +120,8 @@ def _insert(rows: Rows, database: Database) -> None:
 def _documents(
     rows: Rows, seed: int, classes: Sequence[DocumentClass], area: Path, jobs: int, folders: list[Folder]
 ) -> Iterator[tuple[Folder, DocumentClass, list[Document]]]:
-    """Add folders, write contents, and yield the documents by folder; the order is the same for any number of
-    jobs.
+    """Add folders, write contents, and yield the documents by folder. Their order is the same for any number of
+    parallel jobs.
     """
     area.mkdir(parents=True, exist_ok=True)
     top = add_folder(rows, seed, 1, "/population", "top")
@@ -182,7 +181,7 @@ def _terms(terms: Counter[str], texts: int, seed: int) -> Iterator[tuple[str, st
     source = random.Random(f"{seed}:terms")
     vocabulary = set(words.vocabulary())
     for name, low, high in _TERM_CLASSES:
-        # A text may end within a word, and such a fragment is not a term.
+        # Only words of the vocabulary become search terms, because a text may end within a word.
         known = sorted(t for t in vocabulary if len(t) > 3 and t in terms and low * texts <= terms[t] < high * texts)
         for term in sorted(source.sample(known, min(_TERMS_PER_CLASS, len(known)))):
             yield term, name, terms[term]

@@ -10,19 +10,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-# Interval between lines. [s]
+# Interval between two lines of progress. [s]
 LINE_INTERVAL = 10.0
 
 
 class Progress:
-    """Counts towards a total, and shows the progress.
+    """Counts items up to a total, and shows the progress.
 
     Parameters
     ----------
     name : str
-        Name of the counted things.
+        Name of the counted items.
     total : int
-        Total number of the counted things. [1]
+        Total number of the counted items. [1]
     quiet : bool
         True to show nothing.
     """
@@ -54,7 +54,7 @@ class Progress:
             self._bar.stop()
 
     def advance(self, count: int) -> None:
-        """Increase the count."""
+        """Increase the count of finished items."""
         self._done += count
         if self._bar is not None:
             self._bar.advance(self._task, count)

@@ -93,8 +93,8 @@ def clear(settings: Settings) -> None:
 
 
 def begin(database: Database) -> None:
-    """Prepare bulk inserts: PostgreSQL builds the full-text index much faster after the inserts, so it is
-    dropped.
+    """Prepare bulk inserts: the full-text index of PostgreSQL is dropped, because it is built much faster after the
+    inserts.
     """
     if database.kind == "postgresql":
         with database.write() as session:
@@ -102,7 +102,7 @@ def begin(database: Database) -> None:
 
 
 def finish(database: Database, last: int) -> None:
-    """Update numbering and planner statistics after bulk inserts."""
+    """Update the numbering of objects and the statistics of the query planner after bulk inserts."""
     if database.kind == "postgresql":
         with database.write() as session:
             session.rows("schema", "SELECT setval(pg_get_serial_sequence('object', 'number'), ?)", (last,))
@@ -112,7 +112,7 @@ def finish(database: Database, last: int) -> None:
 
 
 def take(settings: Settings, population: str) -> None:
-    """Store the snapshot and mark the population as complete."""
+    """Store the snapshot of the repository and mark the population as complete."""
     database = open_database(settings.database, str(settings.data), 1)
     try:
         if database.kind == "postgresql":
@@ -171,8 +171,8 @@ def reset(settings: Settings) -> str:
             database.close()
         path = _sqlite_path(settings)
         if path is not None:
-            # The write-ahead log belongs to the old file. It is empty, and must be removed before the new
-            # file exists.
+            # The write-ahead log belongs to the old database file. It is empty, and must be removed before the new file
+            # exists.
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             _replace(_copy_path(path), path)

@@ -18,7 +18,7 @@ OBJECT_COLUMNS = (
     "change_token", "latest", "major", "content_id", "content_length", "mime_type", "file_name",
 )  # fmt: skip
 PROPERTY_COLUMNS = ("object", "name", "value", "number")
-# Number of stored searches, as in an organisation of this size, for any number of documents.
+# Number of stored searches. It does not depend on the number of documents.
 SEARCHES = {"personal": 30, "shared": 20, "template": 10}
 INBOXES = 10
 PER_FOLDER = 100
@@ -26,9 +26,9 @@ PER_FOLDER = 100
 
 @dataclass
 class Rows:
-    """Rows that wait for insertion, and the number of the last object."""
+    """Rows that are still to be inserted, and the number of the last object."""
 
-    last: int = 1  # the root folder
+    last: int = 1  # This object is the root folder.
     objects: list[tuple[Any, ...]] = field(default_factory=list)
     properties: list[tuple[Any, ...]] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Rows:
         label: str = "", path: str | None = None, properties: dict[str, PropertyValue] | None = None,
         content: tuple[str, int, str] | None = None, latest: int = 1,
     ) -> int:  # fmt: skip
-        """Add an object and return its number."""
+        """Add an object to the rows, and return its number."""
         self.last += 1
         content_id, length, mime_type = content or (None, None, None)
         row = (
@@ -50,7 +50,7 @@ class Rows:
         return self.last
 
     def insert(self, database: Database, session: Session) -> None:
-        """Insert the waiting rows."""
+        """Insert the collected rows into the database."""
         bulk_insert(database, session, "object", OBJECT_COLUMNS, self.objects)
         bulk_insert(database, session, "property", PROPERTY_COLUMNS, self.properties)
         session.many("populate", fulltext.insert_statement(database), self.texts)
@@ -87,7 +87,7 @@ def add_folder(rows: Rows, seed: int, parent: int, path: str, kind: str) -> Fold
 
 
 def add_document(rows: Rows, folder: Folder, kind: DocumentClass, document: Document) -> None:
-    """Add a document with its older versions, oldest first."""
+    """Add a document with its older versions; the oldest version comes first."""
     versions = (*document.older, document.properties)
     for label, properties in enumerate(versions, start=1):
         rows.add(

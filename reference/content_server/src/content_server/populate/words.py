@@ -10,9 +10,10 @@ import random
 from functools import cache
 from importlib import resources
 
-# Number of names in addition to the word list, so that a text of 10 KiB has words that few other texts have.
+# Number of generated names in addition to the word list, so that a text of 10 KiB contains words that few other texts
+# contain.
 NAMES = 12_000
-# Exponent of Zipf's law; natural language is near 1.
+# Exponent of Zipf's law for the frequencies of words; natural language has an exponent near 1.
 EXPONENT = 1.05
 
 _FIRST = [
@@ -110,11 +111,12 @@ _LAST = [
 
 @cache
 def vocabulary() -> tuple[str, ...]:
-    """Return all words, the most frequent first."""
+    """Return all words of the generated texts, the most frequent first."""
     text = resources.files("content_server.populate").joinpath("words.txt").read_text(encoding="utf-8")
     common = list(dict.fromkeys(text.split()))
     names = ["".join(parts) for parts in itertools.product(_FIRST, _MIDDLE, _LAST)]
-    # All populations use the same order, because the rank of a word is a property of the language, not of the seed.
+    # The order of words is the same in all populations, because the rank of a word is a property of the language, not
+    # of the seed.
     random.Random("names").shuffle(names)
     known = set(common)
     return (*common, *[name for name in dict.fromkeys(names) if name not in known][:NAMES])
@@ -126,13 +128,14 @@ def _cumulative_weights() -> tuple[float, ...]:
 
 
 def words(source: random.Random, count: int) -> list[str]:
-    """Draw words according to their frequencies."""
+    """Choose random words according to their frequencies."""
     return source.choices(vocabulary(), cum_weights=_cumulative_weights(), k=count)
 
 
 def text(source: random.Random, length: int) -> str:
     """Generate sentences in paragraphs with exactly `length` ASCII characters. [bytes]"""
-    # A word and a space have less than six characters on average, so one draw is nearly always sufficient.
+    # A word and a space have fewer than six characters on average, so a single random choice of this many words is
+    # nearly always sufficient.
     drawn = words(source, length // 5 + 8)
     parts: list[str] = []
     written = position = 0

@@ -1,4 +1,6 @@
-"""Query language of CMIS 1.1 (section 2.1.14), limited to one type: tokens → syntax tree → SQL."""
+"""Query language of CMIS 1.1 (section 2.1.14), limited to queries of one type. Tokens are parsed into a syntax tree,
+which is compiled to SQL.
+"""
 
 from __future__ import annotations
 

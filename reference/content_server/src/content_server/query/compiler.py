@@ -1,4 +1,4 @@
-"""Compiler from the syntax tree to SQL: values become parameters, and names must be in the closed list of
+"""Compiler from the syntax tree of a query to SQL: values become parameters, and names must be in the closed list of
 `types`.
 """
 
@@ -46,7 +46,7 @@ class CompiledQuery:
 
 
 def compile_query(select: Select, database: str) -> CompiledQuery:
-    """Compile a statement for `sqlite` or `postgresql`.
+    """Compile a query statement for `sqlite` or `postgresql`.
 
     Raises
     ------
@@ -72,7 +72,9 @@ def compile_query(select: Select, database: str) -> CompiledQuery:
 
 
 def compile_order(order: tuple[tuple[str, bool], ...], known: dict[str, Property]) -> str:
-    """Return an ORDER BY clause that ends with the object's number, so that pages never overlap."""
+    """Return an ORDER BY clause that ends with the object's number. The order is then unique, so pages of results never
+    overlap.
+    """
     terms = []
     for name, descending in order:
         definition = known.get(name)
@@ -119,7 +121,7 @@ class _Compiler:
             return _object_id(node, parameters)
         if not definition.custom:
             return _test(f"o.{definition.column}", node, definition, parameters)
-        # One membership test per custom property: a search if the property has an index, otherwise a scan.
+        # Each custom property needs one membership test: a search if the property has an index, otherwise a scan.
         rows = f"SELECT p.object FROM property p WHERE p.name = '{definition.id}'"
         if isinstance(node, IsNull):
             return self._member(rows, not node.negated)
@@ -127,9 +129,7 @@ class _Compiler:
         return self._member(f"{rows} AND {_test(column, node, definition, parameters)}", False)
 
     def _member(self, rows: str, negated: bool) -> str:
-        """Return the SQL of a membership test; both databases find the rows once, before the rest of the
-        query.
-        """
+        """Return the SQL of a membership test. Both databases evaluate it once, before the rest of the query."""
         if self._database == "sqlite":
             return f"o.number {'NOT ' if negated else ''}IN ({rows})"
         return f"o.number {'<> ALL' if negated else '= ANY'} (ARRAY({rows}))"
@@ -199,8 +199,8 @@ def _pattern(pattern: str) -> str:
 
 
 def _parameter(value: Literal, definition: Property) -> Any:
-    """Return a literal in the form of the column; raise InvalidArgument if the literal cannot be compared with the
-    column.
+    """Return a literal of the query in the form of the column with which it is compared; raise InvalidArgument if the
+    two cannot be compared.
     """
     kind = definition.kind
     if kind == "boolean" and isinstance(value, bool):

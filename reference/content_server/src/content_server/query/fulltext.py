@@ -1,4 +1,4 @@
-"""Expression language of CONTAINS, and its translation to either database.
+"""Expression language of CONTAINS, and its translation to SQLite or PostgreSQL.
 
 Adjacent words mean AND; `OR` separates alternatives; `-word` means NOT; a phrase is in double quotes or in
 escaped single quotes; `begin*` is a prefix.
@@ -16,7 +16,7 @@ _TERM = re.compile(r"""-?"[^"]*"|-?'[^']*'|\S+""")
 
 @dataclass(frozen=True)
 class Term:
-    """Word or phrase, with flags for exclusion and prefix."""
+    """Word or phrase of a full-text search; flags mark it as excluded or as a prefix."""
 
     text: str
     negated: bool
@@ -24,7 +24,7 @@ class Term:
 
 
 def parse_contains(expression: str) -> list[list[Term]]:
-    """Return the alternatives, each as a list of terms that must all hold.
+    """Parse an expression of CONTAINS: return its alternatives, each as a list of terms that must all match.
 
     Raises
     ------

@@ -31,16 +31,16 @@ from content_server.query.syntax import (
 )
 from content_server.query.tokens import Token, tokenize
 
-# Deeper nesting is refused, so that no statement can exhaust the stack.
+# Largest depth of nested conditions. Deeper nesting is refused, so that no statement can exhaust the stack.
 MAX_DEPTH = 40
-# Larger integers fit no database column.
+# Largest integer in a statement, because larger integers fit no database column.
 _LARGEST_INTEGER = 2**63 - 1
 _COMPARISONS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 @lru_cache(maxsize=1024)
 def parse(statement: str) -> Select:
-    """Parse a statement.
+    """Parse a query statement.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def parse(statement: str) -> Select:
 
 
 def milliseconds(text: str) -> int:
-    """Return an ISO 8601 time in milliseconds since 1970-01-01 UTC; a time without a zone is UTC. [ms]"""
+    """Return an ISO 8601 time in milliseconds since 1970-01-01 UTC. If the time has no zone, UTC is assumed. [ms]"""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -102,7 +102,7 @@ class _Parser:
         return Select(columns, type_id, where, order)
 
     def _name(self) -> str:
-        # An alias before the property is ignored, since there is only one type.
+        # An alias before the name of a property is ignored, since a statement has only one type.
         return self._take("name", "a property").rpartition(".")[2]
 
     def _columns(self) -> tuple[tuple[str, str], ...]:

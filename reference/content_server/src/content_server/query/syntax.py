@@ -1,4 +1,4 @@
-"""Syntax tree of a statement."""
+"""Syntax tree of a query statement."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Contains:
 
 @dataclass(frozen=True)
 class Not:
-    """Condition with NOT before it."""
+    """Negated condition: NOT condition."""
 
     condition: Condition
 

@@ -1,4 +1,4 @@
-"""Tokens of a statement."""
+"""Tokens of a query statement."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEYWORDS = frozenset(
         "CONTAINS",
     ]
 )
-# Longer statements are refused, since the parser is recursive.
+# Largest length of a statement. Longer statements are refused, since the parser is recursive.
 MAX_LENGTH = 32_768
 
 _TOKEN = re.compile(
@@ -58,7 +58,7 @@ class Token:
 
 
 def tokenize(statement: str) -> list[Token]:
-    """Split a statement into tokens; the last token is of kind `end`.
+    """Split a query statement into tokens; the last token is of kind `end`.
 
     Raises
     ------
@@ -86,6 +86,6 @@ def _token(kind: str, text: str, place: int) -> Token:
     if kind == "word" and text.upper() in KEYWORDS:
         return Token("keyword", text.upper(), place)
     if kind == "string":
-        # Doubled quotes are resolved here; backslashes are kept, since LIKE and CONTAINS interpret them.
+        # Doubled quotes in a text are replaced here. Backslashes are kept, since LIKE and CONTAINS interpret them.
         return Token(kind, text[1:-1].replace("''", "'"), place)
     return Token(kind, text, place)

@@ -33,7 +33,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Row of table `object`, with the identifier of the parent.
+    """Row of table `object`, with the identifier of the parent folder.
 
     Times are milliseconds since 1970-01-01 UTC. [ms]
     """
@@ -99,7 +99,7 @@ class Repository:
 
 
 def now() -> int:
-    """Return the current time in milliseconds, the precision of the repository. [ms]"""
+    """Return the current time in milliseconds, which is the time resolution of the repository. [ms]"""
     return int(time.time() * 1000)
 
 
@@ -109,7 +109,7 @@ def select(session: Session, kind: str, rest: str, parameters: Any = ()) -> list
 
 
 def find(session: Session, object_id: str) -> Stored:
-    """Return the object with an identifier; without a version label, the latest version.
+    """Return the object with an identifier; if the identifier has no version label, return the latest version.
 
     Raises
     ------

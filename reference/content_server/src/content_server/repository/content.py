@@ -13,7 +13,7 @@ _RANGE = re.compile(r"bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.ASCII)
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a content. [bytes]"""
+    """Part of a content, by offset and length. [bytes]"""
 
     stored: Stored
     content_id: str
@@ -23,7 +23,7 @@ class Part:
 
     @property
     def partial(self) -> bool:
-        """True if a client requested a range."""
+        """True if a client requested a range of the content."""
         return self.count != self.length
 
 
@@ -53,7 +53,7 @@ def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
     first = int(match[1])
     last = min(int(match[2]), length - 1) if match[2] else length - 1
     if match[2] and int(match[2]) < first:
-        return None  # invalid, and therefore ignored
+        return None  # A header with an invalid range is ignored.
     if first >= length:
         raise RangeNotSatisfiable(f"the range begins at {first}, the content has {length} bytes", length)
     return first, last - first + 1

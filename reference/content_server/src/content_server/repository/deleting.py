@@ -21,10 +21,10 @@ _BATCH = 500
 
 
 def delete(repository: Repository, user: User, target: Target, all_versions: bool) -> None:
-    """Delete an object.
+    """Delete an object of the repository.
 
-    A document is deleted with all versions by default, a folder only if it is empty; deleting a working copy
-    cancels the check-out.
+    By default, a document is deleted with all its versions. A folder is deleted only if it is empty. Deleting a working
+    copy cancels the check-out.
     """
     user.must_write()
     with repository.database.write() as session:
@@ -49,7 +49,7 @@ def delete(repository: Repository, user: User, target: Target, all_versions: boo
 
 
 def cancel_check_out(repository: Repository, user: User, target: Target) -> None:
-    """Remove a working copy, so that the document may be checked out by others."""
+    """Remove a working copy, so that other users may check out the document."""
     user.must_write()
     with repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)
@@ -67,7 +67,7 @@ def _cancel(session: Session, working_copy: Stored, user: User) -> list[Stored]:
 
 
 def _one_version(session: Session, stored: Stored, user: User) -> list[Stored]:
-    """Delete one version; if it was the latest version, the previous version becomes the latest."""
+    """Delete one version of a document; if it was the latest version, the previous version becomes the latest."""
     if stored.latest:
         must_be_current(stored, user)
         before = select(
@@ -90,7 +90,7 @@ def _has_children(session: Session, folder: Stored) -> bool:
 
 
 def delete_rows(repository: Repository, session: Session, rows: list[Stored]) -> set[str]:
-    """Delete rows with their properties and texts; return the identifiers of contents that no version refers
+    """Delete rows of objects with their properties and texts; return the identifiers of contents that no version refers
     to any more.
     """
     unused: set[str] = set()
@@ -133,7 +133,7 @@ def delete_tree(repository: Repository, user: User, target: Target) -> list[str]
         stay = [m for m in members if m.id in held]
         kept = _folders_of(stay, folders)
         unused = delete_rows(repository, session, [m for m in members if m.id not in held])
-        # Deepest first: a folder cannot be deleted before its subfolders.
+        # The deepest folders are deleted first, because a folder cannot be deleted before its subfolders.
         gone = sorted((f for f in folders if f.number not in kept), key=lambda f: -(f.path or "").count("/"))
         for folder in gone:
             delete_rows(repository, session, [folder])

@@ -69,7 +69,9 @@ class Target:
 
 @contextmanager
 def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
-    """Store an upload and yield the columns that describe it; if the block fails, the content is removed."""
+    """Store an upload and yield the columns that describe it; if the context ends with an exception, remove the
+    content.
+    """
     if upload is None:
         yield {}
         return
@@ -82,8 +84,8 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
             "file_name": (upload.file_name or fallback_name)[:255],
         }
     except Storage:
-        # After a failed commit the state of the metadata is unknown, so the sweep decides whether the file is
-        # removed.
+        # After a failed commit, it is unknown whether the metadata were changed. The file is kept, and the sweep
+        # decides later whether it is removed.
         raise
     except BaseException:
         repository.storage.remove(content_id)
@@ -92,8 +94,8 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
 
 @contextmanager
 def name_conflicts(name: str) -> Iterator[None]:
-    """Convert the violation of a unique index: to a name conflict, or to a conflict with a change by another
-    user.
+    """Convert the violation of a unique index to a CMIS exception: a name conflict, or a conflict with a change by
+    another user.
     """
     try:
         yield
@@ -104,12 +106,12 @@ def name_conflicts(name: str) -> Iterator[None]:
 
 
 def unreferenced(session: Session, contents: set[str]) -> set[str]:
-    """Return the contents that no version refers to."""
+    """Return those of the given contents that no version refers to."""
     return contents - known_contents(session, sorted(contents))
 
 
 def known_contents(session: Session, contents: list[str]) -> set[str]:
-    """Return the contents that a version refers to."""
+    """Return those of the given contents that a version refers to."""
     if not contents:
         return set()
     slots = ", ".join("?" * len(contents))
@@ -120,7 +122,8 @@ def known_contents(session: Session, contents: list[str]) -> set[str]:
 def must_be_current(stored: Stored, user: User, token: str | None = None) -> None:
     """Raise an exception unless the user may change an object.
 
-    Refused are old versions, checked-out documents, working copies of other users, and stale change tokens.
+    Changes are refused for old versions, checked-out documents and working copies of other users, and if the change
+    token is outdated.
     """
     user.must_write()
     if token and token != str(stored.change_token):
@@ -246,7 +249,7 @@ def set_content(
     token: str | None,
     view: View,
 ) -> Json:
-    """Replace the content of a document; without an upload, remove the content."""
+    """Replace the content of a document; if there is no upload, remove the content."""
     with repository.database.read() as session:
         _check_content_change(resolve(session, target.object_id, target.path), user, overwrite, token)
     text = fulltext.text_of(upload.stream, upload.mime_type) if upload else None

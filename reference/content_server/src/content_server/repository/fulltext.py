@@ -6,12 +6,12 @@ from typing import BinaryIO
 
 from content_server.database import Database, Session
 
-# Number of bytes of a text that are indexed; PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
+# Largest number of bytes of a text that are indexed; PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
 MAX_INDEXED = 256 * 1024
 
 
 def text_of(content: BinaryIO, mime_type: str) -> str | None:
-    """Return the text to index, and rewind the stream; None if the content is not text."""
+    """Return the text of an upload for the index, and rewind the stream; return None if the content is not text."""
     if not mime_type.startswith("text/"):
         return None
     text = content.read(MAX_INDEXED).decode("utf-8", "replace").replace("\x00", " ")
@@ -20,7 +20,7 @@ def text_of(content: BinaryIO, mime_type: str) -> str | None:
 
 
 def insert_statement(database: Database) -> str:
-    """Return the SQL statement that indexes a text under the number of an object."""
+    """Return the SQL statement that adds a text to the full-text index under the number of an object."""
     if database.kind == "sqlite":
         return "INSERT INTO fulltext (rowid, words) VALUES (?, ?)"
     return "INSERT INTO fulltext (object, words) VALUES (?, to_tsvector('simple', ?))"

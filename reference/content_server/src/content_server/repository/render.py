@@ -19,7 +19,7 @@ _NUMERIC = ("integer", "decimal", "datetime")
 
 @dataclass(frozen=True)
 class View:
-    """Requested representation of objects.
+    """Representation of objects that a client requests.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, 
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
         numbers = wanted[start : start + 512]
-        # The numbers are padded to a power of two, so that a few prepared statements are reused.
+        # The list of object numbers is padded to a power of two, so that a few prepared statements are reused.
         length = 1 << (len(numbers) - 1).bit_length()
         numbers += [-1] * (length - len(numbers))
         rows = session.rows(

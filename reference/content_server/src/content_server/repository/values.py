@@ -13,9 +13,9 @@ from content_server.query.parser import milliseconds
 from content_server.types import Property, properties_of
 
 MAX_NAME = 255
-# Longest value; longer values belong in content, and PostgreSQL could not index them.
+# Largest length of a property value. Longer values belong in content, and PostgreSQL could not index them.
 MAX_VALUE = 2000
-_LARGEST_INTEGER = 2**53  # larger integers are not exact in all JSON readers
+_LARGEST_INTEGER = 2**53  # Largest integer, because larger integers are not exact in all JSON readers.
 
 
 @dataclass
@@ -64,7 +64,7 @@ def parse_changes(properties: Mapping[str, str | None], type_id: str) -> Changes
 
 
 def check_name(name: str | None) -> str:
-    """Return a name after a check.
+    """Check the name of an object, and return it.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _number(definition: Property, text: str) -> float:
 
 
 def write_custom(session: Session, number: int, custom: Mapping[str, tuple[str | None, float | None] | None]) -> None:
-    """Set or remove property rows of one object."""
+    """Set or remove rows with custom properties of one object."""
     rows = [(number, name, *pair) for name, pair in custom.items() if pair is not None]
     if rows:
         slots = ", ".join(["(?, ?, ?, ?)"] * len(rows))
@@ -139,7 +139,9 @@ def insert_object(session: Session, columns: Mapping[str, Any]) -> int:
 
 
 def update_object(session: Session, number: int, token: int, columns: Mapping[str, Any]) -> bool:
-    """Update a row and raise its change token; return False if the row was changed after it was read."""
+    """Update the row of an object and increase its change token; return False if the row was changed after it
+    was read.
+    """
     assignments = ", ".join(f"{name} = ?" for name in columns)
     return (
         session.change(

@@ -157,7 +157,7 @@ def _index(
         fulltext.add(repository.database, session, copy.number, text)
     elif copy.content_id == latest.content_id:
         fulltext.move(repository.database, session, latest.number, copy.number)
-    else:  # the working copy already has its content: read it from the storage area
+    else:  # The content of the working copy is already stored, so it is read from the storage area.
         fulltext.remove(repository.database, session, latest.number)
         fulltext.add(repository.database, session, copy.number, _stored_text(repository, copy))
 
