@@ -70,7 +70,8 @@ def _number(place: str, number: str, unit: str) -> Number:
     return Number(place, float(digits) * _FACTORS[unit], step / 2 * _FACTORS[unit])
 
 
-# Patterns of sentences with numbers, by name of the quantity; each pattern begins after the name of the configuration.
+# Patterns of sentences with numbers, by name of the quantity. Each pattern begins with the text that follows the name
+# of the configuration.
 _AT = rf"at (?P<load>{_NUMBER}) users"
 # The headline may state results about objectives before it states the throughput.
 _ANSWER = r"(?:, the system [^;]*;|,)"

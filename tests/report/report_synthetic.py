@@ -351,8 +351,8 @@ MANY_TRANSACTIONS = 60
 
 
 def many() -> Results:
-    """Return a study of 24 configurations at three loads with 60 transactions; all configurations have the level `disk
-    fast`.
+    """Return a study of 24 configurations at three loads with 60 transactions. In all configurations, the factor for
+    the disk has the level `disk fast`.
     """
     keys = [dict(zip(MANY_FACTORS, levels, strict=True)) for levels in itertools.product(*MANY_FACTORS.values())]
     configurations, runs = [], []

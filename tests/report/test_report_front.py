@@ -35,7 +35,7 @@ def name(block: Block) -> str:
 
 
 def words(block: Block) -> str:
-    """Return all words of a block; for a figure, its description and its note."""
+    """Return all words of a block of the first screen. For a figure, these are its description and its note."""
     if isinstance(block, Paragraph):
         return "".join(run.text for run in block.content)
     if isinstance(block, Callout):

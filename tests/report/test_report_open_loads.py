@@ -50,7 +50,7 @@ def open_results(*, bare: bool = False) -> Results:
 
 
 def drawn_loads(found: Any) -> Iterator[float]:
-    """Yield the loads of all measured points in the data of a figure; only measured points have the key `state`."""
+    """Yield the loads of all measured points in the data of a figure. Only measured points have the key `state`."""
     if isinstance(found, dict):
         if "state" in found and isinstance(found.get("load"), int | float):
             yield float(found["load"])

@@ -194,7 +194,8 @@ what_if: [cpu x1.5, nodes app=5, think 1 s]
         # The value and both ends of its interval are rounded to the same digit.
         places = [len(number.partition(".")[2]) for number in shown]
         assert len(set(places)) == 1, shown
-        # An error has at most two digits; if the value is smaller than its error, the first digit of the value remains.
+        # An error is printed with at most two digits. If a value is smaller than its error, the first digit of the
+        # value remains.
         assert places[0] == 0 or places[0] < 2 - math.log10(min((high - low) / 2, 10 * value or math.inf)), shown
 
 

@@ -224,7 +224,7 @@ def test_what_is_written_means_what_was_read(text):
             work_out(again, values)
     else:
         assert work_out(again, values) == value
-        # The language writes powers as ^; its precedence is otherwise that of Python.
+        # The language of rules writes powers as ^. Otherwise its operator precedence is that of Python.
         if "if(" not in text:
             assert value == pytest.approx(eval(text, {"min": min, **values}))
 

@@ -327,7 +327,7 @@ def test_fault_is_reported_at_its_place(fault: Case, files: Files, capfd: pytest
     lines = [each for each in printed.err.splitlines() if each.startswith(f"{path}:{line}:{column}: ")]
     assert lines, f"expected a fault at {line}:{column}, got\n{printed.err}"
     assert any(all(word in each for word in fault.words) for each in lines), printed.err
-    # One mistake causes one message; the faults that follow from it are not reported.
+    # A mistake causes one message. The faults that only follow from this mistake are not reported.
     assert len(printed.err.splitlines()) == 1, printed.err
 
 

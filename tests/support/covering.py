@@ -18,7 +18,7 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.statistics.histograms import Layout
 
 SERIES = int(os.environ.get("TOWTANK_CERTIFY", "0"))
-"""Number of series for each cell of the tables; 0 stands for the small number of the normal suite."""
+"""Number of random series for each cell of the tables. 0 stands for the small number of the normal suite."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 LAYOUT = Layout(1, 3_600_000_000_000, 3)
 
@@ -54,7 +54,7 @@ class Cell:
 
     @property
     def coverage(self):
-        """Share of the given intervals that contain the true value; None if no interval was given."""
+        """Share of the given intervals that contain the true value, or None if no interval was given."""
         return self.held / self.given if self.given else None
 
     def row(self, *head):

@@ -134,7 +134,9 @@ def _built(name: str) -> Any:
 
 @contextmanager
 def few_replicates() -> Iterator[None]:
-    """Use few replicates for fitted models, to save time; the code paths are the same as with many replicates."""
+    """Use few bootstrap replicates for fitted models, to save time. The code paths are the same as with many
+    replicates.
+    """
     with (
         patch.object(replicates.replicates, "__defaults__", (_FEW, replicates.SEED)),
         patch.object(network_replicates.fit_network, "__defaults__", (_FEW, network_replicates.SEED)),

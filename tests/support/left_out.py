@@ -28,7 +28,7 @@ def cause(reason: str) -> str:
 
 
 def line(reasons: Iterable[str]) -> str | None:
-    """Return the line at the end of a run; None if no test was skipped.
+    """Return the line about skipped tests at the end of a run, or None if no test was skipped.
 
     Examples
     --------

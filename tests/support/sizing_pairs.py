@@ -23,7 +23,9 @@ _LIMIT = 0.003
 
 
 def _rows(document: Json) -> Iterator[Json]:
-    """Yield all rows with objectives and a probability: the answer, the other candidates, and the what-if rows."""
+    """Yield all rows of a sizing with objectives and a probability: the answer, all other candidates, and the what-if
+    rows.
+    """
     for key in ("answer", "next_cheaper", "strongest"):
         if document[key] is not None:
             yield document[key]

@@ -12,7 +12,7 @@ Request = tuple[str, dict[str, str], bytes]
 
 
 class Receiver:
-    """Received requests and prepared responses; if no response is prepared, the receiver reports success.
+    """Receiver that stores its requests and returns prepared responses. If no response is prepared, it reports success.
 
     Attributes
     ----------

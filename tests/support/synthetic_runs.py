@@ -41,7 +41,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Transaction that consists of one request; times count from the start of the run. [s]"""
+    """Transaction that consists of one request. Its times are counted from the start of the run. [s]"""
 
     transaction: int
     intended: float

@@ -99,7 +99,7 @@ class Tab:
         await self.call("Emulation.setEmulatedMedia", features=features)
 
     async def evaluate(self, expression: str) -> Any:
-        """Return the value of a JavaScript expression; a promise is awaited.
+        """Return the value of a JavaScript expression. If the value is a promise, wait for its result.
 
         The security policy of the page does not apply to the expression.
         """

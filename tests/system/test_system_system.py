@@ -1,4 +1,6 @@
-"""A system of small real servers: ordered start, observation, complete stop, and a report of every failure."""
+"""A system of small real servers: it starts them in order, observes them, stops all of them, and reports every
+failure.
+"""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Queries and forms are sent as the original tool sends them; text that decoding would change is kept as written.
+"""Queries and forms are sent as the original tool sends them. Text that decoding would change is kept as written.
 
 Sources: the percent-decoding and the parser of forms of the URL standard (https://url.spec.whatwg.org/), RFC 3986,
 sections 2.1 and 2.2, and RFC 7578, section 4.3 (several files of one name).

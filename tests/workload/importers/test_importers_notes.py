@@ -1,4 +1,6 @@
-"""Notes that were wrong in a former version; each must describe the behaviour of the workload."""
+"""Notes of imports that were wrong in a former version. Each note must describe the behaviour of the imported
+workload.
+"""
 
 from __future__ import annotations
 
