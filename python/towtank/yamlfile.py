@@ -1,8 +1,7 @@
 """Reads YAML files with the position of every key and value.
 
 The files follow the core schema of YAML 1.2, in which `yes` and `on` are text, and `017` is 17. The parser's events
-are read directly, so that nesting, aliases and size are checked before any object is built.
-"""
+are read directly, so that nesting, aliases and size are checked before any object is built."""
 
 from __future__ import annotations
 
@@ -59,8 +58,7 @@ class Node:
     keys : dict of str to (int, int)
         Line and column of each key of a mapping.
     file : str
-        File that contains the value; presets and factors may put a value from one file into the tree of another.
-    """
+        File that contains the value; presets and factors may put a value from one file into the tree of another."""
 
     value: Any
     path: Path_
@@ -140,8 +138,7 @@ def find(root: Node, path: Path_) -> tuple[Node, Node | None]:
     """Return the deepest existing node on a path, and its parent.
 
     Parts of the path for which no node exists are skipped, because pydantic adds names of union branches to its
-    paths.
-    """
+    paths."""
     node, parent = root, None
     for part in path:
         child = node.child(part)
@@ -164,8 +161,7 @@ def _key_of(node: Node, children: dict[Any, Node]) -> Any:
     """Return the key under which a mapping contains a node.
 
     Usually the key is the last part of the node's path. A value that overrides another may have a different path; its
-    key is found by searching the mapping.
-    """
+    key is found by searching the mapping."""
     own = node.path[-1] if node.path else None
     return own if children.get(own) is node else next(name for name, child in children.items() if child is node)
 
@@ -191,8 +187,7 @@ def parse_value(text: str, name: str, key: str = "") -> Node:
     name : str
         Source of the value, such as `<command line>`.
     key : str, optional
-        Path of the key that gets the value, for messages.
-    """
+        Path of the key that gets the value, for messages."""
     builder = _Builder(name)
     try:
         root = builder.build(text)
@@ -227,8 +222,7 @@ def load(path: Path | str) -> Document:
     Raises
     ------
     StudyError
-        With one fault if the file cannot be read or is not YAML, or with a fault for each repeated key.
-    """
+        With one fault if the file cannot be read or is not YAML, or with a fault for each repeated key."""
     name = str(path)
     return read(_read_text(Path(path), name), name)
 
@@ -267,8 +261,7 @@ def decoded(raw: bytes, name: str | Path) -> str:
     Raises
     ------
     StudyError
-        With the position of the first byte that is not valid UTF-8.
-    """
+        With the position of the first byte that is not valid UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -377,8 +370,7 @@ class _Builder:
     def _expand(self, event: Event, target: Node, path: Path_, depth: int) -> Node:
         """Copy the value that an alias refers to.
 
-        Each copy counts towards the limits of size and nesting, so that a YAML bomb is refused.
-        """
+        Each copy counts towards the limits of size and nesting, so that a YAML bomb is refused."""
         if depth > DEPTH_AT_MOST:
             raise self._error(event, f"must be nested at most {DEPTH_AT_MOST} deep with aliases written out")
         node = self._make(event, target.value, path)
@@ -432,8 +424,7 @@ def merge(base: Node, over: Node) -> Node:
 
     Mappings are merged by key, null removes a key, and any other value replaces the old value. This is JSON Merge
     Patch (RFC 7396) with one exception: a null without a key to remove is kept, so that a later check reports the
-    missing value.
-    """
+    missing value."""
     if not (isinstance(base.value, dict) and isinstance(over.value, dict)):
         return over.copy()
     merged = base.copy()

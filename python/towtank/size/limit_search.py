@@ -1,6 +1,5 @@
 """Searches for the load at which a candidate violates an objective, with the best estimates and in every
-random draw.
-"""
+random draw."""
 
 from __future__ import annotations
 
@@ -31,23 +30,19 @@ DRAW_PRECISION = 2.0**-3
 """Relative width of the range of loads in which the load limit of a random draw is interpolated. [ratio]"""
 _STEPS = (1.1, 1.3)
 """Factors of the first steps from the start of a search for a load limit; later steps have a factor of two. [1] A small
-step finds a nearby limit without solving a network with twice the users.
-"""
+step finds a nearby limit without solving a network with twice the users."""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
 """Highest number of users in the search for a load limit, or `_TIMES_AT_MOST` times the load if that is more. [1] The
-time of a solution grows with the number of users, so the search for a limit that does not exist would take long.
-"""
+time of a solution grows with the number of users, so the search for a limit that does not exist would take long."""
 _TIMES_AT_MOST = 8.0
 _DRAWS_AT_MOST = 16.0
 """Highest load in the search for the load limit of a random draw, relative to the limit with the best estimates.
-[ratio]
-"""
+[ratio]"""
 _USERS_OF_INTERVALS = 20_000_000
 """Highest sum of users over all solutions for the interval of a load limit. [1] The time of a solution grows with the
 number of users. With 200 random draws and about four solutions for each, a limit above 25,000 users has no interval.
-This bound does not apply to the search for dates.
-"""
+This bound does not apply to the search for dates."""
 _SOLUTIONS_OF_A_DRAW = 4
 """Approximate number of solutions that each random draw takes in the search for an interval. [1]"""
 
@@ -58,8 +53,7 @@ _Bools = npt.NDArray[np.bool_]
 
 def within(question: Question, outcome: Outcome) -> bool:
     """Return True if all objectives except throughput objectives hold, and all utilization limits hold. A throughput
-    objective does not bound the load from above.
-    """
+    objective does not bound the load from above."""
     if outcome.why_not or outcome.too_busy(question):
         return False
     checks = zip(question.checks, outcome.values, strict=True)
@@ -69,8 +63,7 @@ def within(question: Question, outcome: Outcome) -> bool:
 def missed_by_throughput(question: Question, drawn: Draws | None) -> float | None:
     """Return the share of the random draws that violate only a throughput objective. [ratio] None without draws or
     without a throughput objective. These draws do not affect the load limit, which depends only on response times
-    and utilizations.
-    """
+    and utilizations."""
     if drawn is None or not any(check.upward for check in question.checks):
         return None
     holds = sum(all(within(question, outcome) for outcome in group) for group in drawn.groups)
@@ -80,16 +73,14 @@ def missed_by_throughput(question: Question, drawn: Draws | None) -> float | Non
 def is_bounded(question: Question, load: Load) -> bool:
     """Return True if a higher load can violate an objective for response time or utilization, or overload an open
     class. In a closed class utilization never exceeds 100 %, however many users there are. In an open class the load
-    can exceed the capacity.
-    """
+    can exceed the capacity."""
     times = any(not check.upward for check in question.checks)
     return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
     """Return the largest ratio of a response time to its limit. With all nodes running, ratios of utilizations to their
-    limits count too. [ratio]
-    """
+    limits count too. [ratio]"""
     if outcome.why_not:
         return math.inf
     pairs = zip(question.checks, outcome.values, strict=True)
@@ -102,8 +93,7 @@ def nearness(question: Question, outcome: Outcome) -> float:
 @dataclass
 class _Bracket:
     """Range of the load limit in each random draw: objectives hold at load factor `low` and fail at `high`. The
-    solutions at both factors are kept.
-    """
+    solutions at both factors are kept."""
 
     low: Floats
     high: Floats
@@ -149,8 +139,7 @@ class Limits:
     -----
     If objectives hold at a load, they hold at every lower load. So a draw is solved only between the highest factor at
     which its objectives hold and the lowest factor at which they fail. The end of an interval, which is the limit of
-    one draw, takes about three solutions for each draw.
-    """
+    one draw, takes about three solutions for each draw."""
 
     question: Question
     candidate: Candidate
@@ -176,8 +165,7 @@ class Limits:
     @property
     def best(self) -> float:
         """Load limit with the best estimates, as a factor of the load, found by bisection. [1] The factor is 0 if even
-        a millionth of the load is too much, and infinite if no objective limits the load.
-        """
+        a millionth of the load is too much, and infinite if no objective limits the load."""
         bracket = self._best_bracket()
         return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
 
@@ -199,8 +187,7 @@ class Limits:
     @property
     def why_no_interval(self) -> str:
         """Reason why a load limit that differs between random draws has no interval; empty if the limit has an interval
-        or does not vary.
-        """
+        or does not vary."""
         if not self.varies or math.isinf(self.best) or self.interval() is not None:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
@@ -225,15 +212,13 @@ class Limits:
     @property
     def _start(self) -> float:
         """Load factor at which the search for the limit of a random draw starts: the limit with the best estimates, or
-        1. [1]
-        """
+        1. [1]"""
         return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
 
     @property
     def _farthest(self) -> float:
         """Largest load factor tried with the best estimates; the first factor of the search if no objective bounds the
-        load. [1]
-        """
+        load. [1]"""
         if not self.is_bounded:
             return self.near
         return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
@@ -263,8 +248,7 @@ class Limits:
 
     def _bracket(self) -> _Bracket:
         """Return the range of the load limit in all draws. If the limit is equal in all draws, this is the range of the
-        best estimates.
-        """
+        best estimates."""
         if self._draws is None:
             count = len(self.question.draws)
             low, high = np.zeros(count), np.full(count, math.inf)
@@ -276,8 +260,7 @@ class Limits:
 
     def interval(self) -> Interval | None:
         """Return the 95 % interval of the load limit, widened to contain the best estimate; None if there is no
-        interval.
-        """
+        interval."""
         if not self.varies or math.isinf(self.best):
             return None
         found = self.spare(np.ones(len(self.question.draws)))
@@ -292,8 +275,7 @@ class Limits:
         -----
         The search always solves the required load of a draw. So the lower end is above 1 if and only if the objectives
         hold at the required load in 97.5 % of the draws. If there are too many users for the search, the limits that
-        the search for dates has found are used.
-        """
+        the search for dates has found are used."""
         if self.varies and not self.able and not self._narrowed:
             return None
         count = len(loads)
@@ -302,8 +284,7 @@ class Limits:
 
     def _statistic(self, place: int, loads: Floats) -> float:
         """Return the order statistic of the relative load limits: the limit that is larger than those of
-        `place` draws.
-        """
+        `place` draws."""
         bracket = self._bracket()
 
         def ends() -> tuple[float, float]:
@@ -325,8 +306,7 @@ class Limits:
         draws: Sequence[int | None],
     ) -> tuple[float, float]:
         """Narrow the range between the lower and the upper bound of a load limit to a precision. A draw is solved at a
-        load factor only if its range contains the factor.
-        """
+        load factor only if its range contains the factor."""
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
@@ -377,14 +357,12 @@ class Limits:
 
     def _within_reach(self, bracket: _Bracket) -> _Bools:
         """Return a mask of the random draws whose load limit has an upper bound, or whose lower bound is below the
-        highest load tried.
-        """
+        highest load tried."""
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
         """Halve the range of the load limit of each selected draw whose range is wider than `LIMIT_PRECISION`. Return
-        True if there was such a draw.
-        """
+        True if there was such a draw."""
         bracket = self._bracket()
         wide = open_ones & (bracket.high > bracket.low * (1 + LIMIT_PRECISION)) & self._within_reach(bracket)
         if wide.any():
@@ -404,8 +382,7 @@ class Limits:
     @property
     def of_draws(self) -> Floats:
         """Load limit of each random draw, interpolated between its bounds; infinite if the search found no
-        limit. [1]
-        """
+        limit. [1]"""
         bracket, found = self._bracket(), []
         for place, (low, high) in enumerate(zip(bracket.low, bracket.high, strict=True)):
             finite = low > 0 and math.isfinite(high)
@@ -415,8 +392,7 @@ class Limits:
 
     def _part(self, place: int) -> float:
         """Return the position of a draw's load limit between its lower (0) and upper (1) bound, interpolated in
-        logarithms. [ratio]
-        """
+        logarithms. [ratio]"""
         bracket = self._bracket()
         if place not in bracket.at_low or place not in bracket.at_high:
             return 0.5
@@ -430,8 +406,7 @@ class Limits:
 
     def used(self, name: str, lost: str | None) -> list[float]:
         """Return the utilization of a station at the load limit of each draw, interpolated between the bounds of the
-        limit. [ratio]
-        """
+        limit. [ratio]"""
         bracket, found = self._bracket(), []
         for place in range(len(bracket.low)):
             low, high = (_used(side.get(place, ()), name, lost) for side in (bracket.at_low, bracket.at_high))

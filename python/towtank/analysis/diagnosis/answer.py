@@ -55,7 +55,7 @@ _CLAUSES = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where a limit was found: tier, host, transaction and part of the tier; unknown entries are None.
+    """Place of a limit: tier, host, transaction and part of the tier; unknown entries are None.
 
     Attributes
     ----------

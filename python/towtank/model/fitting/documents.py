@@ -63,8 +63,7 @@ class FitRequest:
         Number of highest levels to leave out of the fit; None leaves out the highest level for a test, and then
         fits all levels.
     think_s : float or None
-        Think time, for results without a measured think time. [s]
-    """
+        Think time, for results without a measured think time. [s]"""
 
     curve: str
     servers: int | None = None
@@ -90,8 +89,7 @@ class Answer:
     think_s : float
     configuration : Configuration or None
     asserted : bool
-        True if the user stated the number of servers of the bottleneck.
-    """
+        True if the user stated the number of servers of the bottleneck."""
 
     document: Json
     choice: Choice
@@ -118,8 +116,7 @@ def fit_table(path: Path, columns: Columns, request: FitRequest) -> Answer:
 
 def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[Answer]:
     """Fit a capacity curve to each configuration of a results folder whose label contains `wanted`; None selects every
-    configuration.
-    """
+    configuration."""
     configurations = read_configurations(path)
     chosen = [
         configuration
@@ -228,8 +225,7 @@ def number(value: float) -> float | None:
 
 def _parameters(candidate: Candidate) -> Json:
     """Return the parameters of a fitted curve and the quantities derived from them, each with its confidence
-    intervals.
-    """
+    intervals."""
     fit = candidate.fit
     values = dict(zip(fit.curve.parameters, (float(value) for value in fit.parameters), strict=True))
     if "lambda" in values:
@@ -264,8 +260,7 @@ def _parameters(candidate: Candidate) -> Json:
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
     """Return each measured point for JSON. A point that was fitted also has the fitted throughput with its bootstrap
-    band. [1/s]
-    """
+    band. [1/s]"""
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}
     if shown is not None:
@@ -313,8 +308,7 @@ def _doubt(verdict: Json, doubts: list[str]) -> None:
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
     """Return a doubt if too much CPU time in some runs belongs to no tier. The doubt names the run with the largest
-    share of such time.
-    """
+    share of such time."""
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs
@@ -404,8 +398,7 @@ def _time_error(point: Json, metric: str, named: str | None) -> float | None:
 
 def _closed(choice: Choice) -> Candidate | None:
     """Return the closed curve to write to a file: the chosen curve, if closed, or the closed curve that fits throughput
-    and busy time best.
-    """
+    and busy time best."""
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
         return choice.chosen
@@ -430,8 +423,7 @@ def written_model(answer: Answer, source: str, path: Path, *, option: str = "") 
     Raises
     ------
     ModelError
-        If the answer has no closed curve, or the curve is rejected.
-    """
+        If the answer has no closed curve, or the curve is rejected."""
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == REJECTED:
         why = answer.choice.refused.get("closed", "none was fitted") if closed is None else "the curve is rejected"
