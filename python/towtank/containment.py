@@ -164,7 +164,9 @@ def attempt_or(part: str, otherwise: T, make: Callable[P, T], *arguments: P.args
 
 
 def attempt_unknown(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Make one part of the output as `attempt` does, but raise known errors, which end the whole command."""
+    """Make one part of the output as `attempt` does, but contain only internal faults: an error that Towtank itself
+    reports, such as a wrong input, is raised and ends the command.
+    """
     made = attempt(part, make, *arguments, **keywords)
     if isinstance(made, Failed) and not made.internal and made.error is not None:
         raise made.error

@@ -100,7 +100,7 @@ def test_a_client_that_trusts_it_trusts_its_hosts(host: str, tmp_path: Path) -> 
 def test_files_that_do_not_belong_together_are_reported(tmp_path: Path) -> None:
     kept(tmp_path)
     (tmp_path / "ca.pem").write_bytes(new_authority().pem)
-    with pytest.raises(StudyError, match="got two that do not match"):
+    with pytest.raises(StudyError, match="got a key of another certificate"):
         kept(tmp_path)
     (tmp_path / "ca.key").write_text("rubbish")
     with pytest.raises(StudyError, match="must be the certificate authority of recordings"):

@@ -15,8 +15,8 @@ SECTION = Section(
 def record_share(tabled: Tabled, of: str, system: str, held: int, series: int, *, least: float) -> None:
     """Store the share of intervals that contain the true value, for the certification page.
 
-    The test fails if the share is too low. It also fails if all intervals of 100 or more series contain the true
-    value, because these intervals are too wide.
+    The test fails if the share is too low. It also fails if there are 100 or more series and the interval of every
+    series contains the true value, because such intervals are too wide.
     """
     always = held == series >= 100
     cells = (str(series), percent(held / series), percent(least))

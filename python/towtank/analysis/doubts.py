@@ -19,7 +19,7 @@ class Level(StrEnum):
 
 
 class Kind(StrEnum):
-    """Kinds of doubts."""
+    """Reasons to doubt a measurement."""
 
     GENERATOR_SATURATED = "generator_saturated"
     GENERATOR_STALLED = "generator_stalled"

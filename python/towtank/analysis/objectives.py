@@ -190,10 +190,11 @@ class _Certainty:
         return self.of(points, met=False) if points else None
 
     def of(self, points: list[Json], *, met: bool) -> bool | None:
-        """Return True if the intervals confirm a verdict at the given load levels.
+        """Return True if confidence intervals confirm a verdict on an objective at the given load levels, False if they
+        do not.
 
-        For a violated objective, the interval at one level suffices; for a met objective, those at all levels are
-        needed. None if an interval that would decide is missing.
+        The interval at one level suffices to confirm that the objective is violated; the intervals at all levels are
+        needed to confirm that it is met. None if the available intervals do not decide and an interval is missing.
         """
         if is_about_stored(self.objective):
             found = [run for point in points for run in _summaries(point, self.runs)]

@@ -214,7 +214,9 @@ def _read(certificate: Path, key: Path) -> Authority:
         raise StudyError.at(certificate.parent, message) from None
     sound = isinstance(private, ec.EllipticCurvePrivateKey)
     if not sound or private.public_key() != read.public_key():
-        message = "must be a certificate and its key (remove both files to make new ones), got two that do not match"
+        message = (
+            "must be a certificate and its key, got a key of another certificate: remove both files to make new ones"
+        )
         raise StudyError.at(certificate.parent, message)
     assert isinstance(private, ec.EllipticCurvePrivateKey)
     return Authority(private, read)

@@ -19,7 +19,8 @@ from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# Name of the archive in notes if the archive is not kept. Line n of the archive is request n.
+# Word that notes use in place of the path of the HAR archive if the user does not keep the archive. A line number n in
+# such a note means the n-th recorded request.
 UNKEPT = "recording"
 
 

@@ -187,7 +187,9 @@ class HistoricGrowth:
         return float(self.drawn(days, np.array([0.5]))[0])
 
     def _cycle(self, days: float) -> list[date]:
-        """Return the days of the season that ends after `days`, without days before the start."""
+        """Return the dates of the season whose last date is `days` days after the start, without dates before the
+        start.
+        """
         last = self.start + timedelta(days=days)
         count = min(self.history.cycle_d, max(1, math.ceil(days) + 1))
         return [last - timedelta(days=back) for back in range(count)]

@@ -191,7 +191,7 @@ def _kernels(measured: Mapping[str, Measured]) -> Iterator[Doubt]:
     unsteady = {name: width for name, width in widths.items() if width > KERNEL_WITHIN}
     if unsteady:
         shown = ", ".join(f"{name} ±{percent(width)}" for name, width in unsteady.items())
-        text = f"the rounds of some kernels differ much: {shown}; limit ±{percent(KERNEL_WITHIN)}"
+        text = f"repeated measurements of some kernels differ too much: {shown}; limit ±{percent(KERNEL_WITHIN)}"
         yield Doubt(Kind.UNSTEADY_KERNEL, Level.NOTE, text, max(unsteady.values()), KERNEL_WITHIN)
 
 

@@ -66,7 +66,7 @@ class PilotResult:
 
 
 def share_of(level: object) -> float | None:
-    """Return the share that a load level gives: 0.2 for `20 %`; None if the level is not a share.
+    """Return a load level as a share of the system's limit: 0.2 for `20 %`; None if the level is not a percentage.
 
     Examples
     --------

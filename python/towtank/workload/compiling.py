@@ -280,7 +280,9 @@ class _Compiler:
     def _text(self, part: templates.Part) -> str:
         if isinstance(part, templates.Export):
             return self.exports[part.service][part.name]
-        assert isinstance(part, str)  # the checks of file names allow only plain text and exports, so this part is text
+        # A file name may contain only plain text and values that the system exports. This part is not an export, so it
+        # is text.
+        assert isinstance(part, str)
         return part
 
     def _inline_pool(self, name: str, pool: Pool) -> dict[str, Any]:

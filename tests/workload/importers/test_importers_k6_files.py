@@ -58,8 +58,8 @@ def test_a_media_type_that_only_the_run_knows_is_noted(posted: Callable[[str], A
     part = found.requests()[0]["multipart"]["f"]
     assert part == {"value": "x", "filename": "${now.ms}000000", "content_type": "application/octet-stream"}
     assert sorted(why for _, what, why in found.notes() if what == "file of the field f") == [
-        "its media type is not known before the run: application/octet-stream is sent",
-        "its name is not known before the run: ${now.ms}000000 is sent",
+        "its media type cannot be used in a workload: the media type application/octet-stream is sent instead",
+        "its name cannot be used in a workload: the name ${now.ms}000000 is sent instead",
     ]
 
 

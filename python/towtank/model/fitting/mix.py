@@ -151,8 +151,8 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Return the squared errors of busy time with class demands, relative to those with one demand for all classes.
-    [ratio]
+    """Return the squared error of the busy time that class demands predict, divided by that of one demand for all
+    classes. Below 1, class demands predict better. [ratio]
     """
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):

@@ -299,10 +299,11 @@ def _credible_gap(fit: Fit) -> float:
 
 
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
-    """Choose the curve that predicts the highest level best, if there are too few points for a comparison by AICc.
+    """Choose a curve if there are too few points for AICc.
 
-    If no curve predicts that level within `MISS_LIMIT`, a closed curve with too few levels for this test is
-    preferred, because it is also fitted to the utilization of the bottleneck at each level.
+    The curve is the one that best predicts the highest load level after a fit without this level. If no curve predicts
+    the level within `MISS_LIMIT`, a curve of a closed network with too few levels for this prediction is preferred,
+    because it is also fitted to the utilization of the bottleneck at each level.
     """
     tested = [contender for contender in able if contender.held_out is not None]
     founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]

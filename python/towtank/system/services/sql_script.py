@@ -28,5 +28,7 @@ def filled_script(service: str, population: SqlPopulation, base: Path) -> str:
     missing = sorted({name for name in _PLACE.findall(text) if name not in population.values})
     if missing:
         known = ", ".join(population.values) or "none"
-        raise TargetError(f"{service}: {path} must have values for {', '.join(missing)}, got {known}")
+        raise TargetError(
+            f"{service}: {path} uses {', '.join(missing)}, for which the population has no value; it has values for {known}"
+        )
     return _PLACE.sub(lambda match: str(population.values[match.group(1)]), text)

@@ -251,7 +251,7 @@ class Requests:
         media = _FILE_MEDIA if part.media is None else self.writer.text(part.media)
         for what, given, sent in (("name", name, _FILE_NAME), ("media type", media, _FILE_MEDIA)):
             if given is None or not given.isprintable() or (what == "media type" and "${" in given):
-                why = f"its {what} is not known before the run: {sent} is sent"
+                why = f"its {what} cannot be used in a workload: the {what} {sent} is sent instead"
                 self.draft.notes.add(place, f"file of the field {field}", why)
                 name, media = (sent, media) if what == "name" else (name, sent)
         return {**content, "filename": name, "content_type": media}
