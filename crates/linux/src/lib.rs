@@ -57,7 +57,8 @@ pub fn pin_thread(cpu: usize) -> io::Result<()> {
 
 /// Raises the limit on open files as far as the system permits.
 ///
-/// # Errors If the system refuses. A caller that continues gets an error when it opens too many files.
+/// # Errors
+/// If the system refuses. A caller that continues gets an error when it opens too many files.
 pub fn raise_open_files() -> io::Result<()> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     Ok(setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?)

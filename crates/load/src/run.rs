@@ -70,7 +70,8 @@ pub struct Prepared {
 impl Prepared {
     /// Loads files, resolves names and compiles operations.
     ///
-    /// # Errors All faults that loading, resolving and compiling find.
+    /// # Errors
+    /// All faults that loading, resolving and compiling find.
     pub fn new(mut plan: Plan) -> Result<Self, Vec<Fault>> {
         let (mut targets, mut faults) = resolved_targets::resolve(&plan);
         let sources = resolved_targets::sources(&plan, &mut targets, &mut faults);
@@ -214,7 +215,8 @@ impl Prepared {
 
     /// Runs the load to its end and writes `engine.json`.
     ///
-    /// # Errors [`RunFailed`]; everything recorded before the failure is on disk.
+    /// # Errors
+    /// [`RunFailed`]; everything recorded before the failure is on disk.
     pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
         // If the system refuses to raise the limit, connections fail and are counted as failed.
         let _ = sys::raise_open_files();

@@ -129,7 +129,8 @@ pub fn file_limit() -> Option<u64> {
 /// Gives the calling thread a separate table of open files: a copy of the table that it shared with the process. The
 /// limit on open files then applies separately to this thread and the threads that it starts.
 ///
-/// # Errors If the system has no memory for the table, or forbids it.
+/// # Errors
+/// If the system has no memory for the table, or forbids it.
 pub fn own_files() -> io::Result<()> {
     // Safety: the calls take numbers only. Containers often forbid `unshare` but not `close_range`. With this flag,
     // `close_range` also copies the table; it then closes no descriptors, since the range is above all of them.
@@ -226,7 +227,8 @@ impl Epoll {
 
     /// Waits for events, at most `timeout_ns`; returns their number.
     ///
-    /// # Errors Any error except an interruption by a signal.
+    /// # Errors
+    /// Any error except an interruption by a signal.
     pub fn wait(&mut self, timeout_ns: u64) -> io::Result<usize> {
         let timeout = libc::timespec {
             tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
@@ -388,7 +390,8 @@ impl AsRawFd for Signals {
 
 /// Waits until a descriptor can be read or the time is over. Returns `true` for each descriptor that can be read.
 ///
-/// # Errors Any error except an interruption by a signal.
+/// # Errors
+/// Any error except an interruption by a signal.
 pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
     let mut waits: Vec<libc::pollfd> = files
         .iter()

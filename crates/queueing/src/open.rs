@@ -194,9 +194,8 @@ fn variation_factor(utilization: f64, arrival_scv: f64, scv: f64) -> f64 {
 ///
 /// In GI/M/1 (Kleinrock, *Queueing Systems* I, 1975, section 6.4), a share σ of arrivals waits, for S / (1 − σ) on
 /// average with the service time S. The share solves σ = A*((1 − σ)/ρ), where ρ is the utilization and A* the Laplace
-/// transform of the times between arrivals, scaled to a mean of
-/// 1. These times are gamma-distributed if their squared coefficient of variation is below 1, and
-/// hyperexponential with balanced means if it is above 1.
+/// transform of the times between arrivals, scaled to the mean 1. These times are gamma-distributed if their squared
+/// coefficient of variation is below 1, and hyperexponential with balanced means if it is above 1.
 fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
     let transform = |rate: f64| -> f64 {
         if arrival_scv == 0.0 {

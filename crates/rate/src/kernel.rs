@@ -48,7 +48,8 @@ pub trait Kernel {
 
     /// Runs one thread on each of these CPUs for one turn, and returns the rates.
     ///
-    /// # Errors If the machine lacks something that the kernel needs, or a result of the work is wrong.
+    /// # Errors
+    /// If the machine lacks something that the kernel needs, or a result of the work is wrong.
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed>;
 }
 

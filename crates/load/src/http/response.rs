@@ -166,7 +166,8 @@ impl ResponseScanner {
 
     /// Consumes bytes of the connection. Once the response is complete, further bytes are not touched.
     ///
-    /// # Errors [`ProtocolError`] as soon as the bytes cannot become a response within the limits, and again at every
+    /// # Errors
+    /// [`ProtocolError`] as soon as the bytes cannot become a response within the limits, and again at every
     /// further call. The connection cannot be used afterwards.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ProtocolError> {
         self.started |= !bytes.is_empty();

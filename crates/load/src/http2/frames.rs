@@ -256,7 +256,8 @@ impl FrameReader {
     /// frame borrows from `bytes` or from `spare`. The memory in `spare` belongs to the reader and must be returned
     /// with [`FrameReader::done`].
     ///
-    /// # Errors [`TooLong`], as soon as the head of a frame states a length above the limit.
+    /// # Errors
+    /// [`TooLong`], as soon as the head of a frame states a length above the limit.
     #[inline]
     pub fn next<'a: 'b, 'b>(
         &mut self,

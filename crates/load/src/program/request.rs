@@ -146,7 +146,8 @@ impl Request {
 
     /// Renders an HTTP/2 request: its varying values, its path, and its body into `out`, which is empty.
     ///
-    /// # Errors [`Unsendable`]. Nothing is sent then, and `path` contains the path.
+    /// # Errors
+    /// [`Unsendable`]. Nothing is sent then, and `path` contains the path.
     pub fn render(
         &self,
         values: &mut Vec<u8>,
@@ -184,7 +185,8 @@ impl Request {
 
     /// Renders the request into `out`, which is empty, and its path into `path`.
     ///
-    /// # Errors [`Unsendable`]. Nothing is sent then, and `path` contains the path.
+    /// # Errors
+    /// [`Unsendable`]. Nothing is sent then, and `path` contains the path.
     pub fn encode(
         &self,
         out: &mut Outgoing,

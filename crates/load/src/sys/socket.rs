@@ -51,7 +51,8 @@ impl Socket {
     /// Begins to connect without waiting. With `source`, the connection comes from this address and from any port that
     /// is free for it.
     ///
-    /// # Errors If the system refuses immediately. Unix sockets always do this, even if only the queue of the server is
+    /// # Errors
+    /// If the system refuses immediately. Unix sockets always do this, even if only the queue of the server is
     /// full.
     pub fn connect(address: &Address, source: Option<IpAddr>) -> io::Result<Self> {
         match address {

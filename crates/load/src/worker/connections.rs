@@ -122,7 +122,8 @@ impl Worker<'_> {
     /// remaining time is divided evenly among the remaining addresses, so that an address that does not respond leaves
     /// time for the other addresses.
     ///
-    /// # Errors The reason of the failure, after all addresses were tried.
+    /// # Errors
+    /// The reason of the failure, after all addresses were tried.
     fn try_next(
         &mut self,
         exchange: usize,

@@ -29,6 +29,6 @@ def filled_script(service: str, population: SqlPopulation, base: Path) -> str:
     if missing:
         known = ", ".join(population.values) or "none"
         raise TargetError(
-            f"{service}: {path} uses {', '.join(missing)}, for which the population has no value; it has values for {known}"
+            f"{service}: {path} uses {', '.join(missing)}, for which the population has no value; it has {known}"
         )
     return _PLACE.sub(lambda match: str(population.values[match.group(1)]), text)

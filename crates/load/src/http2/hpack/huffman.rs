@@ -119,7 +119,8 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
 
 /// Appends the decoded text.
 ///
-/// # Errors [`HpackError::BadHuffman`]: the code contains the end-of-string symbol, or its padding is not up to seven
+/// # Errors
+/// [`HpackError::BadHuffman`]: the code contains the end-of-string symbol, or its padding is not up to seven
 /// ones.
 pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
