@@ -19,12 +19,12 @@ const ROUNDS_AT_MOST: usize = 500;
 /// Relative change of the throughputs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-9;
 
-/// Throughput by class, and residence time by class and station.
+/// Mean values of a network: throughput by class, and residence time by class and station.
 #[derive(Clone, Debug)]
 pub struct Means {
-    /// Throughput. [1/s]
+    /// Throughput of each class. [1/s]
     pub throughput: Vec<f64>,
-    /// Residence time. [s]
+    /// Residence time of each class at each station. [s]
     pub residence: Vec<Vec<f64>>,
 }
 
@@ -56,8 +56,8 @@ pub fn solve(network: &Network) -> Option<Means> {
             *rate = 0.5 * (*rate + new);
         }
         if moved < TOLERANCE {
-            // The last step only moves halfway to the new throughputs, so they are computed once more from the times.
-            // Otherwise the numbers of users would only be met within the tolerance.
+            // The last step only moves halfway to the new throughputs. They are computed once more from the times,
+            // since otherwise Little's law would give the number of users of each class only within the tolerance.
             for (class, rate) in throughput.iter_mut().enumerate() {
                 let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
                 *rate = network.users(class) as f64 / cycle;
@@ -143,12 +143,12 @@ fn visits(center: &Center, class: usize) -> f64 {
     }
 }
 
-/// Number of visits times the second moment of the service time. [s²]
+/// Visits of a class to a station times the second moment of the service time of a visit. [s²]
 fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }
 
-/// Residence times of a class, computed from those of the single class.
+/// Residence times of each class, computed from those of the single class that represents all classes.
 fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
     let total: f64 = throughput.iter().sum();
     (network.centers.iter().enumerate())

@@ -17,15 +17,15 @@ use crate::phases::{self, Conditional, LEAST_SCV, Phases};
 
 /// Limit on the operations of a solution, some tenths of a second. [1]
 const OPERATIONS_AT_MOST: f64 = 3e8;
-/// Limit on the iterations; a few are usual.
+/// Limit on the iterations over the stations solved by phases; most networks need only a few.
 const ROUNDS_AT_MOST: usize = 100;
-/// Limit on the iterations; most networks need only a few.
+/// Relative change of the speeds of a station at which the iteration has converged.
 const TOLERANCE: f64 = 1e-10;
 
-/// Throughput and mean numbers of jobs by station.
+/// Mean values of a network with one class: throughput, and number of jobs at each station.
 #[derive(Clone, Debug)]
 pub struct Means {
-    /// Throughput. [1/s]
+    /// Throughput of the class. [1/s]
     pub throughput: f64,
     /// Mean number of jobs at each station.
     pub jobs: Vec<f64>,
@@ -48,11 +48,11 @@ pub fn solve(network: &Network) -> Option<Means> {
 struct Problem<'a> {
     network: &'a Network,
     users: usize,
-    /// Think time and time at stations without queues. [s]
+    /// Think time plus the time at stations without queues. [s]
     away: f64,
-    /// Product-form stations with a queue.
+    /// Indices of the product-form stations that have a queue.
     plain: Vec<usize>,
-    /// Stations that are solved by phases.
+    /// Indices of the stations that are solved by phases.
     special: Vec<usize>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Throughput and jobs of the network without one special station, with 0, 1, ... N users.
+    /// Throughput and mean numbers of jobs of the network without the special station `without`, for 0, 1, ... N users.
     fn rest(&self, speeds: &[Vec<f64>], without: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let most = self.users;
         if self.plain.is_empty() && self.special.len() == 1 {
@@ -184,11 +184,12 @@ impl<'a> Problem<'a> {
         Some((rates, jobs))
     }
 
-    /// Speeds of a special station for the arrivals that the rest of the network generates. If `step` is 1, service
-    /// times have their own variation; if it is 0, they are exponential.
+    /// Speeds of a special station for the arrivals that the rest of the network generates. If `step` is 1, the
+    /// variation of service times is that of the station; if it is 0, service times are exponential.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
-        // When all users are at the station, nothing arrives, so the first entry (no users in the rest) is left out.
+        // The first entry (no users in the rest of the network) is left out: all users are then at the station, so that
+        // no job can arrive.
         let arrivals: Vec<f64> = (rest[1..].iter().rev())
             .map(|rate| rate * center.demand[0])
             .collect();
@@ -280,8 +281,8 @@ impl<'a> Problem<'a> {
         sound.then_some(Means { throughput, jobs })
     }
 
-    /// Extrapolates residence times below the least variation of two phases, from those at that variation and those for
-    /// exponential times.
+    /// Extrapolates residence times to a variation below the least that two phases can have. Uses the times at that
+    /// least variation (`near`) and those for exponential times (`plain`).
     fn beyond(&self, plain: &Means, near: &Means, step: f64) -> Means {
         let users = self.users as f64;
         let mut times: Vec<f64> = (self.network.centers.iter().enumerate())
@@ -296,8 +297,8 @@ impl<'a> Problem<'a> {
             .map(|&index| self.center(index).speed.highest() / self.center(index).demand[0])
             .fold(f64::INFINITY, f64::min);
         let throughput = (users / total).min(limit);
-        // If the extrapolated throughput exceeds the capacity, users wait at the slowest station for this additional
-        // time.
+        // The throughput is limited to the capacity of the slowest station. Users then wait at that station for the
+        // rest of their cycle time.
         let more = users / throughput - total;
         let slowest = (self.special.iter().chain(&self.plain)).max_by(|&&one, &&other| {
             let slow =
@@ -332,7 +333,8 @@ mod tests {
     }
 
     /// Expected throughputs and response times come from simulation (`towtank-engine simulate`, 2 million events, error
-    /// 0.5 %). An earlier version gave up to 609/s where the bound was 56.3/s, or a response time 34 % too long.
+    /// 0.5 %). An earlier version gave a throughput of up to 609/s where the upper bound was 56.3/s, or a response time
+    /// that was 34 % too long.
     #[test]
     fn one_class_in_order_of_arrival_is_as_simulated() {
         for (users, think, servers, time, scv, throughput, response) in [
@@ -359,8 +361,8 @@ mod tests {
         }
     }
 
-    /// At scv 1, the method agrees with the exact answer of the product form, with one station that is solved by phases
-    /// and with two.
+    /// For exponential times (squared coefficient of variation 1), the method agrees with the exact product-form
+    /// solution, both with one station and with two stations that are solved by phases.
     #[test]
     fn exponential_times_join_the_exact_answer() {
         for scvs in [[1.0, 1.0], [1.0 + 1e-9, 1.0], [1.0 - 1e-9, 1.0 + 1e-9]] {

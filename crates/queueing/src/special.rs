@@ -38,10 +38,8 @@ pub fn erlang_b(servers: u32, load: f64) -> f64 {
     1.0 / sum
 }
 
-/// Probability that all m servers of an M/M/m/m are busy at the load a, Erlang's B: 1/B = 1 + m/a + m (m − 1)/a² + ...
-///
-/// After a multiple of √m terms the remaining ones are negligible, so that a million servers cost little. If the terms
-/// overflow, B is 0.
+/// Probability that an arriving job waits in an M/M/m with load a, Erlang's C, computed from Erlang's B: C = B / (1 −
+/// (a/m) (1 − B)).
 #[must_use]
 pub fn erlang_c(servers: u32, load: f64) -> f64 {
     let loss = erlang_b(servers, load);
@@ -54,7 +52,7 @@ mod tests {
 
     #[test]
     fn erlang_c_of_two_servers_is_rational() {
-        // C(2, a) = a² / (2 + a) for the load a: at a utilization of 1/2, a = 1 and C = 1/3.
+        // For two servers and the load a, C(2, a) = a² / (2 + a). At a utilization of 1/2, a = 1 and C = 1/3.
         assert!((erlang_c(2, 1.0) - 1.0 / 3.0).abs() < 1e-15);
         assert!((erlang_c(2, 1.8) - 3.24 / 3.8).abs() < 1e-15);
     }

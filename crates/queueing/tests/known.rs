@@ -24,8 +24,8 @@ fn solved(value: Value, method: Method) -> Answer {
     solve(&model(value), method).expect("the model is right")
 }
 
-/// N = 2 users, think time Z = 1, two demands of 1. The formulas give 2 / (2 + 1 + 1 / (1 + 1/4)) and 2 / (2 + 1 + 1 /
-/// (1 + 1/2)).
+/// Bounds on the throughput for N = 2 users, a think time of Z = 1 and two demands of 1. The formulas give 2 / (2 + 1 +
+/// 1 / (1 + 1/4)) and 2 / (2 + 1 + 1 / (1 + 1/2)).
 #[test]
 fn balanced_job_bounds_of_two_users() {
     let found = Single {
@@ -38,8 +38,8 @@ fn balanced_job_bounds_of_two_users() {
     near(found[1], 2.0 / (3.0 + 2.0 / 3.0), 1e-12);
 }
 
-/// With K equal demands, D in total, and no think time, both bounds equal N / (D (N + K - 1) / K), the exact throughput
-/// for N users.
+/// With no think time and K equal demands, whose sum is D, both bounds equal N / (D (N + K - 1) / K). This is the exact
+/// throughput for N users.
 #[test]
 fn balanced_job_bounds_of_a_balanced_network_meet() {
     let found = Single {
@@ -52,7 +52,7 @@ fn balanced_job_bounds_of_a_balanced_network_meet() {
     near(found[1], 7.0 / (0.2 * 9.0), 1e-12);
 }
 
-/// Demands of 0.2 and 0.3 s, a think time of 2 s and a largest demand of 0.3 s: the asymptotes meet at N* = 2.5 / 0.3
+/// Demands of 0.2 and 0.3 s and a think time of 2 s: the asymptotes of the throughput meet at N* = (0.5 + 2) / 0.3
 /// users.
 #[test]
 fn the_knee_is_where_the_asymptotes_meet() {
@@ -105,7 +105,7 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
                 1e-12,
             );
         }
-        // Stations with the same demands hold the same numbers of jobs.
+        // Stations with the same demands must hold the same mean numbers of jobs.
         for (first, second) in (7..stations).map(|station| (station - 7, station)) {
             near(means.residence[0][first], means.residence[0][second], 1e-12);
         }
@@ -239,16 +239,17 @@ fn each_pool_has_its_own_wait() {
         "stations": [station("d"), station("e")],
         "pools": [{"name": "tight", "size": 4, "holds": ["d"]}, {"name": "wide", "size": 12, "holds": ["e"]}]});
     let answer = run(value, 4_000_000);
-    // Erlang's C for 3 erlang and 4 servers is 0.5094; on average 3 C / (4 - 3) jobs wait.
+    // Erlang's C for 3 erlang and 4 servers is 0.5094. The mean number of waiting jobs is 3 C / (4 - 3).
     near(answer.pools["tight"].waiting, 3.0 * 0.5094, 0.05);
     assert!(answer.pools["wide"].waiting < 1e-3);
     near(answer.pools["tight"].held, 3.0, 0.01);
     near(answer.pools["wide"].held, 3.0, 0.01);
 }
 
-/// Two classes of 0.5 and 1.5 s, 0.4/s each, share one server, and arrive in bursts (scv 4). An independently written
-/// event simulation gave 4.96 and 15.6 s (three runs of 400,000 jobs). Processor sharing gives each class time in
-/// proportion to its service, and so does last come, first served with interruption.
+/// Two classes with service times of 0.5 and 1.5 s and 0.4 arrivals/s each share one server, and arrive in bursts (scv
+/// 4). An independently written event simulation gave response times of 4.96 and 15.6 s (three runs of 400,000 jobs).
+/// Processor sharing gives each class time in proportion to its service time, and so does last come, first served with
+/// interruption.
 #[test]
 fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     for discipline in ["ps", "lcfs-pr"] {
@@ -282,7 +283,7 @@ fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     }
 }
 
-/// A station with ranks and a capacity, whose chain is too large, is refused with its location in the model. An
+/// A station with ranks and a capacity, whose Markov chain is too large, is refused with its location in the model. An
 /// approximation without ranks would be wrong by a multiple.
 #[test]
 fn ranks_at_a_large_full_station_are_refused() {

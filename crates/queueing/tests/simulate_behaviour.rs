@@ -1,4 +1,4 @@
-//! Behaviour that only simulation covers: balancers, failures, time-outs, caches, feedback.
+//! Tests behaviour that only the simulator supports: balancers, failures, time-outs, caches, feedback.
 
 mod support;
 
@@ -31,8 +31,8 @@ fn a_balancer_at_random_is_what_analysis_says_and_the_shortest_queue_is_better()
     let mean = |answer: &Answer| answer.classes["jobs"].response_time_s;
     let [turns, two, shortest] =
         ["round-robin", "power-of-two", "shortest-queue"].map(|policy| mean(&group(policy)));
-    // Round robin gives each server Erlang-2 arrivals. With two servers, choosing the shorter of two random queues
-    // equals the shortest queue, except for ties.
+    // With round robin over two servers, the times between arrivals at each server have an Erlang-2 distribution. With
+    // two servers, the shorter of two random queues is the shortest queue, except for ties.
     assert!(
         mean(&random) > turns && turns > shortest,
         "{turns} {shortest}"
@@ -82,7 +82,7 @@ fn a_station_that_fails_serves_as_long_as_it_is_up() {
     );
 }
 
-/// Mean number in an M/M/1 with failures, from its Markov chain with 400 levels and the states up and down. The
+/// Mean number of jobs in an M/M/1 with failures, from its Markov chain with 400 levels and the states up and down. The
 /// uniformized chain is stepped until it no longer changes, which is slow but simple.
 fn mean_with_failures(arrivals: f64, service: f64, fail: f64, repair: f64) -> f64 {
     const LEVELS: usize = 400;
@@ -123,7 +123,8 @@ fn failover_takes_who_comes_meanwhile() {
 
 #[test]
 fn impatience_at_a_delay_is_exact() {
-    // At a delay, each stay is a service time only: a share of e^-T of the stays is longer than the time limit T.
+    // A stay at a delay is only a service time, which is exponential with mean 1. A share of e^-T of the stays is
+    // longer than the time limit T.
     let value = json!({"classes": [{"name": "jobs", "arrival_rate_per_s": 2.0}],
         "stations": [{"name": "d", "discipline": "delay", "services": [{"class": "jobs", "service_time_s": 1.0}]}]});
     for on_timeout in ["cancel", "continue"] {
@@ -205,7 +206,7 @@ fn retries_of_work_that_goes_on_feed_an_overload() {
         less.utilization,
         more.utilization
     );
-    // The throughput of completed transactions falls although the station works more.
+    // The throughput of completed transactions falls although the station is busier.
     assert!(pushing.classes["jobs"].throughput_per_s < patient.classes["jobs"].throughput_per_s);
 }
 
@@ -308,7 +309,8 @@ fn measured_times_have_their_variation() {
         with_behaviour(single(0.6, json!({"services": service(1.0)})), behaviour),
         6_000_000,
     );
-    // The values 1, 1, 4 have a squared coefficient of variation of 0.5, so the mean wait is 0.6 * 1.5 / 0.8.
+    // The values 1, 1, 4 have a squared coefficient of variation of 0.5. By Pollaczek and Khinchine, the mean wait is
+    // 0.6 * 1.5 / 0.8.
     check(
         &answer,
         "jobs",
