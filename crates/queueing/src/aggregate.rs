@@ -13,7 +13,7 @@ use crate::marie;
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network, Speed};
 
-/// Smallest number of servers of a first-come-first-served station for which the method is used.
+/// The method is used only if a first-come-first-served station has at least this number of servers.
 const SERVERS_AT_LEAST: u32 = 3;
 const ROUNDS_AT_MOST: usize = 500;
 /// Relative change of the throughputs at which the iteration has converged.
@@ -28,7 +28,7 @@ pub struct Means {
     pub residence: Vec<Vec<f64>>,
 }
 
-/// Solves a network of closed classes; `None` if the method does not apply.
+/// Solves a network of closed classes by a single class that represents them; `None` if the method does not apply.
 #[must_use]
 pub fn solve(network: &Network) -> Option<Means> {
     let classes = network.loads.len();
@@ -90,7 +90,7 @@ fn applies(network: &Network) -> bool {
     network.centers.iter().all(known) && network.centers.iter().any(several)
 }
 
-/// Creates the network with the single class that represents all classes at the given throughputs.
+/// Creates a network with the single class that represents all classes, if these have the given throughputs.
 fn mixed(network: &Network, throughput: &[f64]) -> Network {
     let total: f64 = throughput.iter().sum();
     let mean = |value: &dyn Fn(usize) -> f64| -> f64 {
@@ -198,7 +198,8 @@ mod tests {
         solve(&model, Method::Auto).unwrap()
     }
 
-    /// Expected response times come from simulation (`towtank-engine simulate`, 2 million events, error 0.5 %).
+    /// Expected response times come from simulation (`towtank-engine simulate`, 2 million events, relative error 0.5
+    /// %).
     #[test]
     fn short_and_long_jobs_at_four_servers_are_near_those_simulated() {
         let found = answer(&[(20, 10.0, 0.5), (5, 10.0, 5.0)], 4);

@@ -222,7 +222,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Runs one iteration; returns the largest relative change of a number of jobs.
+    /// Runs one iteration; returns the largest relative change of any number of jobs.
     fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
         // After the first iterations, only half of each change is applied, since the numbers oscillate otherwise if
         // many servers are near saturation.

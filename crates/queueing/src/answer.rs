@@ -148,7 +148,8 @@ impl Checks {
     /// 20,000 terms.
     const ROUNDING: f64 = 1e-9;
 
-    /// Returns a warning for each law that the answer violates, and one if the answer lies outside of its bounds.
+    /// Returns a warning for each operational law that the answer violates, and a warning if the answer lies outside of
+    /// its bounds.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let laws = [

@@ -145,7 +145,7 @@ fn room(network: &Network, center: &Center) -> f64 {
     center.speed.highest() - network.open_load(center)
 }
 
-/// Total demand of a class at its stations and forks, without any wait. [s]
+/// Total time that a transaction of a class spends at its stations and forks if it never waits. [s]
 fn without_waiting(network: &Network, class: usize) -> f64 {
     let least: Vec<f64> = (network.centers.iter())
         .map(|center| match &center.speed {
@@ -318,7 +318,8 @@ fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: u
     plain + longest + inner
 }
 
-/// Tighter bounds for a network of one closed class, if it has product form and only single servers.
+/// Bounds that are tighter than the asymptotic ones, for a network of one closed class with product form and only
+/// single servers.
 fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     let single = network.loads.len() == 1
         && network.is_product_form()

@@ -1,7 +1,7 @@
 //! The Markov chain of a station with a limited capacity.
 //!
-//! Times between arrivals and service times consist of exponential phases. Jobs are served in the order of arrival, by
-//! rank, or by shared servers.
+//! Times between arrivals and service times consist of exponential phases. Jobs are served in the order of arrival or
+//! by rank, or they share the servers.
 
 mod figures;
 
@@ -45,7 +45,7 @@ enum Order {
     Turn,
     /// All jobs are in service at once and share the servers equally.
     Shared,
-    /// The jobs with the best ranks are served; they interrupt jobs with worse ranks.
+    /// The jobs with the best ranks are in service; they interrupt jobs with worse ranks.
     Interrupted,
 }
 
@@ -80,7 +80,8 @@ struct Kind {
 
 type State = Vec<u16>;
 
-/// Solves the chain; `None` if it is too large. Squared coefficients of variation below `floor` are raised to `floor`.
+/// Solves the Markov chain of a station; `None` if the chain is too large. Squared coefficients of variation below
+/// `floor` are raised to `floor`.
 #[must_use]
 pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> Option<Found> {
     let bounded = Bounded::of(center, streams, capacity, floor);
@@ -348,7 +349,8 @@ impl<'a> Bounded<'a> {
         found
     }
 
-    /// All reachable states, grouped by the number of jobs; `None` if a group has too many states.
+    /// All reachable states, grouped by the number of jobs; `None` if a group has more than the allowed number of
+    /// states.
     fn states(&self) -> Option<Vec<Vec<State>>> {
         let size = self
             .kinds

@@ -35,8 +35,8 @@ impl Single {
         self.demand.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Asymptotic bounds on the throughput X: N / (Z + N D) <= X <= min(1 / D_max, N / (D + Z)), if a job can find at
-    /// most N − 1 others.
+    /// Asymptotic bounds on the throughput X: N / (Z + N D) <= X <= min(1 / D_max, N / (D + Z)). The lower bound
+    /// assumes that an arriving job finds at most N − 1 other jobs.
     ///
     /// N is the number of users, Z the think time, D the sum of the demands and D_max the largest demand.
     #[must_use]

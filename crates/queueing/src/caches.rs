@@ -136,7 +136,7 @@ impl Part {
         ))
     }
 
-    /// Adds the delay after the station in all pools, forks and routes that contain the station.
+    /// Adds the delay that serves the hits to all pools, forks and routes that contain the station behind the cache.
     fn apply(&self, model: &mut Model, hit_time_s: f64) {
         self.add_station(model, hit_time_s);
         let behind = |names: &mut Vec<String>| {
@@ -197,7 +197,7 @@ impl Part {
         model.stations.insert(place + 1, delay);
     }
 
-    /// Splits the probability of a transition to the station between the station and the delay.
+    /// Divides the probability of a transition to the station: hits lead to the delay instead.
     fn part(&self, next: &mut Branching) {
         if let Some(share) = next.get(&self.station).copied() {
             next.insert(self.station.clone(), share * (1.0 - self.hit_ratio));

@@ -234,8 +234,8 @@ impl<'a> Run<'a> {
         self.means.marginals[index] = marginal;
     }
 
-    /// Computes the network without each single station, by recursively halving the list of stations. With K stations,
-    /// this needs log2 K convolutions per station and no division.
+    /// For each station, computes the network without that station, by recursively halving the list of stations. With K
+    /// stations, this needs log2 K convolutions per station and no division.
     fn leave_one_out(&mut self, indices: &[usize], rest: &Grid) {
         match indices {
             [] => {}

@@ -13,7 +13,8 @@ const VALUES_AT_MOST: f64 = 1.2e7;
 /// Limit on the relative error of the number of users that follows from an exact solution by Little's law.
 const RESIDUAL_AT_MOST: f64 = 1e-7;
 
-/// Solves a product-form network exactly; `None` if the cost is too high or numbers overflow.
+/// Solves a product-form network exactly. Returns `None` if the cost is too high or numbers exceed the range of
+/// floating-point numbers.
 pub(crate) fn solve(network: &Network, closed: &[usize]) -> Option<Solution> {
     let users: Vec<u64> = closed.iter().map(|&class| network.users(class)).collect();
     let single = network

@@ -163,8 +163,8 @@ fn one_server(
     ))
 }
 
-/// Share of arrivals that find the station full: the arrivals beyond the capacity during a service, divided by all
-/// arrivals between two departures.
+/// Share of arrivals that find the station full. It is the mean number of arrivals during a service that exceed the
+/// capacity, divided by the mean number of all arrivals between two departures.
 fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     let room = left.len();
     // Mean number of arrivals during a service in excess of the first `from` arrivals. It is the sum of the
@@ -302,8 +302,8 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
     None
 }
 
-/// Solves the Markov chain with phases for exponential service times instead of the actual ones. Only for shared
-/// servers, where the distribution of service times has little effect.
+/// Solves the Markov chain with phases for exponential service times instead of the actual ones. This is only done for
+/// shared servers, where the distribution of service times has little effect.
 fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
     if !matches!(center.discipline, Discipline::Ps | Discipline::LcfsPr) {
         return None;

@@ -224,7 +224,7 @@ impl Grid {
         product
     }
 
-    /// For a single class the product with a polynomial is a plain convolution, computed four terms at a time.
+    /// For a single class, the product with a polynomial is an ordinary convolution, computed four terms at a time.
     fn direct(&self, coefficients: &[f64]) -> Self {
         let length = self.values.len();
         let mut padded = vec![0.0; length + coefficients.len() + 4];

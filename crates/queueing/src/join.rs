@@ -3,9 +3,9 @@
 use crate::network::Network;
 
 /// Mean of the longest of independent exponential times with the means T, by inclusion and exclusion: the sum of ± 1 /
-/// Σ 1/T over all subsets.
+/// Σ 1/T over all subsets of the times.
 ///
-/// Times of 0 are left out. At most 16 branches: the sum has 2^branches terms.
+/// Times of 0 are left out. There can be at most 16 branches, since the sum has 2^branches terms.
 #[must_use]
 pub fn longest_of_independent(means: &[f64]) -> f64 {
     let rates: Vec<f64> = means

@@ -129,8 +129,8 @@ mod tests {
         }
     }
 
-    /// Levels with one state each form a birth-death process with p(n) = ρ^n (1 − ρ) / (1 − ρ^(K + 1)), where ρ is the
-    /// ratio of the rates and K the highest level.
+    /// Levels with one state each form a birth-death process with p(n) = ρ^n (1 − ρ) / (1 − ρ^(K + 1)). Here ρ is the
+    /// ratio of the rates up and down, and K the highest level.
     #[test]
     fn single_states_are_births_and_deaths() {
         let one = |rate: f64| vec![vec![rate]];

@@ -7,7 +7,8 @@
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};
 
-/// Number of bisections of a wait, more than the binary digits of a floating-point number.
+/// Number of bisections that determine the additional wait. It exceeds the number of binary digits of a floating-point
+/// number.
 const HALVINGS: usize = 60;
 
 /// Closed classes and their response times in the current iteration of the solver.

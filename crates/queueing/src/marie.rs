@@ -15,7 +15,7 @@ use crate::model::Discipline;
 use crate::network::{Center, Network, Speed};
 use crate::phases::{self, Conditional, LEAST_SCV, Phases};
 
-/// Limit on the operations of a solution, some tenths of a second. [1]
+/// Limit on the operations of a solution, which take some tenths of a second. [1]
 const OPERATIONS_AT_MOST: f64 = 3e8;
 /// Limit on the iterations over the stations solved by phases; most networks need only a few.
 const ROUNDS_AT_MOST: usize = 100;
@@ -39,7 +39,8 @@ pub fn solve(network: &Network) -> Option<Means> {
     if least >= LEAST_SCV {
         return problem.solve(1.0);
     }
-    // Share of the way from exponential times to the requested variation that two phases can represent.
+    // Squared coefficients of variation below 1/2 need extrapolation. This is the share of the way from 1 to the
+    // requested value that two phases can represent.
     let step = (1.0 - LEAST_SCV) / (1.0 - least);
     let (plain, near) = (problem.solve(0.0)?, problem.solve(step)?);
     Some(problem.beyond(&plain, &near, step))
@@ -123,7 +124,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Creates the network with the given speeds of the special stations. The special station `without` is left out.
+    /// Creates the product-form network with the given speeds of the stations that are solved by phases. Of these
+    /// stations, `without` is left out.
     fn closed(&self, speeds: &[Vec<f64>], without: Option<usize>, users: usize) -> Closed {
         let queue = |station: usize, speed: Speed| Queue {
             speed,
@@ -225,7 +227,7 @@ impl<'a> Problem<'a> {
         None
     }
 
-    /// Means if all users always stay at one station, whose servers are always busy.
+    /// Mean values if all users always stay at one station, whose servers are always busy.
     fn never_left(&self) -> Means {
         let station = self.special[0];
         let mut jobs = vec![0.0; self.network.centers.len()];
@@ -237,7 +239,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Means from the distribution of the number of jobs at the only special station.
+    /// Mean values from the distribution of the number of jobs at the only station that is solved by phases.
     fn one_special(&self, found: &Conditional, rest: &[Vec<f64>]) -> Option<Means> {
         let station = self.special[0];
         let chances = found.distribution();

@@ -30,8 +30,8 @@ pub struct Model {
     /// Forks, where parts of a transaction run at the same time.
     #[serde(default)]
     pub forks: Vec<Fork>,
-    /// Routes of classes through the stations. A class without a route visits each station as stated in its services,
-    /// in the order of the stations.
+    /// Routes of classes through the stations. A class without a route visits the stations in the order of the model,
+    /// each as often as its services state.
     #[serde(default)]
     pub routing: Vec<Route>,
     /// Further behaviour such as time-outs and failures, most of which only the simulator supports.
@@ -176,7 +176,7 @@ pub struct Station {
     /// Number of equal servers, at least 1; ignored for `delay`.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer; the last entry
+    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer. The last entry
     /// applies to more jobs. Replaces `servers`. [1]
     #[serde(default)]
     pub rates: Vec<f64>,
@@ -231,7 +231,7 @@ pub struct Pool {
     pub classes: Vec<String>,
 }
 
-/// A fork: parts of a transaction that run at the same time. The transaction continues when all are done.
+/// A fork: branches of a transaction that run at the same time. The transaction continues when all branches have ended.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fork {
@@ -298,7 +298,7 @@ impl Model {
         check::check(self)
     }
 
-    /// Visits of one transaction of a class at each station, from its route or its services. [1]
+    /// Mean number of visits of one transaction of a class to each station, from its route or its services. [1]
     ///
     /// # Errors
     ///
@@ -307,7 +307,7 @@ impl Model {
         routing::visits(self, class)
     }
 
-    /// Rank of a class at a station: 1 is served before 2.
+    /// Rank of a class at a station. Jobs of rank 1 are served before jobs of rank 2.
     #[must_use]
     pub fn rank(&self, class: &Class, station: &Station) -> u32 {
         station

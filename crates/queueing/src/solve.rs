@@ -46,7 +46,7 @@ impl Method {
     }
 }
 
-/// Mean values from a solver; lists are by class, then by station or pool.
+/// Mean values from a solver. Lists are by class, then by station or pool, unless stated otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
     /// Rate of completed transactions, by class. [1/s]

@@ -4,7 +4,7 @@
 #[must_use]
 pub fn log_factorials(last: usize) -> Vec<f64> {
     let mut logs = Vec::with_capacity(last + 1);
-    // Kahan summation, since a plain sum of 20,000 logarithms has an error of about 1e-12, and the result is
+    // Kahan summation is used, since a plain sum of 20,000 logarithms has an error of about 1e-12, and the result is
     // exponentiated later.
     let (mut sum, mut compensation) = (0.0_f64, 0.0_f64);
     logs.push(0.0);
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn erlang_b_of_many_servers_does_not_overflow() {
-        // The square-root rule: with m = 10,000 servers and a load of 10,000, B is about 1 / (1 + sqrt(pi m / 2)).
+        // By the square-root rule, B is about 1 / (1 + sqrt(pi m / 2)) for m = 10,000 servers and a load of 10,000.
         let loss = erlang_b(10_000, 10_000.0);
         assert!((loss * (std::f64::consts::PI * 5_000.0).sqrt() - 1.0).abs() < 0.02);
     }

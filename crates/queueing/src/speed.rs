@@ -7,7 +7,7 @@ pub enum Speed {
     Delay,
     /// This number of equal servers: with n jobs, the speed is the number of busy servers, `min(n, servers)`.
     Servers(u32),
-    /// The n-th entry is the speed with n jobs; the last entry applies to more jobs.
+    /// A table: the n-th entry is the speed with n jobs; the last entry applies to more jobs.
     Rates(Vec<f64>),
 }
 
@@ -23,7 +23,7 @@ impl Speed {
         }
     }
 
-    /// Speed with more jobs than the table has entries; infinite for a delay. [1]
+    /// Speed with a very large number of jobs, that is, the last entry of a table; infinite for a delay. [1]
     #[must_use]
     pub fn limit(&self) -> f64 {
         match self {

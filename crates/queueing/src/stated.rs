@@ -8,7 +8,7 @@ use crate::model::Discipline;
 use crate::network::{Load, Network};
 use crate::solve::Solution;
 
-/// Largest observed error of the mean response time of a class, for networks of this kind; `None` for exact answers.
+/// Largest observed error of the mean response time of a class in networks of the same kind; `None` for exact answers.
 /// [ratio]
 #[must_use]
 pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {

@@ -21,8 +21,8 @@ pub struct Found<'a> {
     pub queue: &'a [f64],
     /// Mean number of jobs in service, by class.
     pub busy: &'a [f64],
-    /// Share of a class that can still arrive while one of its jobs is at the station: (N − 1) / N for N users, 1 for
-    /// an open class.
+    /// Share of the users of a class that can still arrive while one of its jobs is at the station: (N − 1) / N for N
+    /// users, 1 for an open class.
     pub others: &'a [f64],
 }
 

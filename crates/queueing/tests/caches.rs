@@ -60,8 +60,8 @@ fn a_station_that_always_hits_is_a_delay() {
 
 #[test]
 fn a_route_parts_before_the_station() {
-    // A job goes from the CPU to the disk with probability 0.5 and then back. It makes one disk visit on average, which
-    // is a hit with probability 0.6.
+    // A job goes from the CPU to the disk with probability 0.5, and then back to the CPU. On average it makes one visit
+    // to the disk, which is a hit with probability 0.6.
     let mut value = json!({
         "classes": [{"name": "jobs", "users": 8, "think_time_s": 1.0}],
         "stations": [

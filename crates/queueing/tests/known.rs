@@ -134,8 +134,8 @@ fn the_linearizer_is_near_the_exact_answer() {
     assert!(fine < 2e-3 && fine < rough / 10.0, "{fine} {rough}");
 }
 
-/// M/G/1 with two classes and first come, first served. By Pollaczek and Khinchine, both classes wait for the sum of
-/// lambda S^2 (1 + scv) / 2, divided by 1 - rho.
+/// M/G/1 with two classes and first come, first served. By Pollaczek and Khinchine, both classes have the same mean
+/// wait: the sum over the classes of lambda S^2 (1 + scv) / 2, divided by 1 - rho.
 #[test]
 fn classes_of_different_services_wait_the_same() {
     let value = json!({"classes": [
@@ -231,7 +231,7 @@ fn jobs_before_a_pool_belong_to_the_response_time() {
     near(answer.classes["jobs"].response_time_s, 1.5, 1e-9);
 }
 
-/// Two pools over delays are separate M/M/m queues; jobs hardly wait for the second pool.
+/// Two pools around delays behave as separate M/M/m queues; jobs hardly wait for the second pool.
 #[test]
 fn each_pool_has_its_own_wait() {
     let station = |name: &str| json!({"name": name, "discipline": "delay", "services": [{"class": "a", "service_time_s": 1.0}]});
@@ -264,9 +264,9 @@ fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     }
 }
 
-/// Poisson arrivals go to a disk of 0.8 s, then to one shared CPU of 0.2 and 1.8 s. By an independently written event
-/// simulation, the residence times at the CPU are 1.28 and 11.0 s after a disk with scv 4. After a disk with scv 0 they
-/// are 0.92 and 8.6 s.
+/// Poisson arrivals go to a disk with a service time of 0.8 s, then to a shared CPU with 0.2 s for one class and 1.8 s
+/// for the other. An independently written event simulation gives residence times at the CPU. They are 1.28 and 11.0 s
+/// after a disk with scv 4, and 0.92 and 8.6 s after a disk with scv 0.
 #[test]
 fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     for (scv, short, long) in [(4.0, 1.28, 11.0), (0.0, 0.92, 8.6)] {

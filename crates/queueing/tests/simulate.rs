@@ -109,7 +109,8 @@ fn full_stations_lose_what_erlang_says() {
 
 #[test]
 fn priorities_follow_cobham() {
-    // Two classes of rate 0.4 and mean service 1: W0 = 0.8, W1 = W0 / (1 - 0.4), W2 = W0 / ((1 - 0.4) (1 - 0.8)).
+    // Two classes have a rate of 0.4 and a mean service time of 1. Their waits are W1 = W0 / (1 - 0.4) and W2 = W0 /
+    // ((1 - 0.4) (1 - 0.8)) with W0 = 0.8.
     let stations = |preemptive: bool| {
         json!({"classes": [{"name": "first", "arrival_rate_per_s": 0.4, "priority": 1},
                            {"name": "last", "arrival_rate_per_s": 0.4, "priority": 2}],
@@ -372,7 +373,7 @@ fn service_times_without_a_fourth_moment_are_told() {
         text.contains("service times at s have no fourth moment"),
         "{text}"
     );
-    // A job that shares the server is not delayed by the variation of other jobs.
+    // With processor sharing, a job is not delayed by the variation of other jobs, so there is no warning.
     let text = warnings_of(json!({"discipline": "ps", "services": services}));
     assert!(!text.contains("fourth moment"), "{text}");
 }
@@ -478,8 +479,8 @@ fn what_has_no_steady_state_is_told() {
     );
 }
 
-/// 1,141 users at one server that is never idle: R = N / X - Z = 1141 * 0.01732 - 7.5 s. An earlier version reached a
-/// precision of 2 % within a few response times of the start, with R too small by 2 % to 20 %.
+/// With 1,141 users at one server that is never idle, R = N / X - Z = 1141 * 0.01732 - 7.5 s. An earlier version
+/// reached a precision of 2 % within a few response times of the start, with R too small by 2 % to 20 %.
 #[test]
 fn a_saturated_closed_network_is_measured_for_many_response_times() {
     let plan = json!({
@@ -512,8 +513,8 @@ fn a_saturated_closed_network_is_measured_for_many_response_times() {
     assert!(worst < 0.015, "{worst}");
 }
 
-/// A saturated network whose run is stopped early: a warning reports that the means are too small and that Little's law
-/// does not hold.
+/// The run of a saturated network is stopped early. A warning must report that the means are too small and that
+/// Little's law does not hold.
 #[test]
 fn a_run_that_is_too_short_for_its_response_time_says_so() {
     let plan = json!({

@@ -138,8 +138,8 @@ fn impatience_at_a_delay_is_exact() {
             2.0 * (-1.5_f64).exp(),
             0.02,
         );
-        // Work that continues after the time limit leaves 2 jobs at the delay on average. A cancelled visit lasts the
-        // minimum of service time and time limit.
+        // Work that continues after the time limit does not change the mean number of jobs at the delay, 2. A cancelled
+        // visit lasts the minimum of service time and time limit.
         let jobs = if on_timeout == "continue" {
             2.0
         } else {
@@ -174,7 +174,7 @@ fn timeouts_at_every_kind_of_station_keep_the_books() {
         let behaviour = json!({"patience": [{"class": "jobs", "timeout_s": 4.0, "retries": 1, "on_timeout": "cancel"}]});
         let answer = run(with_behaviour(value, behaviour), 1_000_000);
         let class = &answer.classes["jobs"];
-        // Thinking users and users in the system add up to N = (X + failed) Z + users in system.
+        // The numbers of thinking users and of users in the system add up to N = (X + failed) Z + users in system.
         let users = (class.throughput_per_s + class.failed_per_s) * 10.0 + class.users_in_system;
         assert!((users / 30.0 - 1.0).abs() < 0.01, "{discipline}: {users}");
         assert!(class.timed_out_per_s > 0.0 && answer.pools["p"].held <= 5.0);
@@ -290,8 +290,8 @@ fn many_levels_of_a_small_quantum_favour_short_jobs() {
     let turns = json!({"feedback": [{"station": "s", "quantum_s": 0.01, "levels": 1}]});
     let shared = run(with_behaviour(value.clone(), turns), 40_000_000);
     check(&shared, "jobs", "response_time_s", 1.0 / 0.3, 0.06);
-    // The job with the least service so far is served first. This is better than sharing if jobs that have run long
-    // have long remaining times.
+    // With many levels, the job with the least service so far is served first. This is better than sharing if jobs that
+    // have run long have long remaining times.
     let levels = json!({"feedback": [{"station": "s", "quantum_s": 0.5, "levels": 6}]});
     let feedback = run(with_behaviour(value, levels), 6_000_000);
     assert!(

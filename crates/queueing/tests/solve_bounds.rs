@@ -27,7 +27,7 @@ fn a_saturated_server_does_what_it_can() {
     assert!(found.checks.within_bounds && found.checks.population < 1e-9);
 }
 
-/// For any times, servers and users, no approximation uses more servers than exist.
+/// For any times, servers and users, no approximation may give more busy servers than the station has.
 #[test]
 fn no_station_is_used_beyond_its_servers() {
     for (servers, scv, think, method) in [

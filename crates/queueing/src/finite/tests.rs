@@ -52,7 +52,7 @@ fn near(found: f64, expected: f64, within: f64) {
 }
 
 /// Expected values come from an independently written chain at departures, solved as linear equations and rounded to
-/// the digits shown. Columns: load, capacity, loss, response time.
+/// the digits shown. The columns are load, capacity, loss and response time.
 #[test]
 fn constant_times_lose_what_the_chain_at_departures_loses() {
     let center = center(1, &[1.0], 0.0, Discipline::Fcfs);
@@ -250,7 +250,7 @@ fn variation_fills_a_bounded_station() {
 }
 
 /// A station that is too large for any chain with phases is approximated, and the result is not marked as exact. The
-/// mean number of jobs is at least the number in service.
+/// mean number of jobs at the station is at least the mean number in service.
 #[test]
 fn large_rooms_are_answered_roughly() {
     let center = center(64, &[1.0, 3.0], 4.0, Discipline::Fcfs);

@@ -46,13 +46,13 @@ pub enum OnTimeout {
 pub struct Patience {
     /// Name of the class that has the time limit.
     pub class: String,
-    /// Time limit of an attempt, > 0; without it only dropped transactions are retried. [s]
+    /// Time limit of an attempt, > 0. Without a time limit, only dropped transactions are retried. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
     /// Limit on the number of attempts after the first.
     #[serde(default)]
     pub retries: u32,
-    /// Mean pause before the first retry, exponentially distributed; it doubles with each further retry. [s]
+    /// Mean pause before the first retry; it doubles with each further retry. Pauses are exponentially distributed. [s]
     #[serde(default)]
     pub retry_delay_s: f64,
     /// Effect of the time limit on an attempt that exceeds it.
@@ -85,7 +85,7 @@ pub enum Policy {
     Random,
     /// The stations one after the other, in rotation.
     RoundRobin,
-    /// The station with the fewest jobs; if several have equally few, in rotation.
+    /// The station with the fewest jobs; among stations with equally few jobs, in rotation.
     ShortestQueue,
     /// Of two stations that are chosen at random, the station with fewer jobs.
     PowerOfTwo,
@@ -105,7 +105,7 @@ pub struct Balancer {
     pub stations: Vec<String>,
 }
 
-/// A cache in front of a station: a hit takes `hit_time_s` instead of a service.
+/// A cache in front of a station. A visit that is a hit takes `hit_time_s` instead of a service at the station.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {

@@ -113,7 +113,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns `true` if a job needs service and the station admits it; otherwise the job is a cache hit or is dropped.
+    /// Returns `true` if a job needs service and the station admits it. Otherwise the job is a cache hit or is dropped.
     fn lets_in(&mut self, job: u32, station: usize) -> bool {
         if let Some(hit_time) = self.hit(station) {
             self.record.counts[self.layout.station(station, StationCount::Hit)] += 1.0;
@@ -168,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Time of a cache hit; `None` for a miss or without a cache.
+    /// Time of a cache hit, if the visit of a job is a hit; `None` for a miss or without a cache.
     fn hit(&mut self, station: usize) -> Option<f64> {
         let cache = self.plan.stations[station].cache.as_ref()?;
         let stream = &mut self.streams.cache[station];
@@ -332,7 +332,7 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    /// Assigns the server of a leaving job to the next job, if any.
+    /// Assigns the server of a leaving job to the next waiting job, if there is one.
     #[inline]
     fn hand_over(&mut self, job: u32, station: usize) {
         let state = &mut self.stations[station];

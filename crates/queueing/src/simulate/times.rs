@@ -46,7 +46,7 @@ impl Times {
             Distribution::Erlang => Self::erlang((1.0 / scv).round(), mean),
             Distribution::Gamma => Self::Gamma(1.0 / scv, mean * scv),
             Distribution::Hyperexponential => {
-                // Balanced means (Whitt, Oper. Res. 30(1), 1982): each branch contributes half of the mean.
+                // The branches have balanced means (Whitt, Oper. Res. 30(1), 1982): each contributes half of the mean.
                 let share = 0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt());
                 Self::Hyperexponential(share, 0.5 * mean / share, 0.5 * mean / (1.0 - share))
             }
@@ -269,8 +269,8 @@ mod tests {
         }
     }
 
-    /// A heavy tail has no fourth moment, so it is tested by its tail probability: P(T > t) = (1 + t/b)^-a with shape a
-    /// and scale b.
+    /// A heavy tail has no fourth moment, so the distribution is tested by its tail probability: P(T > t) = (1 +
+    /// t/b)^-a with shape a and scale b.
     #[test]
     fn pareto_has_its_tail() {
         let times = Times::new(

@@ -19,10 +19,10 @@ struct Queue {
     group: u32,
 }
 
-/// Time in which the queues of a closed class settle at its two busiest stations; 0 if it has fewer than two. [s]
+/// Time in which the queues of a closed class settle at its two busiest stations; 0 if it visits fewer than two. [s]
 ///
-/// `per_s` is the throughput of the class; `mean` returns the mean of the level or the rate of the count with a given
-/// index.
+/// `per_s` is the throughput of the class. `mean` returns the value at an index of the record: the mean of a level, or
+/// the rate of a count.
 pub fn relaxation_s(plan: &Plan, class: usize, per_s: f64, mean: impl Fn(usize) -> f64) -> f64 {
     let layout = Layout::of(plan);
     let queues = (0..layout.stations).filter(|&station| {
@@ -89,8 +89,8 @@ fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
 mod tests {
     use super::*;
 
-    /// Relaxation time of a chain, by repeated steps of its uniformized transition matrix on a function. The constant
-    /// part is removed, so that only the slowest mode remains.
+    /// Relaxation time of a Markov chain. Its uniformized transition matrix is applied repeatedly to a function; the
+    /// constant part of the function is removed, so that only the slowest mode remains.
     fn of_chain(places: usize, up: f64, down: f64) -> f64 {
         let step = 0.5 / (up + down);
         let (mut now, mut kept): (Vec<f64>, f64) =

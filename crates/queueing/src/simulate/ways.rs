@@ -154,7 +154,8 @@ impl Visits<'_> {
             .collect()
     }
 
-    /// Inserts the steps that take and release units before the first and after the last station of a pool.
+    /// Inserts two steps for each pool into a route: a unit is taken before the first station of the pool, and released
+    /// after the last one.
     fn with_pools(&self, class: usize, places: &[(Step, Vec<u32>)]) -> Vec<Step> {
         let mut order: Vec<usize> = (0..self.pools.len()).collect();
         order.sort_by_key(|&pool| self.pools[pool].depth);
