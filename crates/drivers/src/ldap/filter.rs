@@ -20,7 +20,7 @@ pub enum Filter {
     Present(String),
     /// Entries whose attribute has the value of the assertion.
     Equal(Assertion),
-    /// Entries whose attribute has the value of the assertion.
+    /// Entries whose attribute has the value of the assertion or a greater value.
     GreaterOrEqual(Assertion),
     /// Entries whose attribute has the value of the assertion or a smaller value.
     LessOrEqual(Assertion),
